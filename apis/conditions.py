@@ -1,0 +1,109 @@
+"""
+metav1.Condition, and how a list of them changes: the time of a transition moves only when the status does.
+
+A list of conditions is a tuple with at most one condition per type. Every function returns a tuple, and the
+one it was given when nothing changes, so `is` tells whether a status must be written.
+Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
+type (a hand-edited status) is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from apis.meta import APIStruct
+from apis.time import format_time
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+
+TRUE: Final = "True"
+FALSE: Final = "False"
+UNKNOWN: Final = "Unknown"
+
+_TYPE_PATTERN: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+_REASON_PATTERN: Final = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+
+
+class Condition(APIStruct, frozen=True, gc=False, kw_only=True, omit_defaults=False):
+    """
+    One aspect of an object's state, as observed.
+
+    last_transition_time is RFC 3339, "" only until `set_condition` fills it; reason is CamelCase and for
+    programs, message is for people.
+    """
+
+    type: Annotated[str, Meta(max_length=316, pattern=_TYPE_PATTERN)]
+    status: ConditionStatus
+    observed_generation: Annotated[int, Meta(ge=0)] = 0
+    last_transition_time: Annotated[str, Meta(extra_json_schema={"format": "date-time"})] = ""
+    reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON_PATTERN)]
+    message: Annotated[str, Meta(max_length=32768)] = ""
+
+
+Conditions = tuple[Condition, ...]
+
+
+def find_condition(conditions: Sequence[Condition], condition_type: str) -> Condition | None:
+    """The first condition of the type, or None."""
+    for condition in conditions:
+        if condition.type == condition_type:
+            return condition
+    return None
+
+
+def is_condition_true(conditions: Sequence[Condition], condition_type: str) -> bool:
+    """Whether the condition is there and True."""
+    return is_condition(conditions, condition_type, TRUE)
+
+
+def is_condition_false(conditions: Sequence[Condition], condition_type: str) -> bool:
+    """Whether the condition is there and False; an absent one is neither true nor false."""
+    return is_condition(conditions, condition_type, FALSE)
+
+
+def is_condition(conditions: Sequence[Condition], condition_type: str, status: ConditionStatus) -> bool:
+    """Whether the condition is there and has this status."""
+    condition = find_condition(conditions, condition_type)
+    return condition is not None and condition.status == status
+
+
+def set_condition(conditions: Conditions, condition: Condition, *, now: float) -> Conditions:
+    """
+    Put a condition in the place of the one of its type, or at the end.
+
+    Its last_transition_time is kept from the old one while the status stays the same; otherwise it is the
+    given one, or now when that is "".
+    Args: now in Unix seconds.
+    """
+    old = find_condition(conditions, condition.type)
+    if old is not None and old.status == condition.status and old.last_transition_time:
+        at = old.last_transition_time
+    else:
+        at = condition.last_transition_time or format_time(now)
+    new = msgspec.structs.replace(condition, last_transition_time=at)
+    changed = _put(conditions, new)
+    return conditions if changed == conditions else changed
+
+
+def remove_condition(conditions: Conditions, condition_type: str) -> Conditions:
+    """The conditions without those of the type."""
+    if find_condition(conditions, condition_type) is None:
+        return conditions
+    return tuple(condition for condition in conditions if condition.type != condition_type)
+
+
+def _put(conditions: Conditions, new: Condition) -> Conditions:
+    kept: list[Condition] = []
+    for condition in conditions:
+        if condition.type != new.type:
+            kept.append(condition)
+        elif new not in kept:
+            kept.append(new)
+    return tuple(kept) if new in kept else (*kept, new)

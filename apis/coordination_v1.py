@@ -1,0 +1,27 @@
+"""coordination.k8s.io/v1: Lease, the lock of leader election."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from apis.meta import APIStruct, Kind
+from apis.resource import Resource
+
+
+class LeaseSpec(APIStruct, frozen=True, gc=False):
+    """Who holds the lease and until when. Times are RFC 3339 strings with microseconds."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Kind, frozen=True, gc=False, tag="Lease"):
+    """A lock with an expiry."""
+
+    resource: ClassVar[Resource] = Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease")
+
+    api_version: Literal["coordination.k8s.io/v1"] = "coordination.k8s.io/v1"
+    spec: LeaseSpec = LeaseSpec()

@@ -1,0 +1,185 @@
+"""
+CustomResourceDefinitions generated from the types: bounds, formats and texts are written once, at the field.
+
+Follows: apiextensions.k8s.io/v1. A type may add `printer_columns`, `scale` and `crd_annotations`; short names
+come from its resource; `status` as a field makes the status subresource.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from apis.meta import FrozenMap, Kind, ObjectMeta
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrinterColumn:
+    """A column of `kubectl get`; priority above 0 shows with `-o wide` only."""
+
+    name: str
+    type: str
+    json_path: str
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where `kubectl scale` reads and writes."""
+
+    spec_replicas_path: str
+    status_replicas_path: str
+    label_selector_path: str = ""
+
+
+def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
+    """The CRD of one type, as apiextensions.k8s.io/v1 has it."""
+    resource = kind.resource
+    names: dict[str, Any] = {
+        "kind": resource.kind,
+        "listKind": f"{resource.kind}List",
+        "plural": resource.plural,
+        "singular": resource.singular,
+    }
+    if resource.short_names:
+        names["shortNames"] = list(resource.short_names)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": _metadata(kind),
+        "spec": {
+            "group": resource.group,
+            "names": names,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [_version(kind)],
+        },
+    }
+
+
+def _metadata(kind: type[Kind]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": kind.resource.group_resource}
+    annotations = getattr(kind, "crd_annotations", {})
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return metadata
+
+
+def _version(kind: type[Kind]) -> dict[str, Any]:
+    version: dict[str, Any] = {
+        "name": kind.resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": object_schema(kind)},
+    }
+    subresources = _subresources(kind)
+    if subresources:
+        version["subresources"] = subresources
+    columns = [_column(column) for column in getattr(kind, "printer_columns", ())]
+    if columns:
+        version["additionalPrinterColumns"] = columns
+    return version
+
+
+def _subresources(kind: type[Kind]) -> dict[str, Any]:
+    subresources: dict[str, Any] = {}
+    if "status" in kind.__struct_fields__:
+        subresources["status"] = {}
+    scale: Scale | None = getattr(kind, "scale", None)
+    if scale is not None:
+        subresources["scale"] = {
+            "specReplicasPath": scale.spec_replicas_path,
+            "statusReplicasPath": scale.status_replicas_path,
+        }
+        if scale.label_selector_path:
+            subresources["scale"]["labelSelectorPath"] = scale.label_selector_path
+    return subresources
+
+
+def _column(column: PrinterColumn) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
+    if column.description:
+        out["description"] = column.description
+    if column.priority:
+        out["priority"] = column.priority
+    return out
+
+
+def object_schema(kind: type[Kind]) -> dict[str, Any]:
+    """The structural schema of a top-level type, with the three fields that every kind has first."""
+    schema = _struct_schema(kind)
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+    }
+    properties |= {name: part for name, part in schema["properties"].items() if name not in properties}
+    return schema | {"properties": properties}
+
+
+def _struct_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    info = msgspec.inspect.type_info(kind)
+    if not isinstance(info, msgspec.inspect.StructType):
+        raise TypeError(f"{kind} is not a struct")
+    schema: dict[str, Any] = {"type": "object"}
+    if kind.__doc__:
+        schema["description"] = " ".join(kind.__doc__.split())
+    schema["properties"] = {field.encode_name: _schema(field.type) for field in info.fields}
+    required = [field.encode_name for field in info.fields if field.required]
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _schema(info: msgspec.inspect.Type) -> dict[str, Any]:  # noqa: PLR0911 - one line per kind of type
+    match info:
+        case msgspec.inspect.Metadata():
+            return _schema(info.type) | (info.extra_json_schema or {})
+        case msgspec.inspect.UnionType():
+            return _optional(info)
+        case msgspec.inspect.StructType(cls=cls):
+            return {"type": "object"} if cls is ObjectMeta else _struct_schema(cls)
+        case msgspec.inspect.IntType():
+            return _integer(info)
+        case msgspec.inspect.StrType():
+            return _string(info)
+        case msgspec.inspect.BoolType():
+            return {"type": "boolean"}
+        case msgspec.inspect.LiteralType(values=values):
+            return {"type": "string", "enum": list(values)}
+        case msgspec.inspect.VarTupleType(item_type=item):
+            return {"type": "array", "items": _schema(item)}
+        case msgspec.inspect.CustomType(cls=cls) if cls is FrozenMap:
+            return {"type": "object", "additionalProperties": {"type": "string"}}
+        case _:
+            raise TypeError(f"no schema for {info}")
+
+
+def _optional(info: msgspec.inspect.UnionType) -> dict[str, Any]:
+    """`T | None` is a field that may be left out; other unions have no structural schema."""
+    some = [part for part in info.types if not isinstance(part, msgspec.inspect.NoneType)]
+    if len(some) != 1:
+        raise TypeError(f"no schema for a union of {len(some)} types")
+    return _schema(some[0])
+
+
+def _integer(info: msgspec.inspect.IntType) -> dict[str, Any]:
+    """Bounds that are int32's own become the format; narrower ones are stated."""
+    low = INT32_MIN if info.ge is None else info.ge
+    high = INT32_MAX if info.le is None else info.le
+    fits = low >= INT32_MIN and high <= INT32_MAX and (info.ge is not None or info.le is not None)
+    schema: dict[str, Any] = {"type": "integer", "format": "int32" if fits else "int64"}
+    if info.ge is not None and info.ge != INT32_MIN:
+        schema["minimum"] = info.ge
+    if info.le is not None and info.le != INT32_MAX:
+        schema["maximum"] = info.le
+    return schema
+
+
+def _string(info: msgspec.inspect.StrType) -> dict[str, Any]:
+    limits = {"minLength": info.min_length, "maxLength": info.max_length, "pattern": info.pattern}
+    return {"type": "string"} | {name: value for name, value in limits.items() if value is not None}

@@ -1,0 +1,137 @@
+"""
+What every object has: metadata, owner references, and the two bases our typed views are built from.
+
+A typed view holds the fields we own or read; unknown fields are skipped at decode time. Views are frozen all
+the way down: structs reject assignment, lists are tuples, maps are `FrozenMap`.
+Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn, Protocol, Self
+
+import msgspec
+
+from apis.resource import Resource
+
+
+class FrozenMap(dict[str, str]):
+    """A string map that cannot be changed: labels, annotations, match labels."""
+
+    __slots__ = ()
+
+    def _read_only(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("objects from the cache are shared and immutable: build a new map")
+
+    __setitem__ = __delitem__ = __ior__ = _read_only
+    clear = pop = popitem = setdefault = update = _read_only
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, str]]]:
+        return type(self), (dict(self),)
+
+
+EMPTY_MAP = FrozenMap()
+
+
+class APIStruct(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True):
+    """A part of an object: snake_case here, camelCase on the wire, defaults left out when encoded."""
+
+
+class OwnerReference(APIStruct, frozen=True, gc=False, omit_defaults=False):
+    """Who an object belongs to; the garbage collector deletes the object when every owner is gone."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(APIStruct, frozen=True, gc=False):
+    """The metadata we read or write. Times are RFC 3339 strings as the server spells them."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: FrozenMap = EMPTY_MAP
+    annotations: FrozenMap = EMPTY_MAP
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class Kind(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", tag_field="kind"):
+    """
+    A top-level object. Subclasses set `tag=<Kind>`, a Literal `api_version`, and `resource`.
+
+    List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind does not
+    decode.
+    """
+
+    resource: ClassVar[Resource]
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Object(Protocol):
+    """Anything with object metadata: what stores, informers and listers are about."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """The object's metadata."""
+
+
+def controller_of(obj: Object) -> OwnerReference | None:
+    """The first owner reference with controller = true, or None."""
+    for reference in obj.metadata.owner_references:
+        if reference.controller:
+            return reference
+    return None
+
+
+def is_controlled_by(obj: Object, owner: Object) -> bool:
+    """Whether the controlling owner reference carries the owner's UID (its name is not compared)."""
+    reference = controller_of(obj)
+    return reference is not None and reference.uid == owner.metadata.uid
+
+
+def new_controller_ref(owner: Kind) -> OwnerReference:
+    """The owner reference that makes owner the controller of an object."""
+    return OwnerReference(
+        api_version=owner.resource.api_version,
+        kind=owner.resource.kind,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+
+
+def decode_hook(kind: type, value: Any) -> Any:
+    """
+    Build the types msgspec does not know: `FrozenMap`.
+
+    Raises: TypeError when a value is not a string; msgspec turns it into a ValidationError with the path.
+    """
+    if kind is not FrozenMap:
+        raise NotImplementedError(f"no decoder for {kind}")
+    if value is None:
+        return EMPTY_MAP
+    for entry in value.values():
+        if entry.__class__ is not str:
+            raise TypeError(f"expected a map of strings, got a value {entry!r}")
+    return FrozenMap(value)

@@ -1,0 +1,66 @@
+"""What a kind is called on the wire: group, version, kind, plural, scope, and the URLs that follow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+
+class GroupVersionKind(NamedTuple):
+    """The name of a type, as `apiVersion` and `kind` spell it."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the bare version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+
+class Resource(NamedTuple):
+    """A kind together with where its objects live: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the bare version for the core group."""
+        return self.gvk.api_version
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind without its place."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def group_resource(self) -> str:
+        """`plural.group`, as error messages and CRD names spell it; the bare plural for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """
+        The URL path of the collection, an object or a subresource.
+
+        Args: namespace "" means all namespaces, or a cluster-scoped kind.
+        """
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root]
+        if self.namespaced and namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.group_resource}/{self.version}"

@@ -1,0 +1,40 @@
+"""What a list or watch asks for."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """
+    Parameters of a list or watch; a field at its default is not sent.
+
+    resource_version None and "" both mean: not sent, so the server answers with its newest state.
+    limit 0 means no limit; timeout_seconds is how long the server keeps a watch open.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str | None = None
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool = False
+    timeout_seconds: int | None = None
+
+    def query(self, *, watch: bool = False) -> dict[str, str]:
+        """The query parameters, in the order the server documents them."""
+        pairs = {
+            "labelSelector": self.label_selector,
+            "fieldSelector": self.field_selector,
+            "resourceVersion": self.resource_version or "",
+            "resourceVersionMatch": self.resource_version_match,
+            "limit": str(self.limit) if self.limit else "",
+            "continue": self.continue_token,
+            "watch": "true" if watch else "",
+            "allowWatchBookmarks": "true" if self.allow_watch_bookmarks else "",
+            "sendInitialEvents": "true" if self.send_initial_events else "",
+            "timeoutSeconds": "" if self.timeout_seconds is None else str(self.timeout_seconds),
+        }
+        return {key: value for key, value in pairs.items() if value}

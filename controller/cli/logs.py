@@ -1,0 +1,180 @@
+"""
+Logging: klog lines, lines for people, or JSON; always on stderr, through structlog.
+
+Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on. A warning or error that
+repeats is written in full once, then at most once a minute with the number left out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+
+REPEAT_WINDOW_SECONDS: Final = 60.0
+_MAX_REMEMBERED: Final = 1000
+_SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
+_COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
+_FILENAME: Final = structlog.processors.CallsiteParameter.FILENAME
+_LINENO: Final = structlog.processors.CallsiteParameter.LINENO
+_DIM, _RESET = "\x1b[2m", "\x1b[0m"
+
+
+def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) -> str:
+    """Text on a terminal, json in a cluster, else klog."""
+    if stream.isatty():
+        return "text"
+    return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
+
+
+def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> None:
+    """Set structlog up for this process; the last call wins."""
+    out = sys.stderr if stream is None else stream
+    log_format = log_format or default_format(out)
+    processors: list[Processor] = [VerbosityFilter(verbosity), RepeatFilter()]
+    if log_format == "klog":
+        processors += [
+            structlog.processors.CallsiteParameterAdder(
+                [
+                    structlog.processors.CallsiteParameter.FILENAME,
+                    structlog.processors.CallsiteParameter.LINENO,
+                ]
+            ),
+            render_klog,
+        ]
+    elif log_format == "json":
+        processors.append(render_json)
+    else:
+        processors.append(TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ))
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbosity > 0 else logging.INFO),
+        logger_factory=structlog.WriteLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+
+
+class VerbosityFilter:
+    """Drops what was logged with a `v` above the chosen level."""
+
+    def __init__(self, verbosity: int) -> None:
+        self._verbosity = verbosity
+
+    def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        """Drop the event or name its severity."""
+        level = event.setdefault("v", 1 if method == "debug" else 0)
+        if level > self._verbosity:
+            raise structlog.DropEvent
+        event["severity"] = _SEVERITY.get(method, "I")
+        return event
+
+
+class RepeatFilter:
+    """
+    Lets the same warning or error through once a minute, then says how many were left out.
+
+    State: (message, err) -> (last written at, left out since). Threads: any.
+    """
+
+    def __init__(self, clock: Clock = REAL_CLOCK) -> None:
+        self._clock = clock
+        self._lock = new_lock("RepeatFilter._lock", 99)
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        """Drop a repetition or add how many were dropped."""
+        if event["severity"] == "I":
+            return event
+        key = (str(event["event"]), str(event.get("err", "")))
+        now = self._clock.now()
+        with self._lock:
+            left_out = self._count_locked(key, now)
+        if left_out:
+            event["repeated"] = f"x{left_out} more in {REPEAT_WINDOW_SECONDS:g} s"
+        return event
+
+    def _count_locked(self, key: tuple[str, str], now: float) -> int:
+        written_at, left_out = self._seen.get(key, (now - REPEAT_WINDOW_SECONDS, 0))
+        if now - written_at < REPEAT_WINDOW_SECONDS:
+            self._seen[key] = (written_at, left_out + 1)
+            raise structlog.DropEvent
+        if len(self._seen) >= _MAX_REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = (now, 0)
+        return left_out
+
+
+def _quoted(value: object) -> str:
+    """A value as klog writes it: numbers bare, everything else a quoted string."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str]:
+    """Remove what every line has of its own and give severity and message; the rest are key=value pairs."""
+    severity, message = event.pop("severity"), str(event.pop("event"))
+    for name in ("v", "logger", "exc_info"):
+        event.pop(name, None)
+    return severity, message
+
+
+def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    """`I1121 07:20:21.123456    4121 foo.py:142] "Successfully synced" objectName="default/foo"`."""
+    filename, line = event.pop("filename", "?"), event.pop("lineno", 0)
+    severity, message = _take_head(event)
+    at = dt.datetime.now(tz=dt.UTC).astimezone()
+    head = f"{severity}{at:%m%d %H:%M:%S.%f} {threading.get_native_id():7d} {filename}:{line}]"
+    return " ".join([head, _quoted(message), *(f"{key}={_quoted(value)}" for key, value in event.items())])
+
+
+def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    """`{"ts":1763709621123.4,"v":0,"logger":"foo","msg":"..."}`; errors carry `err` and no `v`."""
+    severity, level, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
+    event.pop("exc_info", None)
+    line: dict[str, Any] = {"ts": round(dt.datetime.now(tz=dt.UTC).timestamp() * 1000, 1)}
+    if severity == "I":
+        line["v"] = level
+    else:
+        line["level"] = "warning" if severity == "W" else "error"
+    if name:
+        line["logger"] = name
+    line["msg"] = str(event.pop("event"))
+    line |= {key: value if isinstance(value, int | float) else str(value) for key, value in event.items()}
+    return json.dumps(line, ensure_ascii=False)
+
+
+class TextRenderer:
+    """`07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
+
+    def __init__(self, *, colours: bool) -> None:
+        self._colours = colours
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
+        """One line."""
+        severity, message = _take_head(event)
+        at = dt.datetime.now(tz=dt.UTC).astimezone()
+        pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
+        if not self._colours:
+            return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip()
+        head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
+        return f"{head} {message} {_DIM}{pairs}{_RESET}".rstrip()
+
+
+def _bare(value: object) -> str:
+    """A value without quotes where it needs none."""
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n') else text

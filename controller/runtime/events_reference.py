@@ -1,0 +1,50 @@
+"""
+What an event is about, and what it is called.
+
+Follows: client-go tools/reference/ref.go, tools/internal/events (GenerateEventName).
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+from apis.core_v1 import ObjectReference
+from apis.meta import Kind
+
+_MAX_NAME_LENGTH: Final = 253
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
+
+
+def reference_to(obj: object) -> ObjectReference | None:
+    """
+    A reference to an object of one of our kinds; a reference is its own.
+
+    Returns: None for anything that has no kind and name of its own.
+    """
+    if isinstance(obj, ObjectReference):
+        return obj
+    if not isinstance(obj, Kind):
+        return None
+    return ObjectReference(
+        api_version=obj.resource.api_version,
+        kind=obj.resource.kind,
+        namespace=obj.metadata.namespace,
+        name=obj.metadata.name,
+        uid=obj.metadata.uid,
+        resource_version=obj.metadata.resource_version,
+    )
+
+
+def event_name(object_name: str, unix_nanoseconds: int) -> str:
+    """
+    `<object name>.<hex of nanoseconds>`, or a UUID of both where that is no valid name.
+
+    The UUID is computed, not drawn: a run stays a function of its inputs.
+    """
+    name = f"{object_name}.{unix_nanoseconds:x}"
+    if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):
+        return name
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))

@@ -1,0 +1,149 @@
+"""
+The health and metrics endpoints: `/healthz`, `/readyz`, `/livez`, `/metrics`.
+
+Threads: each server has one thread `<name>-server` and one short-lived thread per request; both only read
+snapshots.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from controller.runtime.port_owner import port_owner
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+Check = Callable[[], str | None]
+"""A health check: None when well, else the reason in words."""
+
+Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
+"""A page: query -> (status, content type, body)."""
+
+TEXT: Final = "text/plain; charset=utf-8"
+_REQUEST_TIMEOUT_SECONDS: Final = 10.0
+
+
+class PortInUseError(Exception):
+    """The address is taken; owner names the process where that can be known."""
+
+    def __init__(self, address: str, purpose: str, owner: str = "") -> None:
+        super().__init__(f"cannot listen on {address} for {purpose}: address already in use")
+        self.address = address
+        self.purpose = purpose
+        self.owner = owner
+
+
+def health_page(checks: Mapping[str, Check]) -> Page:
+    """Kubernetes' answer: `ok`, or 500 and a line per check; `?verbose` lists, `?exclude=NAME` skips one."""
+
+    def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        excluded = set(query.get("exclude", []))
+        results = {name: check() for name, check in checks.items() if name not in excluded}
+        healthy = not any(results.values())
+        if healthy and "verbose" not in query:
+            return 200, TEXT, b"ok"
+        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in results.items()]
+        lines.append("healthz check passed" if healthy else "healthz check failed")
+        return (200 if healthy else 500), TEXT, ("\n".join(lines) + "\n").encode()
+
+    return page
+
+
+class PageServer:
+    """
+    Serves a few read-only pages.
+
+    State: the constructor binds the socket, so that a taken port is known before anything starts.
+    """
+
+    def __init__(
+        self, host: str, port: int, pages: Mapping[str, Page], *, purpose: str, spawn: Spawn = spawn_thread
+    ) -> None:
+        """
+        Bind, without serving yet.
+
+        Raises: PortInUseError; OSError for an address that is not this machine's.
+        """
+        self._purpose = purpose
+        self._spawn = spawn
+        self._thread: Joinable | None = None
+        handler = type("Handler", (_Handler,), {"pages": dict(pages)})
+        family = _V6Server if ":" in host else _Server
+        try:
+            self._server = family((host, port), handler)
+        except OSError as error:
+            if error.errno in _IN_USE:
+                raise PortInUseError(f"{host}:{port}", purpose, port_owner(port)) from error
+            raise
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_address[1])
+
+    def start(self) -> None:
+        """Serve from a thread of its own."""
+        self._thread = self._spawn(
+            f"{self._purpose}-server", lambda: self._server.serve_forever(poll_interval=0.1)
+        )
+
+    def stop(self) -> None:
+        """End the thread and close the socket. Blocks until the thread has ended."""
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+
+class _V6Server(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request. Slow or silent clients are cut off, and request lines stay out of the log."""
+
+    pages: Mapping[str, Page] = {}
+    timeout = _REQUEST_TIMEOUT_SECONDS
+    server_version = "handloop"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer with a page, or 404."""
+        url = urlsplit(self.path)
+        page = self.pages.get(url.path.rstrip("/") or "/")
+        if page is None:
+            self._answer(404, TEXT, b"404 page not found\n")
+            return
+        self._answer(*page(parse_qs(url.query, keep_blank_values=True)))
+
+    do_HEAD = do_GET  # noqa: N815 - the name the library calls
+
+    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Probes every few seconds are no news."""
+
+
+_IN_USE: Final = (98, 48, 10048)
+"""EADDRINUSE on Linux, macOS and Windows."""
+
+
+def stopped_check(stop: threading.Event) -> Check:
+    """Not ready once a stop was asked for, so that no new traffic arrives."""
+    return lambda: "shutting down" if stop.is_set() else None

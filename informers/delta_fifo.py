@@ -1,0 +1,377 @@
+"""
+The queue between reflector and informer: per key, what happened to the object since it was last popped.
+
+A *delta* is one thing that happened: a type, and the object's state with it. *Deltas* are the unseen deltas
+of one key, oldest first, never empty. A key stands in line once and keeps its place while deltas come in.
+
+The reflector thread adds, updates, deletes and replaces; the informer thread pops and resyncs; any thread
+may ask has_synced.
+
+Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch and pop_batch move many keys
+in one wake-up; has_synced turns true after the last initial object was processed, not before (as RealFIFO);
+keys and transforms are computed before anything is queued, so a replace that fails queues nothing.
+
+Today's client-go runs RealFIFO in this place: one list of single deltas in the order of arrival over all
+keys. There two updates of an object are two notifications; a delete of an unknown object is delivered; the
+tombstones of a re-list come before the listed objects, not after; and a re-list or a resync may be one delta,
+compared with the store when it is processed. Here the deltas of a key are popped together, and a re-list is
+compared with store and queue both, at once: an object whose Added is still queued when a re-list no longer
+has it gets its Deleted (kubernetes#115658).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from enum import StrEnum
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import structlog
+
+from informers.keys import (
+    CacheError,
+    DeletedFinalStateUnknown,
+    KeyFunc,
+    StoreKeyError,
+    final_state,
+    meta_namespace_key_func,
+)
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_condition
+
+log = structlog.get_logger("delta_fifo")
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
+_SLOW_DEPTH: Final = 10
+
+
+class DeltaType(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    REPLACED = "Replaced"  # listed anew: nothing may have happened, or several things unseen
+    SYNC = "Sync"  # nothing happened: the known state, once more
+
+
+class Delta(NamedTuple, Generic[T]):
+    """One thing that happened. The object of a Deleted may be a tombstone."""
+
+    type: DeltaType
+    object: T | DeletedFinalStateUnknown[T]
+
+
+Deltas: TypeAlias = list[Delta[T]]
+ProcessFunc: TypeAlias = Callable[[Deltas[T], bool], None]
+"""(deltas, is_in_initial_list)"""
+ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
+"""[(deltas, is_in_initial_list), ...] in the order of the queue, each key once."""
+
+_new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
+
+
+class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
+    """The FIFO is closed and empty: its consumer ends."""
+
+    def __init__(self) -> None:
+        super().__init__("DeltaFIFO: manipulating with closed queue")
+
+
+class KnownObjects(Protocol[T_co]):
+    """What the consumer has stored so far: an Indexer. Its methods do not raise."""
+
+    def list_keys(self) -> list[str]:
+        """The keys of all stored objects."""
+
+    def get_by_key(self, key: str) -> T_co | None:
+        """The stored object, or None."""
+
+
+class DeltaFIFO(Generic[T]):
+    """
+    Hands each key's unseen deltas to one consumer, oldest key first, and finds what a re-list shows deleted.
+
+    State, guarded by _lock except where said:
+        _items     key -> its Deltas, never empty.
+        _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
+        _populated whether the first replace, or an add, update or delete before it, has come.
+        _initial_count    keys of that replace not yet processed.
+        _synced    set iff populated and the count has reached 0; never cleared; read without the lock.
+        _closed    never cleared.
+
+    Threads: any for adding; one consumer.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_func: KeyFunc = meta_namespace_key_func,
+        known_objects: KnownObjects[T] | None = None,
+        emit_replaced: bool = False,
+        transformer: Callable[[T], T] | None = None,
+        name: str = "DeltaFIFO",
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        """
+        Make an empty FIFO.
+
+        Args: known_objects is what re-lists and resyncs look at, None for neither. emit_replaced tells listed
+            objects from resynced ones; without it both are Sync. transformer gets every object before it is
+            queued, but no tombstone and no resynced object; it is pure.
+        """
+        self._lock = new_condition("DeltaFIFO._lock", 20)
+        self._items: dict[str, Deltas[T]] = {}
+        self._queue: deque[str] = deque()
+        self._populated = False
+        self._initial_count = 0
+        self._synced = threading.Event()
+        self._closed = False
+        self._key_func = key_func
+        self._known_objects = known_objects
+        self._listed_type = DeltaType.REPLACED if emit_replaced else DeltaType.SYNC
+        self._transformer = transformer
+        self._name = name
+        self._clock = clock
+
+    def add(self, obj: T) -> None:
+        """
+        Queue Added.
+
+        Raises: StoreKeyError; what the transformer raises. Nothing changes then.
+        """
+        self._enqueue([self._prepare(DeltaType.ADDED, obj)])
+
+    def update(self, obj: T) -> None:
+        """
+        Queue Updated.
+
+        Raises: as add.
+        """
+        self._enqueue([self._prepare(DeltaType.UPDATED, obj)])
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """
+        Queue Deleted, unless the key is neither queued nor known.
+
+        Raises: as add.
+        """
+        self._enqueue([self._prepare(DeltaType.DELETED, obj)])
+
+    def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T]]) -> None:
+        """
+        Queue a block of watch events in order: one hold of the lock, one wake-up.
+
+        Args: entries are (ADDED, UPDATED or DELETED, object).
+        Raises: ExceptionGroup of what add would raise for single entries; the others are queued all the same.
+        """
+        prepared: list[tuple[str, Delta[T]]] = []
+        errors: list[Exception] = []
+        for kind, obj in entries:
+            try:
+                prepared.append(self._prepare(kind, obj))
+            except Exception as error:  # noqa: BLE001 - one bad object does not stop the others
+                errors.append(error)
+        if prepared:
+            self._enqueue(prepared)
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} of {len(errors) + len(prepared)} events not queued", errors)
+
+    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
+        """
+        Take objects for the whole state: queue each, then Deleted with a tombstone for each other key.
+
+        Other keys are the queued ones, with their newest queued state, and the known ones, with the known
+        state. The first call, if nothing was added before, sets how many keys has_synced waits for.
+
+        Raises: StoreKeyError; what the transformer raises. Nothing changes then.
+        """
+        listed = [self._prepare(self._listed_type, obj) for obj in objects]
+        keys = {key for key, _ in listed}
+        with self._lock:
+            for key, delta in listed:
+                self._append_locked(key, delta)
+            gone = self._gone_locked(keys)
+            for tombstone in gone:
+                self._append_locked(tombstone.key, Delta(DeltaType.DELETED, tombstone))
+            self._populate_locked(len(keys) + len(gone))
+            self._lock.notify_all()
+
+    def resync(self) -> None:
+        """
+        Queue Sync with the known state of each known key that has nothing queued.
+
+        A queued delta is newer than the known state, so its key needs no reminder.
+        """
+        known = self._known_objects
+        if known is None:
+            return
+        with self._lock:
+            for key in known.list_keys():
+                if key not in self._items and (obj := known.get_by_key(key)) is not None:
+                    self._append_locked(key, Delta(DeltaType.SYNC, obj))
+            self._lock.notify_all()
+
+    def pop(self, process: ProcessFunc[T]) -> Deltas[T]:
+        """
+        Remove the oldest key, hand its deltas to process, and return them.
+
+        Blocks, Raises, Locks: as pop_batch without a timeout.
+        """
+        taken: list[tuple[Deltas[T], bool]] = []
+
+        def process_first(batch: list[tuple[Deltas[T], bool]]) -> None:
+            taken.extend(batch)
+            process(*batch[0])
+
+        self.pop_batch(process_first, 1)
+        return taken[0][0]
+
+    def pop_batch(
+        self, process: ProcessBatchFunc[T], max_keys: int = 256, timeout_seconds: float | None = None
+    ) -> int:
+        """
+        Remove the oldest keys, at most max_keys, and hand their deltas to process in one call.
+
+        Returns: the number of keys; 0 when the timeout passed first.
+        Blocks: until a key is queued, close() is called, or the timeout has passed (None: never).
+        Raises: FIFOClosed once closed and empty. Whatever process raises; the deltas are not put back.
+        Locks: runs process with the FIFO lock held, so that replace() never compares against a store that
+            lacks a popped object. process must not block, call handlers, or call this FIFO, except for
+            has_synced and len.
+        """
+        with self._lock:
+            if not self._wait_for_key_locked(timeout_seconds):
+                return 0
+            batch = self._take_locked(max_keys)
+            depth, started_at = len(self._queue), self._clock.now()
+            try:
+                process(batch)
+            finally:
+                # after process: nobody sees has_synced before the last initial object is in the store
+                self._count_down_locked(len(batch))
+        self._report_slow(depth, self._clock.now() - started_at)
+        return len(batch)
+
+    def close(self) -> None:
+        """Let blocked and later pops end once the queue is empty. Adding still works."""
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()
+
+    def has_synced(self) -> bool:
+        """Whether every key of the first replace was processed, or something was added before any replace."""
+        return self._synced.is_set()
+
+    def __len__(self) -> int:
+        """Keys in line, at some moment: a single read, so that a gauge does not wait for the consumer."""
+        return len(self._queue)
+
+    def key_of(self, obj: T | DeletedFinalStateUnknown[T] | Deltas[T]) -> str:
+        """
+        The key of an object, of a tombstone, or of the newest object of deltas.
+
+        Raises: StoreKeyError.
+        """
+        if not isinstance(obj, list):
+            return self._key(obj)
+        if not obj:
+            raise StoreKeyError(obj, CacheError("0 length Deltas object; can't get key"))
+        return self._key(obj[-1].object)
+
+    def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return obj.key
+        try:
+            return self._key_func(obj)
+        except Exception as error:
+            raise StoreKeyError(obj, error) from error
+
+    def _prepare(self, kind: DeltaType, obj: T | DeletedFinalStateUnknown[T]) -> tuple[str, Delta[T]]:
+        """Key and delta of what is to be queued; the key is that of the object before the transformer."""
+        key = self._key(obj)
+        if self._transformer is not None and not isinstance(obj, DeletedFinalStateUnknown):
+            obj = self._transformer(obj)
+        return key, _new_tuple(Delta, (kind, obj))
+
+    def _enqueue(self, entries: Iterable[tuple[str, Delta[T]]]) -> None:
+        with self._lock:
+            self._populate_locked(0)
+            for key, delta in entries:
+                if delta.type is not DeltaType.DELETED or self._has_key_locked(key):
+                    self._append_locked(key, delta)
+            self._lock.notify_all()
+
+    def _populate_locked(self, initial_count: int) -> None:
+        if not self._populated:
+            self._populated = True
+            self._initial_count = initial_count
+            if initial_count == 0:
+                self._synced.set()
+
+    def _has_key_locked(self, key: str) -> bool:
+        """Whether the consumer knows the key or is about to."""
+        if key in self._items:
+            return True
+        return self._known_objects is not None and self._known_objects.get_by_key(key) is not None
+
+    def _append_locked(self, key: str, delta: Delta[T]) -> None:
+        deltas = self._items.get(key)
+        if deltas is None:
+            self._items[key] = [delta]
+            self._queue.append(key)
+        elif delta.type is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:
+            # two deletes in a row are one: a final state is worth more than a tombstone, else the first stays
+            if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+                deltas[-1] = delta
+        else:
+            deltas.append(delta)
+
+    def _gone_locked(self, listed: Collection[str]) -> list[DeletedFinalStateUnknown[T]]:
+        """Tombstones for the keys that are queued or known, but not listed."""
+        gone = [
+            DeletedFinalStateUnknown(key, final_state(deltas[-1].object))
+            for key, deltas in self._items.items()
+            if key not in listed
+        ]
+        known = self._known_objects
+        if known is not None:
+            gone += [
+                DeletedFinalStateUnknown(key, known.get_by_key(key))
+                for key in known.list_keys()
+                if key not in listed and key not in self._items
+            ]
+        return gone
+
+    def _wait_for_key_locked(self, timeout_seconds: float | None) -> bool:
+        give_up_at = None if timeout_seconds is None else self._clock.now() + timeout_seconds
+        while not self._queue:
+            if self._closed:
+                raise FIFOClosed
+            left = None if give_up_at is None else give_up_at - self._clock.now()
+            if left is not None and left <= 0:
+                return False
+            self._clock.wait(self._lock, left)
+        return True
+
+    def _take_locked(self, max_keys: int) -> list[tuple[Deltas[T], bool]]:
+        items, queue = self._items, self._queue
+        keys = [queue.popleft() for _ in range(min(max_keys, len(queue)))]
+        if self._synced.is_set():
+            return [(items.pop(key), False) for key in keys]
+        initial = self._initial_count if self._populated else len(keys)
+        return [(items.pop(key), position < initial) for position, key in enumerate(keys)]
+
+    def _count_down_locked(self, processed: int) -> None:
+        if self._initial_count > 0:
+            self._initial_count = max(0, self._initial_count - processed)
+            if self._initial_count == 0:
+                self._synced.set()
+
+    def _report_slow(self, depth: int, seconds: float) -> None:
+        if depth > _SLOW_DEPTH and seconds > _SLOW_SECONDS:
+            log.info("DeltaFIFO Pop Process", id=self._name, depth=depth, seconds=round(seconds, 3))

@@ -1,0 +1,159 @@
+"""
+What a user of an informer hangs into it: functions called for every object added, updated and deleted.
+
+Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time; it
+should put a key into a workqueue and return. A delete may arrive as a tombstone, `DeletedFinalStateUnknown`.
+Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from informers.keys import DeletedFinalStateUnknown
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+AddFunc: TypeAlias = Callable[[T], None]
+DetailedAddFunc: TypeAlias = Callable[[T, bool], None]
+UpdateFunc: TypeAlias = Callable[[T, T], None]
+DeleteFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], None]
+FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
+
+
+class ResourceEventHandler(Protocol[T_contra]):
+    """Receives what happened, in the order in which the store changed. What it returns is ignored."""
+
+    def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        """
+        An object is new to the store.
+
+        Args: is_in_initial_list is True for what the first list held, and for what the store held when this
+              handler was added to a running informer.
+        """
+
+    def on_update(self, old: T_contra, new: T_contra) -> None:
+        """An object was replaced in the store; a resync passes the same object twice."""
+
+    def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> None:
+        """An object left the store: its final state, or a tombstone when the deletion itself was missed."""
+
+
+class ResourceEventHandlerFuncs(Generic[T]):
+    """A handler out of up to three functions; a missing one ignores its kind of event."""
+
+    def __init__(
+        self,
+        *,
+        add_func: AddFunc[T] | None = None,
+        update_func: UpdateFunc[T] | None = None,
+        delete_func: DeleteFunc[T] | None = None,
+    ) -> None:
+        self.add_func = add_func
+        self.update_func = update_func
+        self.delete_func = delete_func
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
+        """Call add_func."""
+        if self.add_func is not None:
+            self.add_func(obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        """Call update_func."""
+        if self.update_func is not None:
+            self.update_func(old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """Call delete_func."""
+        if self.delete_func is not None:
+            self.delete_func(obj)
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that are set."""
+        return tuple(f for f in (self.add_func, self.update_func, self.delete_func) if f is not None)
+
+
+class ResourceEventHandlerDetailedFuncs(Generic[T]):
+    """As ResourceEventHandlerFuncs; add_func is also told whether the object was in the initial list."""
+
+    def __init__(
+        self,
+        *,
+        add_func: DetailedAddFunc[T] | None = None,
+        update_func: UpdateFunc[T] | None = None,
+        delete_func: DeleteFunc[T] | None = None,
+    ) -> None:
+        self.add_func = add_func
+        self._others = ResourceEventHandlerFuncs(update_func=update_func, delete_func=delete_func)
+        self.on_update = self._others.on_update
+        self.on_delete = self._others.on_delete
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - the Protocol's signature
+        """Call add_func."""
+        if self.add_func is not None:
+            self.add_func(obj, is_in_initial_list)
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that are set."""
+        own = () if self.add_func is None else (self.add_func,)
+        return own + self._others.functions()
+
+
+class FilteringResourceEventHandler(Generic[T]):
+    """
+    Shows a handler only the objects that filter_func lets through.
+
+    An object that begins to pass is added, one that ceases to pass is deleted. filter_func is pure and copes with
+    tombstones.
+    """
+
+    def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:
+        self.filter_func = filter_func
+        self.handler = handler
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - the Protocol's signature
+        """Pass the object on if the filter lets it through."""
+        if self.filter_func(obj):
+            self.handler.on_add(obj, is_in_initial_list)
+
+    def on_update(self, old: T, new: T) -> None:
+        """Pass on an update, an add or a delete, by what the filter says of the new and the old state."""
+        newer, older = self.filter_func(new), self.filter_func(old)
+        if newer and older:
+            self.handler.on_update(old, new)
+        elif newer:
+            self.handler.on_add(new, False)
+        elif older:
+            self.handler.on_delete(old)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """Pass the deletion on if the filter lets the final state through."""
+        if self.filter_func(obj):
+            self.handler.on_delete(obj)
+
+
+def handler_name(handler: object) -> str:
+    """
+    A name for logs and thread dumps.
+
+    Returns: for a handler out of functions where they are defined, if that is one place, else their names joined by
+             "+"; for any other handler the name of its type.
+    """
+    if not isinstance(handler, ResourceEventHandlerFuncs | ResourceEventHandlerDetailedFuncs):
+        return _qualified(type(handler))
+    names = [_qualified(function) for function in handler.functions()]
+    qualifiers = {name.rpartition(".")[0] for name in names}
+    if len(qualifiers) == 1 and "" not in qualifiers:
+        return qualifiers.pop()
+    return "+".join(names) or _qualified(type(handler))
+
+
+def _qualified(thing: Any) -> str:
+    """`module.qualified_name`, or the type's for something callable that has no name of its own."""
+    name = getattr(thing, "__qualname__", None)
+    if name is None:
+        thing = type(thing)
+        name = thing.__qualname__
+    return f"{thing.__module__}.{name}"

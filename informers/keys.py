@@ -1,0 +1,164 @@
+"""
+What names an object: store keys, object names, and the tombstone of an object deleted while nobody looked.
+
+A store key is `namespace/name`, or `name` for a cluster-scoped object.
+Follows: client-go tools/cache (store.go, object-names.go, controller.go, delta_fifo.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from apis.meta import Object
+
+T = TypeVar("T")
+
+KeyFunc = Callable[[Any], str]
+"""Object to store key; where deletions arrive it gets tombstones too. Pure; raises when there is no key."""
+
+_SHOWN_CHARACTERS: Final = 200
+
+
+class CacheError(Exception):
+    """Root of what stores and FIFOs raise."""
+
+
+class NoMetaError(CacheError):
+    """An object without object metadata where a name was needed."""
+
+    def __init__(self, obj: object) -> None:
+        super().__init__(f"object has no meta: {type(obj).__name__} has no object metadata")
+
+
+class KeyFormatError(CacheError, ValueError):
+    """A string that is no store key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f'unexpected key format: "{key}"')
+
+
+class StoreKeyError(CacheError):
+    """A key function failed on an object; `cause` says why. Retrying cannot help."""
+
+    def __init__(self, obj: object, cause: Exception) -> None:
+        shown = repr(obj)
+        if len(shown) > _SHOWN_CHARACTERS:
+            shown = shown[:_SHOWN_CHARACTERS] + "..."
+        super().__init__(f"couldn't create key for object {shown}: {cause}")
+        self.obj = obj
+        self.cause = cause
+        self.__cause__ = cause
+
+    def is_caused_by(self, error: BaseException) -> bool:
+        """Whether error is the cause, or the cause's cause, and so on."""
+        cause: BaseException | None = self.cause
+        while cause is not None and cause is not error:
+            cause = cause.__cause__
+        return cause is error
+
+
+class ObjectName(NamedTuple):
+    """Namespace and name of an object; the namespace of a cluster-scoped one is ""."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class ExplicitKey(str):
+    """A key in the place of an object: the key functions return it unchanged."""
+
+    __slots__ = ()
+
+
+class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
+    """
+    The tombstone of an object whose deletion was missed, as when a watch broke and the next list lacks it.
+
+    obj is the last state seen, maybe stale; None when no state is known.
+    """
+
+    key: str
+    obj: T | None
+
+
+def object_name(obj: Object) -> ObjectName:
+    """
+    The name of an object with metadata.
+
+    Raises: NoMetaError.
+    """
+    try:
+        metadata = obj.metadata
+        return ObjectName(metadata.namespace, metadata.name)
+    except AttributeError as error:
+        raise NoMetaError(obj) from error
+
+
+def parse_object_name(key: str) -> ObjectName:
+    """
+    Split a store key into its parts; one part alone is a name without namespace.
+
+    Raises: KeyFormatError with more than one slash.
+    """
+    parts = key.split("/")
+    if len(parts) == 1:
+        return ObjectName("", key)
+    if len(parts) == 2:  # noqa: PLR2004 - namespace and name
+        return ObjectName(parts[0], parts[1])
+    raise KeyFormatError(key)
+
+
+split_meta_namespace_key = parse_object_name
+"""The other name of the same function; an ObjectName unpacks as (namespace, name)."""
+
+
+def meta_namespace_key_func(obj: Object | ExplicitKey) -> str:
+    """
+    The store key of an object; an explicit key as it is.
+
+    Raises: NoMetaError.
+    """
+    try:
+        metadata = obj.metadata  # type: ignore[union-attr] # an explicit key takes the slower road below
+        namespace = metadata.namespace
+        name = metadata.name
+    except AttributeError as error:
+        if isinstance(obj, ExplicitKey):
+            return str(obj)
+        raise NoMetaError(obj) from error
+    return f"{namespace}/{name}" if namespace else name
+
+
+def deletion_handling_meta_namespace_key_func(
+    obj: Object | ExplicitKey | DeletedFinalStateUnknown[Any],
+) -> str:
+    """
+    The store key of an object or of a tombstone: the key function of every informer's store.
+
+    Raises: NoMetaError.
+    """
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return obj.key
+    return meta_namespace_key_func(obj)
+
+
+def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]) -> ObjectName:
+    """
+    The name of an object, or the one in a tombstone's key.
+
+    Raises: NoMetaError, KeyFormatError.
+    """
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return parse_object_name(obj.key)
+    return object_name(obj)
+
+
+def final_state(obj: T | DeletedFinalStateUnknown[T]) -> T | None:
+    """The object itself, or what a tombstone knows of it: the one place that unwraps tombstones."""
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return obj.obj
+    return obj

@@ -1,0 +1,114 @@
+"""
+What the reflector reads from: something that can list and watch one kind.
+
+The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
+Follows: client-go tools/cache/listwatch.go @32ce75a7d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from client.options import ListOptions
+from client.pages import ListPage
+from client.watch_events import WatchEvent
+
+T = TypeVar("T")
+
+Tweak: TypeAlias = Callable[[ListOptions], ListOptions]
+"""Changes the options of every list and watch, such as to add a selector. Pure."""
+
+
+class Watch(Protocol[T]):
+    """An open stream of events."""
+
+    def read(self) -> list[WatchEvent[T]]:
+        """
+        The next events, at least one; [] when the server ended the stream as it should.
+
+        Blocks: until something arrives; close() ends it.
+        Raises: TransportError, DecodeError; nothing was taken from what could not be read.
+        """
+
+    def close(self) -> None:
+        """End the stream, from any thread, any number of times; a blocked read returns or raises at once."""
+
+
+class ListerWatcher(Protocol[T]):
+    """A kind of object somewhere, or a part of it."""
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Whether a watch can begin with the objects there are (sendInitialEvents)."""
+
+    def list(self, options: ListOptions) -> ListPage[T]:
+        """
+        One page.
+
+        Raises: APIError, TransportError, DecodeError.
+        """
+
+    def watch(self, options: ListOptions) -> Watch[T]:
+        """
+        Open a stream.
+
+        Raises: APIError, TransportError.
+        """
+
+
+class Resources(Protocol[T]):
+    """The part of `ResourceClient` that reads collections."""
+
+    def list(self, namespace: str = "", *, options: ListOptions) -> ListPage[T]:
+        """One page of a namespace, or of all namespaces."""
+
+    def watch(self, namespace: str = "", *, options: ListOptions) -> Watch[T]:
+        """A stream of a namespace, or of all namespaces."""
+
+
+class ListWatch(Generic[T]):
+    """
+    One kind on a server, restricted by namespace, selectors and tweak, which bind list and watch alike.
+
+    Args: namespace "" = all, or a cluster-scoped kind; supports_watch_list False = never ask for a streaming list.
+    """
+
+    def __init__(
+        self,
+        resources: Resources[T],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        tweak: Tweak | None = None,
+        supports_watch_list: bool = True,
+    ) -> None:
+        self._resources = resources
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._tweak = tweak
+        self._supports_watch_list = supports_watch_list
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Whether a streaming list may be asked for; the server may still refuse."""
+        return self._supports_watch_list
+
+    def list(self, options: ListOptions) -> ListPage[T]:
+        """One page; see ListerWatcher."""
+        return self._resources.list(self._namespace, options=self._restrict(options))
+
+    def watch(self, options: ListOptions) -> Watch[T]:
+        """Open a stream; see ListerWatcher."""
+        return self._resources.watch(self._namespace, options=self._restrict(options))
+
+    def _restrict(self, options: ListOptions) -> ListOptions:
+        if self._label_selector:
+            options = msgspec.structs.replace(options, label_selector=self._label_selector)
+        if self._field_selector:
+            options = msgspec.structs.replace(options, field_selector=self._field_selector)
+        return options if self._tweak is None else self._tweak(options)

@@ -1,0 +1,348 @@
+"""
+From the store to the handlers: every handler has its own buffer and its own thread, so a slow one delays nobody.
+
+A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A *sync*
+notification is an update whose two states have the same resource version: nothing happened, a resync or a re-list
+repeats it.
+
+The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch. The
+listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the order of
+distribution. Buffers are unbounded: a handler that hangs costs memory, which `statistics()` shows.
+
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs: one thread
+per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels and a list under a
+condition does not; a handler that raises never ends the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+import structlog
+
+from informers.handlers import ResourceEventHandler, handler_name
+from informers.keys import DeletedFinalStateUnknown, final_state, object_name
+from informers.metrics import Counter
+from informers.synctrack import SingleFileTracker
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_condition, new_lock
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T")
+
+# client-go's pause after a handler has raised, so that one that always raises does not fill the log
+PANIC_PAUSE_SECONDS: Final = 1.0
+
+
+class AddNotification(msgspec.Struct, Generic[T], gc=False):
+    """An object is new to the store."""
+
+    new: T
+    is_in_initial_list: bool = False
+
+
+class UpdateNotification(msgspec.Struct, Generic[T], gc=False):
+    """An object was replaced, by itself in a resync."""
+
+    old: T
+    new: T
+
+
+class DeleteNotification(msgspec.Struct, Generic[T], gc=False):
+    """An object left the store."""
+
+    old: T | DeletedFinalStateUnknown[T]
+
+
+Notification: TypeAlias = AddNotification[T] | UpdateNotification[T] | DeleteNotification[T]
+
+
+class ListenerStatistics(msgspec.Struct, frozen=True):
+    """
+    A listener at one moment.
+
+    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of the
+    initial list has returned.
+    """
+
+    name: str
+    pending: int
+    handled: int
+    panics: int
+    synced: bool
+
+
+class ProcessorListener(Generic[T]):
+    """
+    One handler, its buffer and its thread; also the handle by which the handler is removed.
+
+    State: _pending: notifications not yet taken, in the order of distribution, guarded by _changed (60).
+           _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
+           _resync_at: guarded by the processor's lock (40).
+    Threads: add from the informer thread or the one that adds the handler; run on the listener's own.
+    """
+
+    def __init__(
+        self,
+        handler: ResourceEventHandler[T],
+        *,
+        name: str,
+        requested_resync_seconds: float,
+        resync_seconds: float,
+        informer_has_synced: Callable[[], bool],
+        panics: Counter,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self.name = name
+        self.requested_resync_seconds = requested_resync_seconds
+        self._handler = handler
+        self._handler_name = handler_name(handler)
+        self._clock = clock
+        self._panic_counter = panics
+        self._tracker = SingleFileTracker(informer_has_synced)
+        self._changed = new_condition("ProcessorListener._lock", 60)
+        self._stop = threading.Event()
+        self._pending: list[Notification[T]] = []
+        self._in_hand = 0
+        self._handled = 0
+        self._panics = 0
+        self._resync_seconds = resync_seconds
+        self._resync_at = clock.now() + resync_seconds
+
+    def has_synced(self) -> bool:
+        """Whether the informer is synced and every add of the initial list has returned from this handler."""
+        return self._tracker.has_synced()
+
+    @property
+    def resync_seconds(self) -> float:
+        """The period in effect; 0 = this handler gets no resyncs."""
+        return self._resync_seconds
+
+    def set_resync_seconds(self, seconds: float) -> None:
+        """
+        Change the period in effect; the next resync stays where it is.
+
+        Locks: expects the processor's lock.
+        """
+        self._resync_seconds = seconds
+
+    def take_resync(self, now: float) -> bool:
+        """
+        Whether a resync is due; if so the next one is set.
+
+        Locks: expects the processor's lock.
+        """
+        if self._resync_seconds <= 0 or now < self._resync_at:
+            return False
+        self._resync_at = now + self._resync_seconds
+        return True
+
+    def add(self, notifications: Sequence[Notification[T]], *, initial: int = 0) -> None:
+        """
+        Hand notifications over; never waits for the handler.
+
+        Args: initial = how many of them are adds of the initial list.
+        """
+        if initial:
+            self._tracker.start(initial)
+        with self._changed:
+            if not self._pending:
+                self._changed.notify()
+            self._pending += notifications
+
+    def run(self) -> None:
+        """
+        Call the handler for everything handed over.
+
+        Blocks: until stop(); a call that is running then ends, what is buffered is dropped.
+        """
+        while notifications := self._take():
+            self._deliver(notifications)
+        self._in_hand = 0
+
+    def stop(self) -> None:
+        """End run, from any thread; does not wait for it."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify()
+
+    def statistics(self) -> ListenerStatistics:
+        """A snapshot."""
+        with self._changed:
+            waiting = len(self._pending)
+        return ListenerStatistics(
+            name=self._handler_name,
+            pending=waiting + self._in_hand,
+            handled=self._handled,
+            panics=self._panics,
+            synced=self.has_synced(),
+        )
+
+    def _take(self) -> list[Notification[T]]:
+        """Everything that is pending, at least one; [] when stopped."""
+        with self._changed:
+            while not self._pending and not self._stop.is_set():
+                self._clock.wait(self._changed, None)
+            taken, self._pending = self._pending, []
+            self._in_hand = len(taken)
+        return taken if not self._stop.is_set() else []
+
+    def _deliver(self, notifications: list[Notification[T]]) -> None:
+        # listener thread, no lock held
+        handler, stopped = self._handler, self._stop.is_set
+        initial = 0  # adds of the initial list that returned and are not yet reported
+        for notification in notifications:
+            if stopped():
+                return
+            try:
+                if type(notification) is UpdateNotification:
+                    handler.on_update(notification.old, notification.new)
+                elif type(notification) is AddNotification:
+                    handler.on_add(notification.new, notification.is_in_initial_list)
+                    if notification.is_in_initial_list:
+                        initial += 1
+                        continue
+                elif type(notification) is DeleteNotification:
+                    handler.on_delete(notification.old)
+            except BaseException as error:  # noqa: BLE001 - whatever a handler raises, the next event still runs
+                self._panicked(notification, error)
+            finally:
+                self._handled += 1
+                self._in_hand -= 1
+            if initial:
+                self._tracker.finished(initial)
+                initial = 0
+        if initial:
+            self._tracker.finished(initial)
+
+    def _panicked(self, notification: Notification[T], error: BaseException) -> None:
+        # an add of the initial list that raised is never finished: this handler never reports synced
+        self._panics += 1
+        self._panic_counter.inc()
+        log.error(
+            "Handler failed",
+            handler=self._handler_name,
+            event=type(notification).__name__.removesuffix("Notification").lower(),
+            key=_key_of(notification),
+            err=repr(error),
+            exc_info=error,
+        )
+        self._clock.sleep(PANIC_PAUSE_SECONDS, self._stop)
+
+
+def _key_of(notification: Notification[T]) -> str:
+    obj = notification.old if isinstance(notification, DeleteNotification) else notification.new
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return obj.key
+    return str(object_name(obj))  # type: ignore[arg-type] # what is in a store has metadata
+
+
+class SharedProcessor(Generic[T]):
+    """
+    The listeners of one informer.
+
+    State: _syncing: listener -> whether it gets sync notifications, guarded by _listeners_lock (40).
+           _threads: listener -> its thread; a listener has one exactly while the processor runs.
+    Guarantee: each listener gets the notifications in the order in which they were distributed.
+    """
+
+    def __init__(self, *, name: str, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
+        self._name = name
+        self._clock = clock
+        self._spawn = spawn
+        self._listeners_lock = new_lock("SharedProcessor._listeners_lock", 40)
+        self._syncing: dict[ProcessorListener[T], bool] = {}
+        self._threads: dict[ProcessorListener[T], Joinable] = {}
+        self._started = False
+
+    def listeners(self) -> list[ProcessorListener[T]]:
+        """The listeners, in the order in which they were added."""
+        with self._listeners_lock:
+            return list(self._syncing)
+
+    def add_listener(self, listener: ProcessorListener[T]) -> None:
+        """Add a listener; it runs at once if the others do. A new one is syncing."""
+        with self._listeners_lock:
+            self._syncing[listener] = True
+            if self._started:
+                self._start_locked(listener)
+
+    def remove_listener(self, listener: ProcessorListener[T]) -> Joinable | None:
+        """
+        Stop a listener and forget it; nothing happens if it is not one of ours.
+
+        Returns: its thread, which may still be in a call; None if it has none.
+        """
+        with self._listeners_lock:
+            if self._syncing.pop(listener, None) is None:
+                return None
+            thread = self._threads.pop(listener, None)
+        listener.stop()
+        return thread
+
+    def distribute(
+        self,
+        notifications: Sequence[Notification[T]],
+        changes: Sequence[Notification[T]],
+        *,
+        initial: int = 0,
+    ) -> None:
+        """
+        Hand a batch to all listeners.
+
+        Args: changes = notifications without the sync ones: what listeners get that are not syncing;
+              initial = how many are adds of the initial list.
+        """
+        with self._listeners_lock:
+            for listener, syncing in self._syncing.items():
+                batch = notifications if syncing else changes
+                if batch:
+                    listener.add(batch, initial=initial)
+
+    def should_resync(self) -> bool:
+        """Whether any listener is due; those that are, and only those, are syncing until the next call."""
+        now = self._clock.now()
+        with self._listeners_lock:
+            for listener in self._syncing:
+                self._syncing[listener] = listener.take_resync(now)
+            return any(self._syncing.values())
+
+    def resync_check_period_changed(self, effective: Callable[[float], float]) -> None:
+        """Recompute every listener's period from what it asked for."""
+        with self._listeners_lock:
+            for listener in self._syncing:
+                listener.set_resync_seconds(effective(listener.requested_resync_seconds))
+
+    def start(self) -> None:
+        """Start the threads of all listeners."""
+        with self._listeners_lock:
+            self._started = True
+            for listener in self._syncing:
+                self._start_locked(listener)
+
+    def stop(self) -> None:
+        """
+        Stop all listeners; they stay registered.
+
+        Blocks: until the handler calls that are running have returned.
+        """
+        with self._listeners_lock:
+            self._started = False
+            threads, self._threads = self._threads, {}
+        for listener in threads:
+            listener.stop()
+        for thread in threads.values():
+            thread.join()
+
+    def thread_of(self, listener: ProcessorListener[T]) -> Joinable | None:
+        """The thread of a listener, None while it has none."""
+        with self._listeners_lock:
+            return self._threads.get(listener)
+
+    def _start_locked(self, listener: ProcessorListener[T]) -> None:
+        self._threads[listener] = self._spawn(listener.name, listener.run)

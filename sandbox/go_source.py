@@ -1,0 +1,154 @@
+"""
+What the Go modules of the API types say and OpenAPI does not: omission of zero values, and protobuf field numbers.
+
+Only struct tags (`types*.go`) and message declarations (`generated.proto`) are read, line by line: the files of
+k8s.io/api and apimachinery are generated or formatted by tools and keep one declaration a line.
+Names: a Go package `k8s.io/api/core/v1` with type `Pod` is `api.core.v1.Pod` here, in OpenAPI with `io.k8s.` in front
+and in protobuf with `k8s.io.`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+MODULES = ("api", "apimachinery", "apiextensions-apiserver")
+
+_STRUCT = re.compile(r"^type (\w+) struct \{")
+_MEMBER = re.compile(r"^\t(?:(\w+)\s+)?([*\w.\[\]]+)\s+`(.*)`")
+_JSON_TAG = re.compile(r'json:"([^",]*)((?:,\w+)*)"')
+_PROTO_NAME = re.compile(r'protobuf:"[^"]*?name=(\w+)')
+_PACKAGE = re.compile(r"^package ([\w.-]+);")
+_MESSAGE = re.compile(r"^message (\w+) \{")
+_FIELD = re.compile(r"^\s+(optional|repeated) ([\w.-]+) (\w+) = (\d+);")
+_MAP = re.compile(r"^\s+map<\w+, ([\w.-]+)> (\w+) = (\d+);")
+
+
+class Member(NamedTuple):
+    """One member of a Go struct: json "" and inline = its members belong to the outer struct."""
+
+    go_type: str
+    json: str
+    proto: str
+    options: frozenset[str]
+
+    @property
+    def inline(self) -> bool:
+        """Whether its members appear in the outer struct's JSON."""
+        return "inline" in self.options
+
+    @property
+    def pointer(self) -> bool:
+        """Whether it can be absent while zero is a value."""
+        return self.go_type.startswith("*")
+
+
+class ProtoField(NamedTuple):
+    """One field of a protobuf message; label is "", "repeated" or "map" (whose type is that of its values)."""
+
+    number: int
+    name: str
+    type: str
+    label: str
+
+
+Structs = Mapping[str, list[Member]]
+Messages = Mapping[str, list[ProtoField]]
+
+
+def package_dirs(root: Path) -> Iterator[tuple[str, Path]]:
+    """Every package with API types below a folder of unpacked modules, as (`api.core.v1`, its folder)."""
+    for module in MODULES:
+        for versioned in sorted(root.glob(f"{module}@*"))[-1:] or [root / module]:
+            for proto in sorted(versioned.rglob("generated.proto")):
+                relative = proto.parent.relative_to(versioned)
+                yield ".".join((module, *relative.parts)), proto.parent
+
+
+def read_structs(root: Path) -> dict[str, list[Member]]:
+    """The members of every struct, in declaration order, by full name."""
+    found: dict[str, list[Member]] = {}
+    for package, folder in package_dirs(root):
+        for path in sorted(folder.glob("*.go")):
+            if not path.name.endswith("_test.go") and not path.name.startswith(("generated", "zz_")):
+                for name, members in parse_structs(path.read_text(encoding="utf-8")).items():
+                    found[f"{package}.{name}"] = members
+    return found
+
+
+def parse_structs(source: str) -> dict[str, list[Member]]:
+    """The structs of one Go file."""
+    found: dict[str, list[Member]] = {}
+    current: list[Member] | None = None
+    for line in source.splitlines():
+        if opened := _STRUCT.match(line):
+            current = found[opened[1]] = []
+        elif line == "}":
+            current = None
+        elif current is not None and (member := _parse_member(line)):
+            current.append(member)
+    return found
+
+
+def _parse_member(line: str) -> Member | None:
+    matched = _MEMBER.match(line)
+    tag = matched and _JSON_TAG.search(matched[3])
+    if not matched or not tag or tag[1] == "-":
+        return None
+    proto = _PROTO_NAME.search(matched[3])
+    options = frozenset(option for option in tag[2].split(",") if option)
+    if not tag[1] and not matched[1]:
+        options |= {"inline"}
+    return Member(matched[2], tag[1], proto[1] if proto else "", options)
+
+
+def read_messages(root: Path) -> dict[str, list[ProtoField]]:
+    """The fields of every protobuf message by full name; types are full names or protobuf scalars."""
+    found: dict[str, list[ProtoField]] = {}
+    for _, folder in package_dirs(root):
+        found.update(parse_messages((folder / "generated.proto").read_text(encoding="utf-8")))
+    return found
+
+
+def parse_messages(source: str) -> dict[str, list[ProtoField]]:
+    """The messages of one generated.proto."""
+    found: dict[str, list[ProtoField]] = {}
+    package = ""
+    current: list[ProtoField] = []
+    for line in source.splitlines():
+        if declared := _PACKAGE.match(line):
+            package = declared[1].removeprefix("k8s.io.")
+        elif opened := _MESSAGE.match(line):
+            current = found[f"{package}.{opened[1]}"] = []
+        elif entry := _MAP.match(line):
+            current.append(ProtoField(int(entry[3]), entry[2], _full_name(entry[1], package), "map"))
+        elif field := _FIELD.match(line):
+            label = "repeated" if field[1] == "repeated" else ""
+            current.append(ProtoField(int(field[4]), field[3], _full_name(field[2], package), label))
+    return found
+
+
+def _full_name(name: str, package: str) -> str:
+    if name.startswith(".k8s.io."):
+        return name.removeprefix(".k8s.io.")
+    return f"{package}.{name}" if name[0].isupper() else name
+
+
+def flat_members(structs: Structs, name: str) -> Iterator[Member]:
+    """The members of a struct as JSON shows them: inlined structs are replaced by their members."""
+    for member in structs.get(name, ()):
+        if member.inline:
+            yield from flat_members(structs, qualify(member.go_type, name))
+        else:
+            yield member
+
+
+def qualify(go_type: str, owner: str) -> str:
+    """The full name of the struct a member embeds."""
+    bare = go_type.lstrip("*")
+    if "." in bare:
+        alias, bare = bare.split(".")
+        return f"apimachinery.pkg.apis.meta.v1.{bare}" if alias in {"metav1", "v1"} else f"{alias}.{bare}"
+    return f"{owner.rpartition('.')[0]}.{bare}"

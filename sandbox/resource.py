@@ -1,0 +1,99 @@
+"""What a served resource is: its names, its verbs and subresources, and the rules its kind follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Schema = Mapping[str, Any]
+"""A node of an OpenAPI v3 schema. Built-in kinds may contain `$ref`: navigate with structure.py only."""
+
+
+class GroupResource(NamedTuple):
+    """The name of one stored collection; every served version of a kind shares it."""
+
+    group: str
+    plural: str
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+class ScalePaths(NamedTuple):
+    """Where `/scale` finds its numbers, as JSON paths (`.spec.replicas`); label_selector "" = none."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subresource:
+    """A subresource by its last path segment; group and version "" = those of the parent."""
+
+    name: str
+    kind: str
+    group: str = ""
+    version: str = ""
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ServedResource:
+    """
+    One group, version and plural that clients can address.
+
+    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    list_kind: str
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    storage_version: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[Subresource, ...] = ()
+    schema: Schema | None = None
+    custom: bool = False
+    printer_columns: tuple[Mapping[str, Any], ...] = ()
+    scale_paths: ScalePaths | None = None
+    selectable_fields: tuple[str, ...] = ()
+    has_generation: bool = True
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    deprecation_warning: str = ""
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """The collection its objects are stored in."""
+        return GroupResource(self.group, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the bare version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def storage_api_version(self) -> str:
+        """The apiVersion that stored objects carry."""
+        return f"{self.group}/{self.storage_version}" if self.group else self.storage_version
+
+    @property
+    def qualified(self) -> str:
+        """`plural.group`, as messages spell it; the bare plural for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """`Kind.group`, as validation messages spell it."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    def subresource(self, name: str) -> Subresource | None:
+        """The subresource of that name, if served."""
+        return next((sub for sub in self.subresources if sub.name == name), None)

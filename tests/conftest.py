@@ -1,0 +1,33 @@
+"""Fixtures for every test: no thread outlives its test, and locks are taken in rising rank."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support.ranked_lock import RankedLock
+from workqueue.locks import set_lock_factory
+
+_GRACE_SECONDS = 2.0
+
+
+@pytest.fixture(autouse=True)
+def _lock_ranks() -> Iterator[None]:
+    before = set_lock_factory(RankedLock)
+    yield
+    set_lock_factory(before)
+
+
+@pytest.fixture(autouse=True)
+def _no_leaked_threads() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while leaked := [t for t in threading.enumerate() if t not in before]:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            pytest.fail(f"threads outlived the test: {sorted(t.name for t in leaked)}")
+        leaked[0].join(left)

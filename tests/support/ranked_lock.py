@@ -1,0 +1,47 @@
+"""A lock that raises when a thread takes locks out of order, without needing the deadlock to happen."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+_held = threading.local()
+
+
+def _stack() -> list[tuple[str, int]]:
+    stack: list[tuple[str, int]] = _held.__dict__.setdefault("stack", [])
+    return stack
+
+
+class LockOrderError(AssertionError):
+    """A lock of the same or a lower rank was taken while another was held."""
+
+
+class RankedLock:
+    """Implements workqueue.locks.Lock and checks ranks; works under threading.Condition."""
+
+    def __init__(self, name: str, rank: int) -> None:
+        self._lock = threading.Lock()
+        self._name = name
+        self._rank = rank
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        stack = _stack()
+        if blocking and stack and stack[-1][1] >= self._rank:
+            raise LockOrderError(f"{self._name} ({self._rank}) taken while holding {stack}")
+        taken = self._lock.acquire(blocking, timeout)
+        if taken:
+            stack.append((self._name, self._rank))
+        return taken
+
+    def release(self) -> None:
+        _stack().remove((self._name, self._rank))
+        self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

@@ -1,0 +1,66 @@
+"""Where locks come from: one place, so that a test can put in locks that check the order of taking."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+
+class Lock(Protocol):
+    """What `threading.Lock` and the ranked lock of the tests have in common."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's own signature
+        """Take the lock."""
+
+    def release(self) -> None:
+        """Give the lock back."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+LockFactory = Callable[[str, int], Lock]
+
+
+def plain_lock(_name: str, _rank: int) -> Lock:
+    """A lock of the standard library."""
+    return threading.Lock()
+
+
+_factory: LockFactory = plain_lock
+
+
+def set_lock_factory(factory: LockFactory) -> LockFactory:
+    """Use factory for locks made from here on; returns the one before. For tests."""
+    global _factory
+    before, _factory = _factory, factory
+    return before
+
+
+def new_lock(name: str, rank: int) -> Lock:
+    """
+    A lock that a thread may take only while it holds none of the same or a higher rank.
+
+    Args: name as `Class._field`; rank from the table in ARCHITECTURE.md.
+    """
+    return _factory(name, rank)
+
+
+def new_condition(name: str, rank: int) -> threading.Condition:
+    """A condition over such a lock."""
+    return condition_over(new_lock(name, rank))
+
+
+def condition_over(lock: Lock) -> threading.Condition:
+    """
+    A condition over a lock that guards more than this condition.
+
+    A lock with a `new_condition()` of its own is asked for it: so a test can decide who runs after a wake-up.
+    """
+    own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
+    return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]

@@ -1,0 +1,207 @@
+"""
+What a queue measures, and the provider that makes the instruments.
+
+Follows: client-go util/workqueue/metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, Protocol
+
+from workqueue.clock import Clock
+from workqueue.locks import Lock, condition_over, new_lock
+from workqueue.spawn import Joinable, Spawn
+
+UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
+
+_LEAF_RANK: Final = 95
+
+
+class GaugeMetric(Protocol):
+    """A number that goes up and down."""
+
+    def inc(self) -> None:
+        """One more."""
+
+    def dec(self) -> None:
+        """One less."""
+
+
+class SettableGaugeMetric(Protocol):
+    """A number that is set."""
+
+    def set(self, value: float) -> None:
+        """Replace the value."""
+
+
+class CounterMetric(Protocol):
+    """A number that goes up."""
+
+    def inc(self) -> None:
+        """One more."""
+
+
+class HistogramMetric(Protocol):
+    """A distribution."""
+
+    def observe(self, value: float) -> None:
+        """Count value, in seconds."""
+
+
+class MetricsProvider(Protocol):
+    """Makes the seven instruments of a named queue. They are used under the queue's lock: they must not block or raise."""
+
+    def new_depth_metric(self, name: str) -> GaugeMetric:
+        """Items that need work and are not with a worker, or were added again while with one."""
+
+    def new_adds_metric(self, name: str) -> CounterMetric:
+        """Accepted adds."""
+
+    def new_latency_metric(self, name: str) -> HistogramMetric:
+        """Seconds from add to get."""
+
+    def new_work_duration_metric(self, name: str) -> HistogramMetric:
+        """Seconds from get to done."""
+
+    def new_unfinished_work_seconds_metric(self, name: str) -> SettableGaugeMetric:
+        """Sum of the ages of what is with workers."""
+
+    def new_longest_running_processor_seconds_metric(self, name: str) -> SettableGaugeMetric:
+        """Age of the oldest item with a worker."""
+
+    def new_retries_metric(self, name: str) -> CounterMetric:
+        """Delayed adds."""
+
+
+class ProviderSetting:
+    """A provider that can be set once; the first one wins, and only queues made after that see it."""
+
+    def __init__(self) -> None:
+        self._lock = new_lock("ProviderSetting._lock", _LEAF_RANK)
+        self._provider: MetricsProvider | None = None
+
+    def set(self, provider: MetricsProvider) -> None:
+        """Set the provider unless one is set."""
+        with self._lock:
+            if self._provider is None:
+                self._provider = provider
+
+    def get(self) -> MetricsProvider | None:
+        """The provider, None until one is set."""
+        with self._lock:
+            return self._provider
+
+
+_process_setting = ProviderSetting()
+
+
+def set_provider(provider: MetricsProvider) -> None:
+    """Measure all named queues made from here on, unless they bring a provider. Only the first call takes effect."""
+    _process_setting.set(provider)
+
+
+def provider_for(name: str, provider: MetricsProvider | None) -> MetricsProvider | None:
+    """The provider for a queue of that name, None when nothing is to be measured."""
+    if not name:
+        return None
+    return provider if provider is not None else _process_setting.get()
+
+
+class QueueMetrics:
+    """
+    Turns what happens to items into measurements.
+
+    State: `_added_at` of the items in need of work, `_started_at` of the items with workers. Guarded by the
+    queue's lock, which every caller holds.
+    """
+
+    __slots__ = (
+        "_added_at",
+        "_adds",
+        "_clock",
+        "_depth",
+        "_latency",
+        "_longest_running_processor",
+        "_started_at",
+        "_unfinished_work_seconds",
+        "_work_duration",
+    )
+
+    def __init__(self, name: str, provider: MetricsProvider, clock: Clock) -> None:
+        self._clock = clock
+        self._depth = provider.new_depth_metric(name)
+        self._adds = provider.new_adds_metric(name)
+        self._latency = provider.new_latency_metric(name)
+        self._work_duration = provider.new_work_duration_metric(name)
+        self._unfinished_work_seconds = provider.new_unfinished_work_seconds_metric(name)
+        self._longest_running_processor = provider.new_longest_running_processor_seconds_metric(name)
+        self._added_at: dict[Hashable, float] = {}
+        self._started_at: dict[Hashable, float] = {}
+
+    def add(self, item: Hashable) -> None:
+        """The item was accepted."""
+        self._adds.inc()
+        self._depth.inc()
+        self._added_at.setdefault(item, self._clock.now())
+
+    def get(self, item: Hashable) -> None:
+        """The item was handed out."""
+        now = self._clock.now()
+        self._depth.dec()
+        self._started_at[item] = now
+        added_at = self._added_at.pop(item, None)
+        if added_at is not None:
+            self._latency.observe(now - added_at)
+
+    def done(self, item: Hashable) -> None:
+        """The item was given back."""
+        started_at = self._started_at.pop(item, None)
+        if started_at is not None:
+            self._work_duration.observe(self._clock.now() - started_at)
+
+    def update_unfinished_work(self) -> None:
+        """Publish the ages of the items in flight."""
+        now = self._clock.now()
+        ages = [now - started_at for started_at in self._started_at.values()]
+        self._unfinished_work_seconds.set(sum(ages))
+        self._longest_running_processor.set(max(ages, default=0.0))
+
+
+def new_queue_metrics(name: str, provider: MetricsProvider | None, clock: Clock) -> QueueMetrics | None:
+    """The metrics of a queue, None when nothing is to be measured."""
+    chosen = provider_for(name, provider)
+    return None if chosen is None else QueueMetrics(name, chosen, clock)
+
+
+class MetricsUpdater:
+    """
+    The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
+
+    State: `_stopped`, guarded by the queue's lock. Nothing is published once it is set.
+    """
+
+    def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, clock: Clock, spawn: Spawn) -> None:
+        self._metrics = metrics
+        self._lock = lock
+        self._clock = clock
+        self._stop = condition_over(lock)
+        self._stopped = False
+        self._thread: Joinable = spawn(f"metrics-{name}", self._run)
+
+    def stop_locked(self) -> None:
+        """End the thread. Locks: expects the queue's lock held."""
+        self._stopped = True
+        self._stop.notify_all()
+
+    def join(self) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._lock:
+            update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
+            while not self._stopped:
+                if not self._clock.wait_until(self._stop, update_at) and not self._stopped:
+                    self._metrics.update_unfinished_work()
+                    update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS

@@ -1,0 +1,266 @@
+"""
+The work queue: decides when a key is worked on, and that no two workers work on the same key.
+
+Terms
+  item        a hashable key, equal by value; usually namespace and name
+  worker      a thread that loops get -> work -> done
+  dirty       items that need work: waiting now, or added again while a worker has them
+  processing  items that get() handed out and done() has not taken back
+  container   the order in which waiting items are handed out
+
+Guarantees
+  * An item is never with two workers at once.
+  * Adds before the get collapse into one delivery; adds between get and done into exactly one more after done.
+  * An add after the get is never lost: the item is delivered again.
+
+Follows: client-go util/workqueue/queue.go, differs: get() raises ShutDown instead of returning a flag; drainers
+wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import condition_over, new_lock
+from workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
+from workqueue.spawn import Spawn, spawn_thread
+
+T = TypeVar("T", bound=Hashable)
+
+_RANK: Final = 80
+
+
+class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python 3.13
+    """
+    The queue is shutting down and nothing waits: the worker should end.
+
+    Not final while items are in flight: a done() may queue its item again, and a later get() returns it.
+    """
+
+
+class Container(Protocol[T]):
+    """An order of waiting items. Called with the queue's lock held: it needs none, and must not block or raise."""
+
+    def touch(self, item: T) -> None:
+        """A waiting item was added again."""
+
+    def push(self, item: T) -> None:
+        """Take in an item that is not held."""
+
+    def pop(self) -> T:
+        """Remove the next item and return it; only called when there is one. No reference to it may stay."""
+
+    def __len__(self) -> int:
+        """How many items wait."""
+
+
+class FIFO(deque[T]):
+    """First in, first out. The methods are deque's own, so that the hot path runs no Python code here."""
+
+    push = deque.append
+    pop = deque.popleft
+
+    def touch(self, item: T) -> None:
+        """Keep the place in the line."""
+
+
+class QueueStatistics(NamedTuple):
+    """A snapshot: items waiting, with workers, added again while with a worker, and waiting for their time."""
+
+    queued: int
+    in_flight: int
+    readded: int
+    delayed: int
+
+
+class Queue(Generic[T]):
+    """
+    Hands out each added item to one worker at a time.
+
+    State, all guarded by `_lock` (rank 80):
+      _dirty, _processing, _container   container ⊆ dirty; container ∩ processing = ∅; dirty = container ∪ (dirty ∩ processing)
+      _waiting                          getters blocked in wait(), including those woken that do not have the lock yet
+      _shutting_down                    never goes back to False
+      _drain                            whether drainers keep waiting
+
+    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U neither. Whenever the lock is free,
+    U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
+      1. a getter blocks only after it saw the container empty, under the lock;
+      2. a push wakes one more getter as long as U > 0: the wake-up is left out only if _waiting = N + U is 0;
+      3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing leaves
+         an empty container; one that is interrupted passes its wake-up on.
+
+    Threads: any, except that a `done` belongs to the worker that holds the item.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        metrics_provider: MetricsProvider | None = None,
+        clock: Clock = REAL_CLOCK,
+        container: Container[T] | None = None,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Make an empty queue.
+
+        Args: name labels metrics and threads, without a name nothing is measured; metrics_provider None means the
+        one of `metrics.set_provider`; container None means first in, first out.
+        """
+        self.name = name
+        self._clock = clock
+        self._spawn = spawn
+        self._lock = new_lock("Queue._lock", _RANK)
+        self._item_ready = condition_over(self._lock)
+        self._drained = condition_over(self._lock)
+        self._container: Container[T] = FIFO() if container is None else container
+        self._dirty: set[T] = set()
+        self._processing: set[T] = set()
+        self._waiting = 0
+        self._shutting_down = False
+        self._drain = False
+        self._metrics: QueueMetrics | None = new_queue_metrics(name, metrics_provider, clock)
+        self._updater: MetricsUpdater | None = None
+        if self._metrics is not None:
+            self._updater = MetricsUpdater(self._metrics, self._lock, name=name, clock=clock, spawn=spawn)
+
+    def add(self, item: T) -> None:
+        """Mark item as needing work; ignored while shutting down."""
+        with self._lock:
+            if self._accept_locked(item) and self._waiting:
+                self._item_ready.notify()
+
+    def add_all(self, items: Iterable[T]) -> None:
+        """Add each item in order, under one hold of the lock and with one wake-up of as many getters as needed."""
+        # iterated before the lock is taken: a generator is the caller's code
+        batch = tuple(items)
+        pushed = 0
+        with self._lock:
+            try:
+                for item in batch:
+                    pushed += self._accept_locked(item)
+            finally:
+                # also when an item cannot be hashed: those before it wait
+                if pushed and self._waiting:
+                    self._item_ready.notify(pushed)
+
+    def get(self) -> T:
+        """
+        Take the next item; the caller must give it back with done(), also when its work failed.
+
+        Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
+        Blocks: until an item waits or the queue is shut down.
+        """
+        with self._lock:
+            while not self._container:
+                if self._shutting_down:
+                    raise ShutDown
+                self._wait_for_item_locked()
+            item = self._container.pop()
+            self._processing.add(item)
+            self._dirty.discard(item)
+            if self._metrics is not None:
+                self._metrics.get(item)
+            return item
+
+    def done(self, item: T) -> None:
+        """Give item back; if it was added since the get, it waits again, at the end of the line."""
+        with self._lock:
+            self._processing.discard(item)
+            if item in self._dirty:
+                self._container.push(item)
+                if self._waiting:
+                    self._item_ready.notify()
+            if self._shutting_down and not self._processing:
+                self._drained.notify_all()
+            if self._metrics is not None:
+                self._metrics.done(item)
+
+    def __len__(self) -> int:
+        """How many items wait; those with workers do not count. For information only."""
+        with self._lock:
+            return len(self._container)
+
+    def shut_down(self) -> None:
+        """
+        Ignore further adds, end blocked getters and drainers; items that wait are still handed out.
+
+        Blocks: until the threads of the queue have ended; not for workers.
+        """
+        self._start_shut_down(drain=False)
+        self._join_threads()
+
+    def shut_down_with_drain(self) -> None:
+        """
+        Shut down and wait for the items that are with workers, not for those that wait.
+
+        Blocks: until no item is in flight, or shut_down() is called by another thread.
+        """
+        self._start_shut_down(drain=True)
+        with self._lock:
+            while self._processing and self._drain:
+                self._drained.wait()
+        self._join_threads()
+
+    def shutting_down(self) -> bool:
+        """Whether a shutdown has begun."""
+        with self._lock:
+            return self._shutting_down
+
+    def statistics(self) -> QueueStatistics:
+        """A snapshot of the numbers of items."""
+        with self._lock:
+            queued, in_flight = len(self._container), len(self._processing)
+            return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shut_down()
+
+    def _accept_locked(self, item: T) -> bool:
+        """Add item without waking anybody; True when it went into the container."""
+        if self._shutting_down:
+            return False
+        if item in self._dirty:
+            if item not in self._processing:
+                self._container.touch(item)
+            return False
+        self._dirty.add(item)
+        if self._metrics is not None:
+            self._metrics.add(item)
+        # pushed here, a second worker could get what is in flight: its done() pushes it
+        if item in self._processing:
+            return False
+        self._container.push(item)
+        return True
+
+    def _wait_for_item_locked(self) -> None:
+        self._waiting += 1
+        try:
+            self._item_ready.wait()
+        except BaseException:
+            # interrupted after a wake-up: hand it to another getter
+            self._item_ready.notify()
+            raise
+        finally:
+            self._waiting -= 1
+
+    def _start_shut_down(self, *, drain: bool) -> None:
+        with self._lock:
+            self._drain = drain
+            self._shutting_down = True
+            self._item_ready.notify_all()
+            self._drained.notify_all()
+            if self._updater is not None:
+                self._updater.stop_locked()
+
+    def _join_threads(self) -> None:
+        if self._updater is not None:
+            self._updater.join()

@@ -1,0 +1,163 @@
+"""
+How long a failed item waits before its next try.
+
+Follows: client-go util/workqueue/default_rate_limiters.go. Durations are float seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, Generic, Protocol, TypeVar
+
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.token_bucket import TokenBucket
+
+T = TypeVar("T", bound=Hashable)
+T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
+
+_RANK: Final = 90
+_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyond the largest float is inf
+
+
+class RateLimiter(Protocol[T_contra]):
+    """Decides per item how long to wait. Thread-safe; an item that is never forgotten is remembered for ever."""
+
+    def when(self, item: T_contra) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+
+    def forget(self, item: T_contra) -> None:
+        """The item succeeded or was given up: its count starts over."""
+
+    def num_requeues(self, item: T_contra) -> int:
+        """How many failures are counted."""
+
+
+class _FailureCounts(Generic[T]):
+    """Failures per item; State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
+
+    def __init__(self) -> None:
+        self._lock = new_lock("FailureCounts._lock", _RANK)
+        self._failures: dict[T, int] = {}
+
+    def forget(self, item: T) -> None:
+        """Drop the count of item."""
+        with self._lock:
+            self._failures.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        """How many failures are counted."""
+        with self._lock:
+            return self._failures.get(item, 0)
+
+    def _count(self, item: T) -> int:
+        """Count one more failure; the number of those before it."""
+        with self._lock:
+            before = self._failures.get(item, 0)
+            self._failures[item] = before + 1
+            return before
+
+
+class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
+    """Waits base_seconds, doubled with each failure of the item, up to max_seconds."""
+
+    def __init__(self, base_seconds: float, max_seconds: float) -> None:
+        super().__init__()
+        self._base_seconds = base_seconds
+        self._max_seconds = max_seconds
+
+    def when(self, item: T) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+        exponent = min(self._count(item), _MAX_EXPONENT)
+        return min(self._base_seconds * 2.0**exponent, self._max_seconds)
+
+
+class ItemFastSlowRateLimiter(_FailureCounts[T]):
+    """Waits fast_seconds for the first max_fast_attempts failures of the item, slow_seconds after that."""
+
+    def __init__(self, fast_seconds: float, slow_seconds: float, max_fast_attempts: int) -> None:
+        super().__init__()
+        self._fast_seconds = fast_seconds
+        self._slow_seconds = slow_seconds
+        self._max_fast_attempts = max_fast_attempts
+
+    def when(self, item: T) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+        return self._fast_seconds if self._count(item) < self._max_fast_attempts else self._slow_seconds
+
+
+class BucketRateLimiter(Generic[T]):
+    """Limits all items together: each failure takes a token from one bucket and waits until it is due."""
+
+    def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
+        self._bucket = TokenBucket(rate, burst, clock)
+
+    def when(self, _item: T) -> float:
+        """Seconds until the reserved token is due; `math.inf` when the bucket never has one."""
+        return self._bucket.reserve()
+
+    def forget(self, _item: T) -> None:
+        """A bucket knows no items."""
+
+    def num_requeues(self, _item: T) -> int:
+        """A bucket knows no items: 0."""
+        return 0
+
+
+class MaxOfRateLimiter(Generic[T]):
+    """Waits as long as the strictest of its limiters; each of them counts every failure."""
+
+    def __init__(self, *limiters: RateLimiter[T]) -> None:
+        self._limiters = limiters
+
+    def when(self, item: T) -> float:
+        """Count one more failure in each limiter; seconds to wait before the next try."""
+        # no short cut: a token is to be taken also where another limiter asks for more
+        return max([limiter.when(item) for limiter in self._limiters], default=0.0)
+
+    def forget(self, item: T) -> None:
+        """Drop the count of item in each limiter."""
+        for limiter in self._limiters:
+            limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """The largest count of the limiters."""
+        return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
+
+
+class WithMaxWaitRateLimiter(Generic[T]):
+    """Waits as its inner limiter says, at most max_seconds."""
+
+    def __init__(self, inner: RateLimiter[T], max_seconds: float) -> None:
+        self._inner = inner
+        self._max_seconds = max_seconds
+
+    def when(self, item: T) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+        return min(self._inner.when(item), self._max_seconds)
+
+    def forget(self, item: T) -> None:
+        """Drop the count of item."""
+        self._inner.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """How many failures are counted."""
+        return self._inner.num_requeues(item)
+
+
+def default_controller_rate_limiter(
+    *, rate: float = 10.0, burst: int = 100, clock: Clock = REAL_CLOCK
+) -> MaxOfRateLimiter[Hashable]:
+    """
+    5 ms doubling to 1000 s per item, and a bucket over all items.
+
+    Args: rate and burst of the bucket; sample-controller uses 50 and 300.
+    """
+    return MaxOfRateLimiter(
+        ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(rate, burst, clock=clock)
+    )
+
+
+def default_item_based_rate_limiter() -> ItemExponentialFailureRateLimiter[Hashable]:
+    """1 ms doubling to 1000 s per item."""
+    return ItemExponentialFailureRateLimiter(0.001, 1000.0)

@@ -1,0 +1,53 @@
+"""
+A queue that adds failed items back at the pace of a rate limiter.
+
+A worker does
+    item = queue.get()                      # ShutDown: return
+    try: work
+    except: queue.add_rate_limited(item)    # before done: the queue holds it back until then
+    else: queue.forget(item)                # also when giving up
+    finally: queue.done(item)               # always, exactly once
+
+Follows: client-go util/workqueue/rate_limiting_queue.go.
+"""
+
+from __future__ import annotations
+
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.delaying_queue import DelayingQueue
+from workqueue.metrics import MetricsProvider
+from workqueue.queue import Container, T
+from workqueue.rate_limiters import RateLimiter
+from workqueue.spawn import Spawn, spawn_thread
+
+
+class RateLimitingQueue(DelayingQueue[T]):
+    """A delaying queue whose delays come from a rate limiter. Threads: any."""
+
+    def __init__(
+        self,
+        rate_limiter: RateLimiter[T],
+        *,
+        name: str = "",
+        metrics_provider: MetricsProvider | None = None,
+        clock: Clock = REAL_CLOCK,
+        container: Container[T] | None = None,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Make an empty queue; the options are those of Queue."""
+        super().__init__(
+            name=name, metrics_provider=metrics_provider, clock=clock, container=container, spawn=spawn
+        )
+        self._rate_limiter = rate_limiter
+
+    def add_rate_limited(self, item: T) -> None:
+        """Add item when the rate limiter says so. The limiter counts also while shutting down."""
+        self.add_after(item, self._rate_limiter.when(item))
+
+    def forget(self, item: T) -> None:
+        """End the count of failures of item. The queue itself is not touched: done() is still due."""
+        self._rate_limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        """How often item was added back since it was last forgotten."""
+        return self._rate_limiter.num_requeues(item)
