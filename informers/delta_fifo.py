@@ -72,6 +72,7 @@ ProcessFunc: TypeAlias = Callable[[Deltas[T], bool], None]
 ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
 """[(deltas, is_in_initial_list), ...] in the order of the queue, each key once."""
 
+_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
 _new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
 
 
@@ -144,7 +145,7 @@ class DeltaFIFO(Generic[T]):
 
         Raises: StoreKeyError; what the transformer raises. Nothing changes then.
         """
-        self._enqueue([self._prepare(DeltaType.ADDED, obj)])
+        self._enqueue([(self._key(obj), self._delta(DeltaType.ADDED, obj))])
 
     def update(self, obj: T) -> None:
         """
@@ -152,7 +153,7 @@ class DeltaFIFO(Generic[T]):
 
         Raises: as add.
         """
-        self._enqueue([self._prepare(DeltaType.UPDATED, obj)])
+        self._enqueue([(self._key(obj), self._delta(DeltaType.UPDATED, obj))])
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
@@ -160,7 +161,7 @@ class DeltaFIFO(Generic[T]):
 
         Raises: as add.
         """
-        self._enqueue([self._prepare(DeltaType.DELETED, obj)])
+        self._enqueue([(self._key(obj), self._delta(DeltaType.DELETED, obj))])
 
     def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T]]) -> None:
         """
@@ -169,17 +170,21 @@ class DeltaFIFO(Generic[T]):
         Args: entries are (ADDED, UPDATED or DELETED, object).
         Raises: ExceptionGroup of what add would raise for single entries; the others are queued all the same.
         """
-        prepared: list[tuple[str, Delta[T]]] = []
+        keys: list[str] = []
+        deltas: list[Delta[T]] = []
         errors: list[Exception] = []
         for kind, obj in entries:
             try:
-                prepared.append(self._prepare(kind, obj))
+                key, delta = self._key(obj), self._delta(kind, obj)
             except Exception as error:  # noqa: BLE001 - one bad object does not stop the others
                 errors.append(error)
-        if prepared:
-            self._enqueue(prepared)
+            else:
+                keys.append(key)
+                deltas.append(delta)
+        if keys:
+            self._enqueue(zip(keys, deltas, strict=True))
         if errors:
-            raise ExceptionGroup(f"{len(errors)} of {len(errors) + len(prepared)} events not queued", errors)
+            raise ExceptionGroup(f"{len(errors)} of {len(errors) + len(keys)} events not queued", errors)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
@@ -190,15 +195,15 @@ class DeltaFIFO(Generic[T]):
 
         Raises: StoreKeyError; what the transformer raises. Nothing changes then.
         """
-        listed = [self._prepare(self._listed_type, obj) for obj in objects]
-        keys = {key for key, _ in listed}
+        objects = list(objects)
+        keys = [self._key(obj) for obj in objects]
+        deltas = [self._delta(self._listed_type, obj) for obj in objects]
+        listed = set(keys)
         with self._lock:
-            for key, delta in listed:
-                self._append_locked(key, delta)
-            gone = self._gone_locked(keys)
-            for tombstone in gone:
-                self._append_locked(tombstone.key, Delta(DeltaType.DELETED, tombstone))
-            self._populate_locked(len(keys) + len(gone))
+            self._append_locked(zip(keys, deltas, strict=True))
+            gone = self._gone_locked(listed)
+            self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
+            self._populate_locked(len(listed) + len(gone))
             self._lock.notify_all()
 
     def resync(self) -> None:
@@ -211,9 +216,9 @@ class DeltaFIFO(Generic[T]):
         if known is None:
             return
         with self._lock:
-            for key in known.list_keys():
-                if key not in self._items and (obj := known.get_by_key(key)) is not None:
-                    self._append_locked(key, Delta(DeltaType.SYNC, obj))
+            idle = [key for key in known.list_keys() if key not in self._items]
+            states = ((key, known.get_by_key(key)) for key in idle)
+            self._append_locked((key, Delta(DeltaType.SYNC, obj)) for key, obj in states if obj is not None)
             self._lock.notify_all()
 
     def pop(self, process: ProcessFunc[T]) -> Deltas[T]:
@@ -284,26 +289,22 @@ class DeltaFIFO(Generic[T]):
         return self._key(obj[-1].object)
 
     def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
-        if isinstance(obj, DeletedFinalStateUnknown):
+        if obj.__class__ is DeletedFinalStateUnknown:
             return obj.key
         try:
             return self._key_func(obj)
         except Exception as error:
             raise StoreKeyError(obj, error) from error
 
-    def _prepare(self, kind: DeltaType, obj: T | DeletedFinalStateUnknown[T]) -> tuple[str, Delta[T]]:
-        """Key and delta of what is to be queued; the key is that of the object before the transformer."""
-        key = self._key(obj)
+    def _delta(self, kind: DeltaType, obj: T | DeletedFinalStateUnknown[T]) -> Delta[T]:
         if self._transformer is not None and not isinstance(obj, DeletedFinalStateUnknown):
             obj = self._transformer(obj)
-        return key, _new_tuple(Delta, (kind, obj))
+        return _new_tuple(Delta, (kind, obj))
 
     def _enqueue(self, entries: Iterable[tuple[str, Delta[T]]]) -> None:
         with self._lock:
             self._populate_locked(0)
-            for key, delta in entries:
-                if delta.type is not DeltaType.DELETED or self._has_key_locked(key):
-                    self._append_locked(key, delta)
+            self._append_locked(entries, is_known=self._is_known_locked)
             self._lock.notify_all()
 
     def _populate_locked(self, initial_count: int) -> None:
@@ -313,23 +314,21 @@ class DeltaFIFO(Generic[T]):
             if initial_count == 0:
                 self._synced.set()
 
-    def _has_key_locked(self, key: str) -> bool:
-        """Whether the consumer knows the key or is about to."""
-        if key in self._items:
-            return True
+    def _is_known_locked(self, key: str) -> bool:
         return self._known_objects is not None and self._known_objects.get_by_key(key) is not None
 
-    def _append_locked(self, key: str, delta: Delta[T]) -> None:
-        deltas = self._items.get(key)
-        if deltas is None:
-            self._items[key] = [delta]
-            self._queue.append(key)
-        elif delta.type is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:
-            # two deletes in a row are one: a final state is worth more than a tombstone, else the first stays
-            if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
-                deltas[-1] = delta
-        else:
-            deltas.append(delta)
+    def _append_locked(
+        self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
+    ) -> None:
+        """Queue entries in order; with is_known, no Deleted of a key that is neither queued nor known."""
+        items, queue = self._items, self._queue
+        for key, delta in entries:
+            deltas = items.get(key)
+            if deltas is not None:
+                _extend(deltas, delta)
+            elif is_known is None or delta.type is not _DELETED or is_known(key):
+                items[key] = [delta]
+                queue.append(key)
 
     def _gone_locked(self, listed: Collection[str]) -> list[DeletedFinalStateUnknown[T]]:
         """Tombstones for the keys that are queued or known, but not listed."""
@@ -375,3 +374,15 @@ class DeltaFIFO(Generic[T]):
     def _report_slow(self, depth: int, seconds: float) -> None:
         if depth > _SLOW_DEPTH and seconds > _SLOW_SECONDS:
             log.info("DeltaFIFO Pop Process", id=self._name, depth=depth, seconds=round(seconds, 3))
+
+
+def _extend(deltas: Deltas[T], delta: Delta[T]) -> None:
+    """
+    Add a delta to those of its key, except that two Deleted in a row are one.
+
+    Of two, the first stays, unless it holds a tombstone: a final state is worth more.
+    """
+    if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
+        deltas.append(delta)
+    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+        deltas[-1] = delta

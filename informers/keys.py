@@ -141,9 +141,13 @@ def deletion_handling_meta_namespace_key_func(
 
     Raises: NoMetaError.
     """
-    if isinstance(obj, DeletedFinalStateUnknown):
-        return obj.key
-    return meta_namespace_key_func(obj)
+    try:
+        metadata = obj.metadata  # type: ignore[union-attr] # all but objects take the slower road below
+        namespace = metadata.namespace
+        name = metadata.name
+    except AttributeError:
+        return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
+    return f"{namespace}/{name}" if namespace else name
 
 
 def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]) -> ObjectName:

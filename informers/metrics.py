@@ -117,7 +117,7 @@ _provider_is_set = False
 
 def set_provider(provider: MetricsProvider) -> None:
     """Use provider for informers made from here on; only the first call of a process takes effect."""
-    global _provider, _provider_is_set  # noqa: PLW0603 - one per process, as client-go's
+    global _provider, _provider_is_set
     with _provider_lock:
         if not _provider_is_set:
             _provider, _provider_is_set = provider, True

@@ -24,7 +24,7 @@ import msgspec
 import structlog
 
 from informers.handlers import ResourceEventHandler, handler_name
-from informers.keys import DeletedFinalStateUnknown, final_state, object_name
+from informers.keys import DeletedFinalStateUnknown, object_name
 from informers.metrics import Counter
 from informers.synctrack import SingleFileTracker
 from workqueue.clock import REAL_CLOCK, Clock

@@ -18,9 +18,7 @@ _PATIENCE_SECONDS: Final = 30.0
 def is_older(resource_version: str, than: str) -> bool:
     """Whether the first resource version is certainly older than the second."""
     # decimal numbers without leading zeros order by length, then as text
-    if len(resource_version) > len(than) or (
-        len(resource_version) == len(than) and resource_version >= than
-    ):
+    if len(resource_version) > len(than) or (len(resource_version) == len(than) and resource_version >= than):
         return False
     return resource_version.isdecimal() and than.isdecimal()
 

@@ -6,7 +6,8 @@ Follows: client-go tools/cache/thread_safe_store.go (storeIndex).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from informers.keys import CacheError
@@ -45,8 +46,8 @@ class StoreIndex(Generic[T]):
     """
 
     def __init__(self, name: str, index_func: IndexFunc[T]) -> None:
+        self.index_func: Final = index_func
         self._name = name
-        self._index_func = index_func
         self._keys: dict[str, set[str]] = {}
 
     def values(self, key: str, obj: T) -> Sequence[str]:
@@ -56,18 +57,37 @@ class StoreIndex(Generic[T]):
         Raises: IndexFuncError.
         """
         try:
-            return self._index_func(obj)
+            values = self.index_func(obj)
         except Exception as error:
             raise IndexFuncError(key, self._name, error) from error
+        if values.__class__ is str:
+            raise IndexFuncError(key, self._name, TypeError("it returned a string, not a sequence of them"))
+        return values
+
+    def insert(self, key: str, values: Sequence[str]) -> None:
+        """Make key appear under values."""
+        for value in values:
+            keys = self._keys.get(value)
+            if keys is None:
+                self._keys[value] = {key}
+            else:
+                keys.add(key)
+
+    def remove(self, key: str, values: Sequence[str]) -> None:
+        """Make key no longer appear under values; a value without keys goes."""
+        for value in values:
+            keys = self._keys.get(value)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._keys[value]
 
     def move(self, key: str, old: Sequence[str], new: Sequence[str]) -> None:
         """Make key appear under the new values and no longer under the old ones."""
         if len(old) == 1 and len(new) == 1 and old[0] == new[0]:
             return
-        for value in old:
-            self._remove(key, value)
-        for value in new:
-            self._insert(key, value)
+        self.remove(key, old)
+        self.insert(key, new)
 
     def rebuild(self, items: Mapping[str, T]) -> StoreIndex[T]:
         """
@@ -75,38 +95,18 @@ class StoreIndex(Generic[T]):
 
         Raises: IndexFuncError.
         """
-        rebuilt = StoreIndex(self._name, self._index_func)
+        rebuilt = StoreIndex(self._name, self.index_func)
         for key, obj in items.items():
-            for value in self.values(key, obj):
-                rebuilt._insert(key, value)  # noqa: SLF001 - one of its own kind
+            rebuilt.insert(key, self.values(key, obj))
         return rebuilt
 
-    def keys(self, value: str) -> Set[str]:
+    def keys(self, value: str) -> AbstractSet[str]:
         """The keys under a value; valid until the index changes."""
         return self._keys.get(value, _NOTHING)
 
     def all_values(self) -> list[str]:
         """The values that at least one object has."""
         return list(self._keys)
-
-    def index_func(self) -> IndexFunc[T]:
-        """The function of this index."""
-        return self._index_func
-
-    def _insert(self, key: str, value: str) -> None:
-        keys = self._keys.get(value)
-        if keys is None:
-            self._keys[value] = {key}
-        else:
-            keys.add(key)
-
-    def _remove(self, key: str, value: str) -> None:
-        keys = self._keys.get(value)
-        if keys is None:
-            return
-        keys.discard(key)
-        if not keys:
-            del self._keys[value]
 
 
 def union_keys(index: StoreIndex[T], values: Iterable[str]) -> set[str]:

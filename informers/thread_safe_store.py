@@ -8,12 +8,13 @@ were replaced, so that nobody has to look them up first.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from informers.keys import CacheError, DeletedFinalStateUnknown
-from informers.store_index import IndexFunc, Indexers, StoreIndex, union_keys
+from informers.store_index import Indexers, IndexFunc, StoreIndex, union_keys
 from workqueue.locks import new_lock
 
 T = TypeVar("T")
@@ -41,12 +42,11 @@ class OperationType(StrEnum):
     DELETE = "Delete"
 
 
-class StoreOperation(NamedTuple, Generic[T]):
-    """One step of a transaction on a ThreadSafeStore. The object of a DELETE only gives its version."""
+_DELETE: Final = OperationType.DELETE  # a global is found faster than a member of an enum
 
-    type: OperationType
-    key: str
-    object: T | DeletedFinalStateUnknown[T]
+
+StoreOperation: TypeAlias = tuple[OperationType, str, T | DeletedFinalStateUnknown[T]]
+"""(type, key, object): a step of a transaction. The object of a DELETE only gives its resource version."""
 
 
 class TransactionError(CacheError, Generic[T]):
@@ -56,7 +56,9 @@ class TransactionError(CacheError, Generic[T]):
     errors maps positions in the request to what went wrong; previous is what apply would have returned.
     """
 
-    def __init__(self, total: int, errors: Mapping[int, Exception], previous: list[T | None]) -> None:
+    def __init__(
+        self, total: int, errors: Mapping[int, Exception], previous: builtins.list[T | None]
+    ) -> None:
         causes = ", ".join(str(error) for error in errors.values())
         super().__init__(f"failed to execute ({len(errors)}/{total}) transactions failed due to: [{causes}]")
         self.total = total
@@ -64,12 +66,9 @@ class TransactionError(CacheError, Generic[T]):
         self.previous = previous
 
     @property
-    def successful_indices(self) -> list[int]:
+    def successful_indices(self) -> builtins.list[int]:
         """The positions that were applied, ascending."""
         return [position for position in range(self.total) if position not in self.errors]
-
-
-_Values: TypeAlias = list[tuple[StoreIndex[T], Sequence[str]]]
 
 
 class ThreadSafeStore(Generic[T]):
@@ -114,7 +113,7 @@ class ThreadSafeStore(Generic[T]):
             self._delete_locked(key)
 
     def delete_with_object(self, key: str, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """Take out what is under key, if anything; the resource version becomes that of obj, if it has one."""
+        """Take out what is under key, if anything; the resource version becomes that of obj, if any."""
         with self._lock:
             self._delete_locked(key)
             self._note_version_locked(obj)
@@ -124,12 +123,12 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return self._items.get(key)
 
-    def list(self) -> list[T]:
+    def list(self) -> builtins.list[T]:
         """All objects, in no particular order."""
         with self._lock:
             return list(self._items.values())
 
-    def list_keys(self) -> list[str]:
+    def list_keys(self) -> builtins.list[str]:
         """All keys, in no particular order."""
         with self._lock:
             return list(self._items)
@@ -160,33 +159,32 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return self._resource_version
 
-    def apply(self, operations: Sequence[StoreOperation[T]]) -> list[T | None]:
+    def apply(self, operations: Sequence[StoreOperation[T]]) -> builtins.list[T | None]:
         """
         Apply operations in order under one hold of the lock; one that fails does not stop the others.
 
         Returns: for each, the object that was under its key just before, or None.
         Raises: TransactionError when any failed.
         """
-        previous: list[T | None] = []
+        previous: builtins.list[T | None] = []
         errors: dict[int, Exception] = {}
         with self._lock:
             for kind, key, obj in operations:
                 try:
-                    previous.append(
-                        self._delete_locked(key)
-                        if kind is OperationType.DELETE
-                        else self._put_locked(key, obj)
-                    )
+                    if kind is _DELETE:
+                        previous.append(self._delete_locked(key))
+                    else:
+                        previous.append(self._put_locked(key, obj))  # type: ignore[arg-type] # no tombstone here
                 except CacheError as error:
                     errors[len(previous)] = error
                     previous.append(None)
             if operations:
-                self._note_version_locked(operations[-1].object)
+                self._note_version_locked(operations[-1][2])
         if errors:
             raise TransactionError(len(operations), errors, previous)
         return previous
 
-    def index(self, name: str, obj: T) -> list[T]:
+    def index(self, name: str, obj: T) -> builtins.list[T]:
         """
         The objects that share a value with obj under an index, each once.
 
@@ -197,7 +195,7 @@ class ThreadSafeStore(Generic[T]):
             keys = union_keys(index, index.index_func(obj))
             return [self._items[key] for key in keys]
 
-    def by_index(self, name: str, value: str) -> list[T]:
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
         The objects with this value under an index.
 
@@ -206,7 +204,7 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return [self._items[key] for key in self._index_locked(name).keys(value)]
 
-    def index_keys(self, name: str, value: str) -> list[str]:
+    def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """
         The keys of the objects with this value under an index, sorted.
 
@@ -215,7 +213,7 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return sorted(self._index_locked(name).keys(value))
 
-    def list_index_func_values(self, name: str) -> list[str]:
+    def list_index_func_values(self, name: str) -> builtins.list[str]:
         """The values that occur under an index; none when there is no such index."""
         with self._lock:
             index = self._indexes.get(name)
@@ -238,3 +236,41 @@ class ThreadSafeStore(Generic[T]):
             self._indexes |= {
                 name: StoreIndex(name, function).rebuild(self._items) for name, function in indexers.items()
             }
+
+    def _put_locked(self, key: str, obj: T) -> T | None:
+        """Every value is computed before any change: an index function that raises leaves all as it was."""
+        old = self._items.get(key)
+        if self._indexes:
+            indexes = self._indexes.values()
+            after = [index.values(key, obj) for index in indexes]
+            if old is None:
+                for index, new in zip(indexes, after, strict=True):
+                    index.insert(key, new)
+            else:
+                before = [index.values(key, old) for index in indexes]
+                for index, gone, new in zip(indexes, before, after, strict=True):
+                    index.move(key, gone, new)
+        self._items[key] = obj
+        return old
+
+    def _delete_locked(self, key: str) -> T | None:
+        """As _put_locked: values first."""
+        old = self._items.get(key)
+        if old is not None:
+            before = [(index, index.values(key, old)) for index in self._indexes.values()]
+            for index, gone in before:
+                index.remove(key, gone)
+            del self._items[key]
+        return old
+
+    def _note_version_locked(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        try:  # noqa: SIM105 - on every write, and suppress() costs more than the rest
+            self._resource_version = obj.metadata.resource_version  # type: ignore[union-attr]
+        except AttributeError:
+            pass  # a tombstone, or an object without metadata: nothing is known of the version
+
+    def _index_locked(self, name: str) -> StoreIndex[T]:
+        index = self._indexes.get(name)
+        if index is None:
+            raise IndexNotFound(name)
+        return index

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Final, Protocol
+
+_YIELDS_BEFORE_BLOCKING: Final = 64
 
 
 class Lock(Protocol):
@@ -64,3 +67,18 @@ def condition_over(lock: Lock) -> threading.Condition:
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
+
+
+def acquire_contended(lock: Lock) -> None:
+    """
+    Take a lock that an attempt without blocking has just found taken.
+
+    Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for the
+    interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from there on
+    every operation of a busy lock costs a switch of threads. Whoever yields instead lets the owner finish.
+    """
+    for _ in range(_YIELDS_BEFORE_BLOCKING):
+        time.sleep(0)
+        if lock.acquire(blocking=False):
+            return
+    lock.acquire()

@@ -19,13 +19,12 @@ wait on a condition of their own, so that a wake-up never reaches the wrong kind
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import condition_over, new_lock
+from workqueue.locks import acquire_contended, condition_over, new_lock
 from workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
 from workqueue.spawn import Spawn, spawn_thread
 
@@ -116,6 +115,8 @@ class Queue(Generic[T]):
         self._clock = clock
         self._spawn = spawn
         self._lock = new_lock("Queue._lock", _RANK)
+        self._acquire = self._lock.acquire
+        self._release = self._lock.release
         self._item_ready = condition_over(self._lock)
         self._drained = condition_over(self._lock)
         self._container: Container[T] = FIFO() if container is None else container
@@ -131,9 +132,13 @@ class Queue(Generic[T]):
 
     def add(self, item: T) -> None:
         """Mark item as needing work; ignored while shutting down."""
-        with self._lock:
+        if not self._acquire(False):
+            acquire_contended(self._lock)
+        try:
             if self._accept_locked(item) and self._waiting:
                 self._item_ready.notify()
+        finally:
+            self._release()
 
     def add_all(self, items: Iterable[T]) -> None:
         """Add each item in order, under one hold of the lock and with one wake-up of as many getters as needed."""
@@ -156,7 +161,9 @@ class Queue(Generic[T]):
         Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
         Blocks: until an item waits or the queue is shut down.
         """
-        with self._lock:
+        if not self._acquire(False):
+            acquire_contended(self._lock)
+        try:
             while not self._container:
                 if self._shutting_down:
                     raise ShutDown
@@ -167,10 +174,14 @@ class Queue(Generic[T]):
             if self._metrics is not None:
                 self._metrics.get(item)
             return item
+        finally:
+            self._release()
 
     def done(self, item: T) -> None:
         """Give item back; if it was added since the get, it waits again, at the end of the line."""
-        with self._lock:
+        if not self._acquire(False):
+            acquire_contended(self._lock)
+        try:
             self._processing.discard(item)
             if item in self._dirty:
                 self._container.push(item)
@@ -180,6 +191,8 @@ class Queue(Generic[T]):
                 self._drained.notify_all()
             if self._metrics is not None:
                 self._metrics.done(item)
+        finally:
+            self._release()
 
     def __len__(self) -> int:
         """How many items wait; those with workers do not count. For information only."""

@@ -10,8 +10,12 @@ import re
 import uuid
 from typing import Final
 
+import msgspec
+
 from apis.core_v1 import ObjectReference
 from apis.meta import Kind
+from apis.resource import Resource
+from client.pages import Undecodable
 
 _MAX_NAME_LENGTH: Final = 253
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -48,3 +52,31 @@ def event_name(object_name: str, unix_nanoseconds: int) -> str:
     if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):
         return name
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> ObjectReference:
+    """
+    A reference to an object that does not fit its type.
+
+    `kubectl describe` finds events by UID: it is read from the raw object, and "" where even that is not there.
+    """
+    try:
+        uid = msgspec.json.decode(undecodable.raw, type=_Identity).metadata.uid
+    except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no metadata worth the name
+        uid = ""
+    return ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=undecodable.key_namespace,
+        name=undecodable.key_name,
+        uid=uid,
+        resource_version=undecodable.resource_version,
+    )

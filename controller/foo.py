@@ -1,0 +1,439 @@
+"""
+sample-controller by hand: a Foo names a Deployment, and this keeps the two in step.
+
+    informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
+
+Handlers only enqueue names; a worker reads the present state from the caches, whatever happened in between.
+The functions below come in upstream's order, under upstream's names.
+
+Follows: sample-controller/controller.go. On purpose, it differs in this:
+  1. Writes carry the resource version they were computed from, so that a stale cache cannot overwrite somebody
+     else's change; a Deployment is scaled by a patch of spec.replicas (upstream: update of the whole object).
+  2. Nothing is written when nothing changed. The event Synced is recorded by a sync that wrote something, or
+     that succeeds after a failure; upstream writes status and event on every resync.
+  3. An owner must match by API group and UID, not by kind and name alone.
+  4. A Foo that is being deleted gets no Deployment: a foreground deletion would wait for it for ever.
+  5. When a Deployment goes, every Foo that names it is enqueued, owner or not: one that was in the way is missed
+     at once, not at the end of a back-off of up to 1000 s.
+  6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets the
+     Warning event InvalidObject, once per resource version, and is left alone until it changes or is resynced.
+As upstream: changing spec.deploymentName makes a new Deployment and leaves the old one, which goes with the Foo.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import structlog
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
+from apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
+from apis.meta import FrozenMap, Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
+from apis.samplecontroller_v1alpha1 import Foo, FooStatus
+from client.errors import AlreadyExists, ClientError, Conflict, Invalid, NotFound
+from client.pages import Undecodable
+from client.resource_client import Client, PatchType
+from controller.foo_status import FooStatusWriter
+from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
+from controller.runtime.events_reference import reference_to, reference_to_undecodable
+from informers.handlers import ResourceEventHandlerFuncs
+from informers.keys import DeletedFinalStateUnknown, NoMetaError, ObjectName, final_state, object_name
+from informers.lister import Lister
+from informers.shared_informer import SharedIndexInformer
+from informers.sync import wait_for_cache_sync
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.metrics import MetricsProvider
+from workqueue.queue import ShutDown
+from workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
+from workqueue.rate_limiting_queue import RateLimitingQueue
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("foo")
+
+CONTROLLER_AGENT_NAME: Final = "sample-controller"
+FIELD_MANAGER: Final = CONTROLLER_AGENT_NAME
+QUEUE_NAME: Final = "foo"
+DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
+
+SUCCESS_SYNCED: Final = "Synced"
+ERR_RESOURCE_EXISTS: Final = "ErrResourceExists"
+INVALID_OBJECT: Final = "InvalidObject"
+MESSAGE_RESOURCE_SYNCED: Final = "Foo synced successfully"
+MESSAGE_RESOURCE_EXISTS: Final = 'Resource "{}" already exists and is not managed by Foo'
+
+_WORKER_PERIOD_SECONDS: Final = 1.0
+_REMEMBERED: Final = 4096
+
+
+class FooControllerError(Exception):
+    """Root of what this controller raises itself."""
+
+
+class ResourceExistsError(FooControllerError):
+    """The Deployment that a Foo names belongs to somebody else; retrying helps once it is gone."""
+
+
+class CachesNotSyncedError(FooControllerError):
+    """A stop came before the caches were filled."""
+
+
+class ControllerStatistics(NamedTuple):
+    """Workers that live, and how syncs ended so far; unexpected ones count as failed, too."""
+
+    workers_alive: int
+    synced: int
+    failed: int
+    unexpected: int
+
+
+def default_rate_limiter(clock: Clock = REAL_CLOCK) -> RateLimiter[ObjectName]:
+    """Per Foo 5 ms, doubling up to 1000 s; over all Foos 50 per second after a burst of 300."""
+    return MaxOfRateLimiter(
+        ItemExponentialFailureRateLimiter(0.005, 1000), BucketRateLimiter(50, 300, clock=clock)
+    )
+
+
+class Controller:
+    """
+    The control loop for Foos.
+
+    State: _workers, written by run(); _outcomes and _reported (Foo -> resource version last reported invalid, for
+    the last 4096), under _lock.
+    Threads: handlers run on listener threads, on_undecodable on the Foo reflector's, sync_handler on
+    `worker-<i>`, never two at once for one Foo.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        deployment_informer: SharedIndexInformer[Deployment],
+        foo_informer: SharedIndexInformer[Foo],
+        recorder: EventRecorder,
+        *,
+        rate_limiter: RateLimiter[ObjectName] | None = None,
+        metrics_provider: MetricsProvider | None = None,
+        shutdown_timeout_seconds: float = 30.0,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Hook into the informers, which must not have been started."""
+        self._deployments = client.resource(Deployment)
+        self._foos = client.resource(Foo)
+        self._foo_status = FooStatusWriter(self._foos, field_manager=FIELD_MANAGER)
+        self._deployments_lister = Lister(deployment_informer.indexer, Deployment.resource)
+        self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
+        self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
+        self._foo_indexer = foo_informer.indexer
+        self._recorder = recorder
+        self._shutdown_timeout_seconds = shutdown_timeout_seconds
+        self._clock = clock
+        self._spawn = spawn
+        self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
+            rate_limiter or default_rate_limiter(clock),
+            name=QUEUE_NAME,
+            metrics_provider=metrics_provider,
+            clock=clock,
+            spawn=spawn,
+        )
+        self._lock = new_lock("Controller._lock", 95)
+        self._workers: tuple[Joinable, ...] = ()
+        self._outcomes = ControllerStatistics(0, 0, 0, 0)
+        self._reported: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
+
+        log.info("Setting up event handlers")
+        foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
+        foo_informer.on_undecodable(self._handle_undecodable)
+        foo_informer.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add_func=self._enqueue_foo, update_func=lambda _old, new: self._enqueue_foo(new)
+            )
+        )
+        deployment_informer.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add_func=self._handle_object,
+                update_func=self._handle_update,
+                delete_func=self._handle_deletion,
+            )
+        )
+
+    def run(self, workers: int, stop: threading.Event) -> None:
+        """
+        Wait for the caches, work until stop is set, and let the syncs in flight end.
+
+        Raises: CachesNotSyncedError when stop is set before the caches are filled.
+        Blocks: until stop is set, and then at most shutdown_timeout_seconds.
+        """
+        try:
+            log.info("Starting Foo controller")
+            log.info("Waiting for informer caches to sync")
+            if not wait_for_cache_sync(stop, *self._has_synced):
+                raise CachesNotSyncedError("failed to wait for caches to sync")
+            log.info("Starting workers", count=workers)
+            run_worker = partial(self._run_worker, stop)
+            self._workers = tuple(self._spawn(f"worker-{i}", run_worker) for i in range(workers))
+            log.info("Started workers")
+            stop.wait()
+            log.info("Shutting down workers")
+        finally:
+            self._workqueue.shut_down()
+        self._join_workers()
+
+    def _run_worker(self, stop: threading.Event) -> None:
+        """Take and process items until stop is set; what is still queued then is left for the next process."""
+        running = True
+        while running and not stop.is_set():
+            try:
+                running = self._process_next_work_item()
+            except BaseException:  # noqa: BLE001 - even the reporting of an error failed: the worker lives on
+                self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
+
+    def _process_next_work_item(self) -> bool:
+        """
+        Sync one Foo and tell the queue how it went.
+
+        Returns: False once the queue is shut down.
+        """
+        try:
+            name = self._workqueue.get()
+        except ShutDown:
+            return False
+        try:
+            self.sync_handler(name)
+        except BaseException as error:  # noqa: BLE001 - whatever a sync does, the worker lives on and retries
+            self._workqueue.add_rate_limited(name)
+            self._report_failure(name, error)
+        else:
+            self._workqueue.forget(name)
+            self._count(synced=1)
+            log.info("Successfully synced", objectName=name)
+        finally:
+            self._workqueue.done(name)
+        return True
+
+    def sync_handler(self, name: ObjectName) -> None:
+        """
+        Compare what a Foo wants with what there is, and write the difference.
+
+        Return means settled, raise means retry with back-off.
+        """
+        try:
+            foo = self._foos_lister.namespace(name.namespace).get(name.name)
+        except NotFound:
+            log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
+            return
+        if foo.metadata.deletion_timestamp is not None:
+            log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
+            return
+        if not foo.spec.deployment_name:
+            message = "Deployment name missing from object reference"
+            self._report_invalid(reference_to(foo), message, "spec.deploymentName is empty")
+            return
+        try:
+            deployment, wrote_deployment = self._sync_deployment(foo)
+        except Invalid as error:
+            self._report_invalid(reference_to(foo), "Deployment refused by the server", error.status.message)
+            return
+        wrote_status = self.update_foo_status(foo, deployment)
+        if wrote_deployment or wrote_status or self._workqueue.num_requeues(name):
+            self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
+
+    def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
+        """
+        Create the Deployment of a Foo, or scale it.
+
+        Returns: the Deployment, and whether it was written.
+        Raises: ResourceExistsError. AlreadyExists and Conflict when the cache is behind: the retry sees more.
+        """
+        namespace, name = foo.metadata.namespace, foo.spec.deployment_name
+        try:
+            deployment = self._deployments_lister.namespace(namespace).get(name)
+        except NotFound:
+            created = self._deployments.create(
+                new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
+            )
+            return created, True
+        if not is_controlled_by(deployment, foo):
+            raise self._report_foreign(foo, deployment)
+        replicas = foo.spec.replicas
+        if replicas is None or replicas == deployment.spec.replicas:
+            return deployment, False
+        log.debug(
+            "Update deployment resource",
+            v=4,
+            currentReplicas=deployment.spec.replicas,
+            desiredReplicas=replicas,
+        )
+        scaled = self._deployments.patch(
+            name,
+            scale_patch(deployment, replicas),
+            namespace=namespace,
+            patch_type=PatchType.MERGE,
+            field_manager=FIELD_MANAGER,
+        )
+        return scaled, True
+
+    def update_foo_status(self, foo: Foo, deployment: Deployment) -> bool:
+        """
+        Write what was seen into the Foo's status, unless it says so already.
+
+        Returns: whether it was written.
+        """
+        status = FooStatus(available_replicas=deployment.status.available_replicas)
+        return status != foo.status and self._foo_status.write(replace(foo, status=status))
+
+    def _enqueue_foo(self, obj: object) -> None:
+        """Put the name of a Foo into the workqueue."""
+        try:
+            self._workqueue.add(object_name(obj))  # type: ignore[arg-type] # NoMetaError says what it is not
+        except NoMetaError as error:
+            log.error("Error creating object reference", err=str(error))
+
+    def _handle_object(self, obj: object) -> None:
+        """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""
+        is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
+        state: object = final_state(obj)
+        if not isinstance(state, Kind):
+            what = "object tombstone" if is_tombstone else "object"
+            log.error(f"Error decoding {what}, invalid type", type=type(state).__name__)
+            return
+        if is_tombstone:
+            log.debug("Recovered deleted object", v=4, resourceName=state.metadata.name)
+        log.debug("Processing object", v=4, object=object_name(state))
+        owner = controller_of(state)
+        if owner is None or (owner.kind, _group(owner.api_version)) != ("Foo", Foo.resource.group):
+            return
+        try:
+            foo = self._foos_lister.namespace(state.metadata.namespace).get(owner.name)
+        except NotFound:
+            foo = None
+        if foo is None or foo.metadata.uid != owner.uid:
+            log.debug("Ignore orphaned object", v=4, object=object_name(state), foo=owner.name)
+            return
+        self._enqueue_foo(foo)
+
+    def _handle_update(self, old: Deployment, new: Deployment) -> None:
+        """A resync sends every Deployment again: two states with one resource version are no change."""
+        if new.metadata.resource_version != old.metadata.resource_version:
+            self._handle_object(new)
+
+    def _handle_deletion(self, obj: object) -> None:
+        """Besides its owner, every Foo that wants the name of the Deployment may now have it."""
+        self._handle_object(obj)
+        state: object = final_state(obj)
+        if isinstance(state, Kind):
+            for foo in self._foo_indexer.by_index(DEPLOYMENT_NAME_INDEX, str(object_name(state))):
+                self._enqueue_foo(foo)
+
+    def _handle_undecodable(self, undecodable: Undecodable) -> None:
+        """A Foo does not fit its type: it is in no cache, and its owner should know why nothing happens."""
+        reference = reference_to_undecodable(Foo.resource, undecodable)
+        self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
+
+    def _report_invalid(self, foo: ObjectReference | None, what: str, message: str) -> None:
+        """Say once per resource version that a Foo cannot work as it is."""
+        assert foo is not None
+        name = ObjectName(foo.namespace, foo.name)
+        with self._lock:
+            if self._reported.get(name) == foo.resource_version:
+                return
+            self._reported[name] = foo.resource_version
+        log.error(what, objectReference=name, err=message)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
+
+    def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
+        """Say that the name is taken; returns the error to raise."""
+        message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
+        owner = controller_of(deployment)
+        log.warning(
+            f"{object_name(deployment)} exists and is not managed by Foo {object_name(foo)}",
+            code="E14",
+            cause=f"owner: {f'{owner.kind} {owner.name}' if owner else 'none'}",
+            fix="delete it or change spec.deploymentName",
+        )
+        return ResourceExistsError(message)
+
+    def _report_failure(self, name: ObjectName, error: BaseException) -> None:
+        """Log a failed sync: a lost race is no error, and only what nobody expected comes with its stack."""
+        expected = isinstance(error, ClientError | FooControllerError)
+        self._count(failed=1, unexpected=0 if expected else 1)
+        write = log.info if isinstance(error, Conflict | AlreadyExists) else log.error
+        text = str(error) if expected else repr(error)
+        write("Error syncing; requeuing for later retry", objectReference=name, err=text)
+        if not expected:
+            stack = "".join(traceback.format_exception(error))
+            log.debug("Observed an unexpected exception", v=4, objectReference=name, stack=stack)
+
+    def statistics(self) -> ControllerStatistics:
+        """A snapshot, for health checks and tests."""
+        alive = sum(worker.is_alive() for worker in self._workers)
+        with self._lock:
+            return self._outcomes._replace(workers_alive=alive)
+
+    def _count(self, *, synced: int = 0, failed: int = 0, unexpected: int = 0) -> None:
+        with self._lock:
+            before = self._outcomes
+            self._outcomes = before._replace(
+                synced=before.synced + synced,
+                failed=before.failed + failed,
+                unexpected=before.unexpected + unexpected,
+            )
+
+    def _join_workers(self) -> None:
+        deadline = self._clock.now() + self._shutdown_timeout_seconds
+        for worker in self._workers:
+            worker.join(max(0.0, deadline - self._clock.now()))
+        busy = self.statistics().workers_alive
+        if busy:
+            log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_timeout_seconds)
+
+
+def new_deployment(foo: Foo) -> Deployment:
+    """The Deployment that a Foo wants: nginx, controlled by the Foo, so that it goes when the Foo goes."""
+    labels = FrozenMap({"app": "nginx", "controller": foo.metadata.name})
+    return Deployment(
+        metadata=ObjectMeta(
+            name=foo.spec.deployment_name,
+            namespace=foo.metadata.namespace,
+            owner_references=(new_controller_ref(foo),),
+        ),
+        spec=DeploymentSpec(
+            replicas=foo.spec.replicas,
+            selector=LabelSelector(match_labels=labels),
+            template=PodTemplateSpec(
+                metadata=ObjectMeta(labels=labels),
+                spec=PodSpec(containers=(Container(name="nginx", image="nginx:latest"),)),
+            ),
+        ),
+    )
+
+
+def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
+    """A merge patch that holds only for the very state that was seen: else the server answers Conflict."""
+    metadata = deployment.metadata
+    return {
+        "metadata": {"resourceVersion": metadata.resource_version, "uid": metadata.uid},
+        "spec": {"replicas": replicas},
+    }
+
+
+def _index_deployment_name(foo: Foo) -> Iterable[str]:
+    """A Foo by the Deployment it names, as `namespace/name`."""
+    name = foo.spec.deployment_name
+    return [str(ObjectName(foo.metadata.namespace, name))] if name else []
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]

@@ -1,0 +1,121 @@
+"""
+Writing a Foo's status, whichever of sample-controller's CRDs is installed.
+
+    CRD                                   PUT .../status     merge patch of the object
+    with the status subresource           taken              status is ignored
+    without (the stock crd.yaml)          404                taken
+    no status in its schema               404 or pruned      pruned
+
+A 404 can also mean that the Foo is gone: the server's words are the same.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import structlog
+from cachetools import LRUCache
+
+from apis.samplecontroller_v1alpha1 import Foo, FooStatus
+from client.errors import NotFound
+from client.resource_client import PatchType, ResourceClient
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("foo")
+
+_REMEMBERED: Final = 10_000
+
+
+class _Road(Enum):
+    """Where status is written: known only once a write has been taken."""
+
+    UNKNOWN = "unknown"
+    SUBRESOURCE = "subresource"
+    OBJECT = "object"
+
+
+class FooStatusWriter:
+    """
+    Writes a status with the resource version it was computed from, and never the same one in vain twice.
+
+    State, under _lock: _road = what worked last; _ignored = Foo UID -> the status that the server dropped, for
+    the last 10,000 Foos; _warned never goes back.
+    Threads: any; no two of them for one Foo.
+    """
+
+    def __init__(self, foos: ResourceClient[Foo], *, field_manager: str) -> None:
+        self._foos = foos
+        self._field_manager = field_manager
+        self._lock = new_lock("FooStatusWriter._lock", 95)
+        self._road = _Road.UNKNOWN
+        self._ignored: LRUCache[str, FooStatus] = LRUCache(_REMEMBERED)
+        self._warned = False
+
+    def write(self, foo: Foo) -> bool:
+        """
+        Write the status that foo carries.
+
+        Returns: False when the CRD makes the server ignore it.
+        Raises: APIError, TransportError; Conflict when foo has changed since it was read.
+        """
+        with self._lock:
+            road = self._road
+            if self._ignored.get(foo.metadata.uid) == foo.status:
+                return False
+        if road is _Road.OBJECT and self._patch_object(foo):
+            return True
+        try:
+            taken, lacking = self._put_status(foo), "status in its schema"
+        except NotFound:
+            if road is _Road.SUBRESOURCE:
+                # it worked before, so the Foo is gone; if it is the subresource, the retry takes the other road
+                self._set_road(_Road.UNKNOWN)
+                raise
+            taken = road is _Road.UNKNOWN and self._patch_object(foo)
+            lacking = "subresources.status, and status in its schema"
+        if not taken:
+            self._give_up(foo, lacking)
+        return taken
+
+    def _put_status(self, foo: Foo) -> bool:
+        answer = self._foos.update_status(foo, field_manager=self._field_manager)
+        return self._took(foo, answer, _Road.SUBRESOURCE)
+
+    def _patch_object(self, foo: Foo) -> bool:
+        metadata = foo.metadata
+        answer = self._foos.patch(
+            metadata.name,
+            {
+                "metadata": {"resourceVersion": metadata.resource_version},
+                "status": {"availableReplicas": foo.status.available_replicas},
+            },
+            namespace=metadata.namespace,
+            patch_type=PatchType.MERGE,
+            field_manager=self._field_manager,
+        )
+        return self._took(foo, answer, _Road.OBJECT)
+
+    def _took(self, foo: Foo, answer: Foo, road: _Road) -> bool:
+        """Whether the server kept the status; the road is remembered if so."""
+        if answer.status != foo.status:
+            return False
+        self._set_road(road)
+        return True
+
+    def _set_road(self, road: _Road) -> None:
+        with self._lock:
+            before, self._road = self._road, road
+        if road is _Road.OBJECT and before is not road:
+            log.debug("CRD has no status subresource, writing status with the object", v=2)
+
+    def _give_up(self, foo: Foo, lacking: str) -> None:
+        with self._lock:
+            self._ignored[foo.metadata.uid] = foo.status
+            first, self._warned = not self._warned, True
+        if first:
+            log.warning(
+                f"status updates are ignored: CRD lacks {lacking}",
+                code="E08",
+                fix="python -m controller manifests crd | kubectl apply -f -",
+            )

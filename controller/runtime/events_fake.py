@@ -1,0 +1,58 @@
+"""
+A recorder for tests: keeps what was reported as lines of text.
+
+Follows: client-go tools/record/fake.go, differs: never blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.runtime.events_reference import reference_to
+from workqueue.locks import new_lock
+
+
+class FakeRecorder:
+    """
+    Implements EventRecorder; each event is one line `<type> <reason> <message>`.
+
+    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow as
+    ` map[key:value ...]`.
+    State: _events, oldest first, under _lock. Threads: any.
+    """
+
+    def __init__(self, *, include_object: bool = False) -> None:
+        self._include_object = include_object
+        self._lock = new_lock("FakeRecorder._lock", 95)
+        self._events: list[str] = []
+
+    @property
+    def events(self) -> list[str]:
+        """What was reported so far, oldest first."""
+        with self._lock:
+            return list(self._events)
+
+    def take(self) -> list[str]:
+        """What was reported since the last call."""
+        with self._lock:
+            taken, self._events = self._events, []
+            return taken
+
+    def event(
+        self,
+        obj: object,
+        event_type: str,
+        reason: str,
+        message: str,
+        *,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep an event."""
+        line = f"{event_type} {reason} {message}"
+        reference = reference_to(obj) if self._include_object else None
+        if reference is not None:
+            line += f" involvedObject{{kind={reference.kind},apiVersion={reference.api_version}}}"
+        if annotations:
+            line += f" map[{' '.join(f'{key}:{value}' for key, value in sorted(annotations.items()))}]"
+        with self._lock:
+            self._events.append(line)

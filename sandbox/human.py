@@ -1,0 +1,63 @@
+"""
+Durations as kubectl prints them: two units at most, coarser as they grow.
+
+Follows: apimachinery pkg/util/duration/duration.go (HumanDuration), cli-runtime and printers' age columns.
+"""
+
+from __future__ import annotations
+
+from apis.time import parse_time
+
+UNKNOWN = "<unknown>"
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
+
+
+def human_duration(seconds: float) -> str:
+    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` within the last two seconds of the future."""
+    if seconds <= -2:  # noqa: PLR2004  the grace for skewed clocks
+        return "<invalid>"
+    whole = max(int(seconds), 0)
+    if whole < 2 * _MINUTE:
+        return f"{whole}s"
+    if whole < 3 * _HOUR:
+        return _minutes(whole)
+    if whole < 2 * _DAY:
+        return _hours(whole)
+    if whole < 8 * _DAY:
+        return _pair(whole // _DAY, "d", whole // _HOUR % 24, "h")
+    if whole < 2 * _YEAR:
+        return f"{whole // _DAY}d"
+    return _years(whole)
+
+
+def _minutes(whole: int) -> str:
+    if whole < 10 * _MINUTE:
+        return _pair(whole // _MINUTE, "m", whole % _MINUTE, "s")
+    return f"{whole // _MINUTE}m"
+
+
+def _hours(whole: int) -> str:
+    if whole < 8 * _HOUR:
+        return _pair(whole // _HOUR, "h", whole // _MINUTE % 60, "m")
+    return f"{whole // _HOUR}h"
+
+
+def _years(whole: int) -> str:
+    years = whole // _YEAR
+    if years < 8:  # noqa: PLR2004  from there on days no longer matter
+        return _pair(years, "y", whole // _DAY % 365, "d")
+    return f"{years}y"
+
+
+def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def age(timestamp: object, now: float) -> str:
+    """How long ago an RFC 3339 time was; `<unknown>` for none, `<invalid>` for one that does not parse."""
+    if not timestamp:
+        return UNKNOWN
+    try:
+        return human_duration(now - parse_time(str(timestamp)))
+    except ValueError:
+        return "<invalid>"

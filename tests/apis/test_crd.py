@@ -1,0 +1,121 @@
+"""CustomResourceDefinitions generated from types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from msgspec import Meta
+
+from apis.crd import PrinterColumn, Scale, custom_resource_definition, object_schema
+from apis.meta import APIStruct, FrozenMap, Kind
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo
+
+
+class Part(APIStruct, frozen=True):
+    """
+    A part of
+    several lines.
+    """
+
+    name: str
+    count: int = 0
+    on: bool = False
+    mode: Literal["a", "b"] = "a"
+    size: Annotated[str, Meta(min_length=1, max_length=9, pattern="^x")] | None = None
+    small: Annotated[int, Meta(ge=0)] = 0
+    described: Annotated[int, Meta(le=5, extra_json_schema={"description": "up to 5"})] = 0
+    words: tuple[str, ...] = ()
+    labels: FrozenMap = FrozenMap()
+
+
+class Thing(Kind, frozen=True, kw_only=True, tag="Thing"):
+    """A thing."""
+
+    resource: ClassVar[Resource] = Resource(
+        "example.com", "v1", "things", "Thing", namespaced=False, singular="thing", short_names=("th",)
+    )
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="N", type="string", json_path=".part.name", description="the name", priority=1),
+    )
+    scale: ClassVar[Scale] = Scale(
+        spec_replicas_path=".part.count", status_replicas_path=".part.count", label_selector_path=".part.size"
+    )
+    api_version: Literal["example.com/v1"] = "example.com/v1"
+    part: Part
+
+
+class Odd(APIStruct, frozen=True):
+    """Odd."""
+
+    either: int | str = 0
+
+
+class OddKind(Kind, frozen=True, tag="Odd"):
+    """Odd."""
+
+    resource: ClassVar[Resource] = Resource("example.com", "v1", "odds", "Odd")
+    spec: Odd = Odd()
+
+
+class Worse(Kind, frozen=True, tag="Worse"):
+    """Worse."""
+
+    resource: ClassVar[Resource] = Resource("example.com", "v1", "worses", "Worse")
+    spec: complex = 0j
+
+
+def test_types_become_schemas() -> None:
+    """Strings, bounded integers, booleans, enums, lists, maps, optional and required fields."""
+    part: dict[str, Any] = object_schema(Thing)["properties"]["part"]
+    assert part["description"] == "A part of several lines."
+    assert part["required"] == ["name"]
+    assert part["properties"] == {
+        "name": {"type": "string"},
+        "count": {"type": "integer", "format": "int64"},
+        "on": {"type": "boolean"},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "size": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^x"},
+        "small": {"type": "integer", "format": "int32", "minimum": 0},
+        "described": {"type": "integer", "format": "int32", "maximum": 5, "description": "up to 5"},
+        "words": {"type": "array", "items": {"type": "string"}},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    }
+
+
+def test_a_crd_without_status_has_no_status_subresource() -> None:
+    """Subresources, columns and short names appear where the type has them."""
+    crd = custom_resource_definition(Thing)
+    version = crd["spec"]["versions"][0]
+    assert crd["spec"]["scope"] == "Cluster"
+    assert crd["spec"]["names"]["shortNames"] == ["th"]
+    assert "annotations" not in crd["metadata"]
+    assert version["subresources"] == {
+        "scale": {
+            "specReplicasPath": ".part.count",
+            "statusReplicasPath": ".part.count",
+            "labelSelectorPath": ".part.size",
+        }
+    }
+    assert version["additionalPrinterColumns"] == [
+        {"name": "N", "type": "string", "jsonPath": ".part.name", "description": "the name", "priority": 1}
+    ]
+
+
+def test_foos_crd_keeps_sample_controllers_bounds() -> None:
+    """Replicas is 1 to 10, status is a subresource, the group's approval annotation is there."""
+    crd = custom_resource_definition(Foo)
+    version = crd["spec"]["versions"][0]
+    replicas = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"]
+    assert replicas == {"type": "integer", "format": "int32", "minimum": 1, "maximum": 10}
+    assert version["subresources"]["status"] == {}
+    assert "api-approved.kubernetes.io" in crd["metadata"]["annotations"]
+
+
+def test_types_without_a_structural_schema_are_refused() -> None:
+    """A union of two types cannot be said in a CRD: the generator stops instead of guessing."""
+    with pytest.raises(TypeError, match="union of 2"):
+        object_schema(OddKind)
+    with pytest.raises(TypeError, match="no schema for"):
+        object_schema(Worse)
