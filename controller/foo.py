@@ -7,43 +7,50 @@ Handlers only enqueue names; a worker reads the present state from the caches, w
 The functions below come in upstream's order, under upstream's names.
 
 Follows: sample-controller/controller.go. On purpose, it differs in this:
-  1. Writes carry the resource version they were computed from, so that a stale cache cannot overwrite somebody
-     else's change; a Deployment is scaled by a patch of spec.replicas (upstream: update of the whole object).
+  1. Writes carry the resource version they were computed from, so that a stale cache cannot overwrite what
+     somebody else wrote; a Deployment is scaled by a patch of spec.replicas, not replaced.
   2. Nothing is written when nothing changed. The event Synced is recorded by a sync that wrote something, or
      that succeeds after a failure; upstream writes status and event on every resync.
   3. An owner must match by API group and UID, not by kind and name alone.
   4. A Foo that is being deleted gets no Deployment: a foreground deletion would wait for it for ever.
-  5. When a Deployment goes, every Foo that names it is enqueued, owner or not: one that was in the way is missed
-     at once, not at the end of a back-off of up to 1000 s.
-  6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets the
-     Warning event InvalidObject, once per resource version, and is left alone until it changes or is resynced.
-As upstream: changing spec.deploymentName makes a new Deployment and leaves the old one, which goes with the Foo.
+  5. When a Deployment goes, every Foo that names it is enqueued, owner or not: the end of one that was in
+     the way is noticed at once, not at the end of a back-off of up to 1000 s.
+  6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets
+     the Warning event InvalidObject, once per resource version, and waits for its next change or resync.
+As upstream: a changed spec.deploymentName makes a new Deployment and leaves the old one, to go with the Foo.
 """
 
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import structlog
-from cachetools import LRUCache
 from msgspec.structs import replace
 
 from apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
-from apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
+from apis.core_v1 import Container, PodSpec, PodTemplateSpec
 from apis.meta import FrozenMap, Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
 from apis.samplecontroller_v1alpha1 import Foo, FooStatus
-from client.errors import AlreadyExists, ClientError, Conflict, Invalid, NotFound
+from client.errors import ClientError, Invalid, NotFound
 from client.pages import Undecodable
 from client.resource_client import Client, PatchType
 from controller.foo_status import FooStatusWriter
-from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
-from controller.runtime.events_reference import reference_to, reference_to_undecodable
+from controller.foo_reports import FooControllerError, FooReporter
+from controller.runtime.events import EventRecorder
+from controller.runtime.events_reference import reference_to_kind, reference_to_undecodable
+from controller.runtime.outcomes import SyncOutcomes
 from informers.handlers import ResourceEventHandlerFuncs
-from informers.keys import DeletedFinalStateUnknown, NoMetaError, ObjectName, final_state, object_name
+from informers.keys import (
+    DeletedFinalStateUnknown,
+    NoMetaError,
+    ObjectName,
+    deletion_handling_meta_namespace_key_func,
+    final_state,
+    object_name,
+)
 from informers.lister import Lister
 from informers.shared_informer import SharedIndexInformer
 from informers.sync import wait_for_cache_sync
@@ -67,22 +74,7 @@ FIELD_MANAGER: Final = CONTROLLER_AGENT_NAME
 QUEUE_NAME: Final = "foo"
 DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
 
-SUCCESS_SYNCED: Final = "Synced"
-ERR_RESOURCE_EXISTS: Final = "ErrResourceExists"
-INVALID_OBJECT: Final = "InvalidObject"
-MESSAGE_RESOURCE_SYNCED: Final = "Foo synced successfully"
-MESSAGE_RESOURCE_EXISTS: Final = 'Resource "{}" already exists and is not managed by Foo'
-
 _WORKER_PERIOD_SECONDS: Final = 1.0
-_REMEMBERED: Final = 4096
-
-
-class FooControllerError(Exception):
-    """Root of what this controller raises itself."""
-
-
-class ResourceExistsError(FooControllerError):
-    """The Deployment that a Foo names belongs to somebody else; retrying helps once it is gone."""
 
 
 class CachesNotSyncedError(FooControllerError):
@@ -109,8 +101,7 @@ class Controller:
     """
     The control loop for Foos.
 
-    State: _workers, written by run(); _outcomes and _reported (Foo -> resource version last reported invalid, for
-    the last 4096), under _lock.
+    State: _workers, under _lock, set once by run(); all else keeps its own.
     Threads: handlers run on listener threads, on_undecodable on the Foo reflector's, sync_handler on
     `worker-<i>`, never two at once for one Foo.
     """
@@ -136,7 +127,8 @@ class Controller:
         self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
-        self._recorder = recorder
+        self._reporter = FooReporter(recorder)
+        self._outcomes = SyncOutcomes("foo", expected=(ClientError, FooControllerError))
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._clock = clock
         self._spawn = spawn
@@ -149,8 +141,6 @@ class Controller:
         )
         self._lock = new_lock("Controller._lock", 95)
         self._workers: tuple[Joinable, ...] = ()
-        self._outcomes = ControllerStatistics(0, 0, 0, 0)
-        self._reported: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
 
         log.info("Setting up event handlers")
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
@@ -182,7 +172,9 @@ class Controller:
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             run_worker = partial(self._run_worker, stop)
-            self._workers = tuple(self._spawn(f"worker-{i}", run_worker) for i in range(workers))
+            started = tuple(self._spawn(f"worker-{i}", run_worker) for i in range(workers))
+            with self._lock:
+                self._workers = started
             log.info("Started workers")
             stop.wait()
             log.info("Shutting down workers")
@@ -191,7 +183,7 @@ class Controller:
         self._join_workers()
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process items until stop is set; what is still queued then is left for the next process."""
+        """Take and process items until stop is set; what is still queued then is left alone."""
         running = True
         while running and not stop.is_set():
             try:
@@ -213,11 +205,10 @@ class Controller:
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync does, the worker lives on and retries
             self._workqueue.add_rate_limited(name)
-            self._report_failure(name, error)
+            self._outcomes.failed(name, error)
         else:
             self._workqueue.forget(name)
-            self._count(synced=1)
-            log.info("Successfully synced", objectName=name)
+            self._outcomes.succeeded(name)
         finally:
             self._workqueue.done(name)
         return True
@@ -231,23 +222,24 @@ class Controller:
         try:
             foo = self._foos_lister.namespace(name.namespace).get(name.name)
         except NotFound:
-            log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
+            self._reporter.missing(name)
             return
         if foo.metadata.deletion_timestamp is not None:
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
             return
         if not foo.spec.deployment_name:
-            message = "Deployment name missing from object reference"
-            self._report_invalid(reference_to(foo), message, "spec.deploymentName is empty")
+            what = "Deployment name missing from object reference"
+            self._reporter.invalid(reference_to_kind(foo), what, "spec.deploymentName is empty")
             return
         try:
             deployment, wrote_deployment = self._sync_deployment(foo)
         except Invalid as error:
-            self._report_invalid(reference_to(foo), "Deployment refused by the server", error.status.message)
+            what = "Deployment refused by the server"
+            self._reporter.invalid(reference_to_kind(foo), what, error.status.message)
             return
         wrote_status = self.update_foo_status(foo, deployment)
         if wrote_deployment or wrote_status or self._workqueue.num_requeues(name):
-            self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
+            self._reporter.synced(foo)
 
     def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
         """
@@ -265,7 +257,7 @@ class Controller:
             )
             return created, True
         if not is_controlled_by(deployment, foo):
-            raise self._report_foreign(foo, deployment)
+            raise self._reporter.foreign(foo, deployment)
         replicas = foo.spec.replicas
         if replicas is None or replicas == deployment.spec.replicas:
             return deployment, False
@@ -298,15 +290,15 @@ class Controller:
         try:
             self._workqueue.add(object_name(obj))  # type: ignore[arg-type] # NoMetaError says what it is not
         except NoMetaError as error:
-            log.error("Error creating object reference", err=str(error))
+            _report_dropped(error)
 
     def _handle_object(self, obj: object) -> None:
         """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
-            what = "object tombstone" if is_tombstone else "object"
-            log.error(f"Error decoding {what}, invalid type", type=type(state).__name__)
+            what = "Error decoding object tombstone" if is_tombstone else "Error decoding object"
+            log.error(what + ", invalid type", type=type(state).__name__)
             return
         if is_tombstone:
             log.debug("Recovered deleted object", v=4, resourceName=state.metadata.name)
@@ -328,68 +320,24 @@ class Controller:
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
 
-    def _handle_deletion(self, obj: object) -> None:
+    def _handle_deletion(self, obj: Deployment | DeletedFinalStateUnknown[Deployment]) -> None:
         """Besides its owner, every Foo that wants the name of the Deployment may now have it."""
         self._handle_object(obj)
-        state: object = final_state(obj)
-        if isinstance(state, Kind):
-            for foo in self._foo_indexer.by_index(DEPLOYMENT_NAME_INDEX, str(object_name(state))):
-                self._enqueue_foo(foo)
+        key = deletion_handling_meta_namespace_key_func(obj)
+        for foo in self._foo_indexer.by_index(DEPLOYMENT_NAME_INDEX, key):
+            self._enqueue_foo(foo)
 
     def _handle_undecodable(self, undecodable: Undecodable) -> None:
         """A Foo does not fit its type: it is in no cache, and its owner should know why nothing happens."""
         reference = reference_to_undecodable(Foo.resource, undecodable)
-        self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
-
-    def _report_invalid(self, foo: ObjectReference | None, what: str, message: str) -> None:
-        """Say once per resource version that a Foo cannot work as it is."""
-        assert foo is not None
-        name = ObjectName(foo.namespace, foo.name)
-        with self._lock:
-            if self._reported.get(name) == foo.resource_version:
-                return
-            self._reported[name] = foo.resource_version
-        log.error(what, objectReference=name, err=message)
-        self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
-
-    def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
-        """Say that the name is taken; returns the error to raise."""
-        message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
-        self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
-        owner = controller_of(deployment)
-        log.warning(
-            f"{object_name(deployment)} exists and is not managed by Foo {object_name(foo)}",
-            code="E14",
-            cause=f"owner: {f'{owner.kind} {owner.name}' if owner else 'none'}",
-            fix="delete it or change spec.deploymentName",
-        )
-        return ResourceExistsError(message)
-
-    def _report_failure(self, name: ObjectName, error: BaseException) -> None:
-        """Log a failed sync: a lost race is no error, and only what nobody expected comes with its stack."""
-        expected = isinstance(error, ClientError | FooControllerError)
-        self._count(failed=1, unexpected=0 if expected else 1)
-        write = log.info if isinstance(error, Conflict | AlreadyExists) else log.error
-        text = str(error) if expected else repr(error)
-        write("Error syncing; requeuing for later retry", objectReference=name, err=text)
-        if not expected:
-            stack = "".join(traceback.format_exception(error))
-            log.debug("Observed an unexpected exception", v=4, objectReference=name, stack=stack)
+        self._reporter.invalid(reference, "Foo does not fit its type", undecodable.error)
 
     def statistics(self) -> ControllerStatistics:
         """A snapshot, for health checks and tests."""
-        alive = sum(worker.is_alive() for worker in self._workers)
         with self._lock:
-            return self._outcomes._replace(workers_alive=alive)
-
-    def _count(self, *, synced: int = 0, failed: int = 0, unexpected: int = 0) -> None:
-        with self._lock:
-            before = self._outcomes
-            self._outcomes = before._replace(
-                synced=before.synced + synced,
-                failed=before.failed + failed,
-                unexpected=before.unexpected + unexpected,
-            )
+            workers = self._workers
+        alive = sum(worker.is_alive() for worker in workers)
+        return ControllerStatistics(alive, *self._outcomes.statistics())
 
     def _join_workers(self) -> None:
         deadline = self._clock.now() + self._shutdown_timeout_seconds
@@ -433,6 +381,10 @@ def _index_deployment_name(foo: Foo) -> Iterable[str]:
     """A Foo by the Deployment it names, as `namespace/name`."""
     name = foo.spec.deployment_name
     return [str(ObjectName(foo.metadata.namespace, name))] if name else []
+
+
+def _report_dropped(error: NoMetaError) -> None:
+    log.error("Error creating object reference", err=str(error))
 
 
 def _group(api_version: str) -> str:

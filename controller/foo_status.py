@@ -39,8 +39,8 @@ class FooStatusWriter:
     """
     Writes a status with the resource version it was computed from, and never the same one in vain twice.
 
-    State, under _lock: _road = what worked last; _ignored = Foo UID -> the status that the server dropped, for
-    the last 10,000 Foos; _warned never goes back.
+    State, under _lock: _road = what worked last; _ignored = Foo UID -> the status that the server dropped,
+    for the last 10,000 Foos; _warned never goes back.
     Threads: any; no two of them for one Foo.
     """
 
@@ -69,7 +69,7 @@ class FooStatusWriter:
             taken, lacking = self._put_status(foo), "status in its schema"
         except NotFound:
             if road is _Road.SUBRESOURCE:
-                # it worked before, so the Foo is gone; if it is the subresource, the retry takes the other road
+                # it worked before: the Foo is gone; or the subresource is, then the retry takes the other road
                 self._set_road(_Road.UNKNOWN)
                 raise
             taken = road is _Road.UNKNOWN and self._patch_object(foo)
@@ -114,8 +114,5 @@ class FooStatusWriter:
             self._ignored[foo.metadata.uid] = foo.status
             first, self._warned = not self._warned, True
         if first:
-            log.warning(
-                f"status updates are ignored: CRD lacks {lacking}",
-                code="E08",
-                fix="python -m controller manifests crd | kubectl apply -f -",
-            )
+            text = f"status updates are ignored: CRD lacks {lacking}"
+            log.warning(text, code="E08", fix="python -m controller manifests crd | kubectl apply -f -")

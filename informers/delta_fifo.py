@@ -163,7 +163,7 @@ class DeltaFIFO(Generic[T]):
         """
         self._enqueue([(self._key(obj), self._delta(DeltaType.DELETED, obj))])
 
-    def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T]]) -> None:
+    def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """
         Queue a block of watch events in order: one hold of the lock, one wake-up.
 

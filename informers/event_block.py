@@ -1,8 +1,9 @@
 """
 A block of watch events, turned into what the FIFO takes. Pure: one block in, one answer out.
 
-Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event does not move
-the resource version; an object without name or resource version ends the stream, since there is no way on from it.
+Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event
+does not move the resource version; an object without name or resource version ends the stream, since there is
+no way on from it.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     What a block of events says.
 
-    entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events were
-    understood; initial = whether all of them were ADDED; undecodable = (type, object) of those among entries that do
-    not fit; end = what ends the stream after the entries, None = nothing.
+    entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
+    were understood; initial = whether all of them were ADDED; out_of_order = whether one is older than one
+    before it; undecodable = (type, object) of those among entries that do not fit; end = what ends the stream
+    after the entries, None = nothing.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     resource_version: str
     accepted: int
     initial: bool
+    out_of_order: bool
     undecodable: list[tuple[EventType, Undecodable]]
     end: Exception | None
 
@@ -60,7 +63,9 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
     """
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
-    rv, bookmarks, initial, end = "", 0, True, None
+    rv, newest, bookmarks = "", seen, 0
+    initial, out_of_order = True, False
+    end: Exception | None = None
     delta_type_of = _DELTA_TYPES.get
     for event_type, obj in events:
         delta_type = delta_type_of(event_type)
@@ -70,6 +75,11 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 end = DecodeError(f"the object of a {event_type} event has no name or no resource version")
                 break
             rv = metadata.resource_version
+            # the first two comparisons are false for nearly all events of a healthy server
+            if (rv < newest or len(rv) < len(newest)) and is_older(rv, newest):
+                out_of_order = True
+            else:
+                newest = rv
             entries.append((delta_type, obj))
             if initial and delta_type is not DeltaType.ADDED:
                 initial = False
@@ -89,4 +99,4 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
             break
         else:
             log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
-    return EventBlock(entries, rv, bookmarks + len(entries), initial, undecodable, end)
+    return EventBlock(entries, rv, bookmarks + len(entries), initial, out_of_order, undecodable, end)

@@ -1,8 +1,9 @@
 """
 What a user of an informer hangs into it: functions called for every object added, updated and deleted.
 
-Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time; it
-should put a key into a workqueue and return. A delete may arrive as a tombstone, `DeletedFinalStateUnknown`.
+Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time;
+it should put a key into a workqueue and return. A delete may arrive as a tombstone,
+`DeletedFinalStateUnknown`.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """
 
@@ -105,8 +106,8 @@ class FilteringResourceEventHandler(Generic[T]):
     """
     Shows a handler only the objects that filter_func lets through.
 
-    An object that begins to pass is added, one that ceases to pass is deleted. filter_func is pure and copes with
-    tombstones.
+    An object that begins to pass is added, one that ceases to pass is deleted. filter_func is pure and copes
+    with tombstones.
     """
 
     def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:
@@ -138,8 +139,8 @@ def handler_name(handler: object) -> str:
     """
     A name for logs and thread dumps.
 
-    Returns: for a handler out of functions where they are defined, if that is one place, else their names joined by
-             "+"; for any other handler the name of its type.
+    Returns: for a handler out of functions where they are defined, if that is one place, else their names
+             joined by "+"; for any other handler the name of its type.
     """
     if not isinstance(handler, ResourceEventHandlerFuncs | ResourceEventHandlerDetailedFuncs):
         return _qualified(type(handler))

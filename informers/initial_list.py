@@ -1,11 +1,11 @@
 """
 The two ways to get all objects of a kind: page by page, or as the beginning of a watch.
 
-Both are consistent: all of the list is the state at one resource version, and nothing of it is used until it is
-complete. Neither asks for resourceVersion=0, which a server may answer from an arbitrarily old cache, so that after a
-restart deleted objects come back (kubernetes#59848).
-Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d. Differs: what
-a stream collects passes the transformer once, when it enters the FIFO.
+Both are consistent: all of the list is the state at one resource version, and nothing of it is used until it
+is complete. Neither asks for resourceVersion=0, which a server may answer from an arbitrarily old cache, so
+that after a restart deleted objects come back (kubernetes#59848).
+Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
+Differs: what a stream collects passes the transformer once, when it enters the FIFO.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class PagedList(Generic[T]):
     """
     A list by pages, all at the resource version of the first.
 
-    When the continue token expires on the way, what was read is dropped and the whole list is asked for at once: pages
-    of two lists are never mixed.
+    When the continue token expires on the way, what was read is dropped and the whole list is asked for at
+    once: pages of two lists are never mixed.
 
     Args: resource_version = the list must not be older than that; "" = the newest state.
     Threads: the reflector's; items_so_far and pages may be read from any, one step behind.

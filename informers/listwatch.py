@@ -73,7 +73,8 @@ class ListWatch(Generic[T]):
     """
     One kind on a server, restricted by namespace, selectors and tweak, which bind list and watch alike.
 
-    Args: namespace "" = all, or a cluster-scoped kind; supports_watch_list False = never ask for a streaming list.
+    Args: namespace "" = all, or a cluster-scoped kind; supports_watch_list False = never ask for a streaming
+          list.
     """
 
     def __init__(

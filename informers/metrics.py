@@ -1,8 +1,9 @@
 """
-What informers measure, and the seam through which it leaves: a provider makes one instrument per informer and value.
+What informers measure, and the seam through which it leaves: a provider makes one instrument per informer and
+value.
 
-Without a provider nothing is recorded. Values are set once per batch, never per object, so measuring costs nothing
-that shows.
+Without a provider nothing is recorded. Values are set once per batch, never per object, so measuring costs
+nothing that shows.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for the first three; the others are ours.
 """
 
@@ -133,7 +134,8 @@ class InformerMetrics:
     """
     The instruments of one informer.
 
-    Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock themselves.
+    Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock
+             themselves.
     """
 
     def __init__(self, name: str, provider: MetricsProvider | None = None) -> None:

@@ -1,8 +1,8 @@
 """
 What a reflector does while the server does not give it what it needs: wait, longer each time, and say so.
 
-The first trouble of a kind is one line in full, with the fix where somebody has to do something; what repeats is
-counted once a minute; the end of it is one line.
+The first trouble of a kind is one line in full, with the fix where somebody has to do something; what repeats
+is counted once a minute; the end of it is one line.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Outage:
     The waiting and the log lines of one reflector.
 
     State: _trouble = what was last said, None while all is well; _repeats = the same again since that line.
-           last_error and retry_at (as Clock.now() counts, None = not waiting) are for others to read, one step behind.
+           last_error and retry_at (as Clock.now() counts, None = not waiting) are for others to read, one
+           step behind.
     Threads: the reflector's.
     """
 

@@ -1,17 +1,18 @@
 """
-From the store to the handlers: every handler has its own buffer and its own thread, so a slow one delays nobody.
+From the store to the handlers: every handler has its own buffer and its own thread, so a slow one delays
+nobody.
 
-A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A *sync*
-notification is an update whose two states have the same resource version: nothing happened, a resync or a re-list
-repeats it.
+A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A
+*sync* notification is an update whose two states have the same resource version: nothing happened, a resync
+or a re-list repeats it.
 
-The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch. The
-listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the order of
-distribution. Buffers are unbounded: a handler that hangs costs memory, which `statistics()` shows.
+The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch.
+The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the
+order of distribution. Buffers are unbounded: a handler that hangs costs memory, which `statistics()` shows.
 
-Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs: one thread
-per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels and a list under a
-condition does not; a handler that raises never ends the process.
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
+one thread per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels
+and a list under a condition does not; a handler that raises never ends the process.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class ListenerStatistics(msgspec.Struct, frozen=True):
     """
     A listener at one moment.
 
-    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of the
-    initial list has returned.
+    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of
+    the initial list has returned.
     """
 
     name: str
@@ -111,12 +112,17 @@ class ProcessorListener(Generic[T]):
         self._in_hand = 0
         self._handled = 0
         self._panics = 0
+        self._thread_id = 0
         self._resync_seconds = resync_seconds
         self._resync_at = clock.now() + resync_seconds
 
     def has_synced(self) -> bool:
         """Whether the informer is synced and every add of the initial list has returned from this handler."""
         return self._tracker.has_synced()
+
+    def is_current_thread(self) -> bool:
+        """Whether the caller is this listener's handler."""
+        return self._thread_id == threading.get_ident()
 
     @property
     def resync_seconds(self) -> float:
@@ -161,6 +167,7 @@ class ProcessorListener(Generic[T]):
 
         Blocks: until stop(); a call that is running then ends, what is buffered is dropped.
         """
+        self._thread_id = threading.get_ident()
         while notifications := self._take():
             self._deliver(notifications)
         self._in_hand = 0
@@ -251,8 +258,7 @@ class SharedProcessor(Generic[T]):
     Guarantee: each listener gets the notifications in the order in which they were distributed.
     """
 
-    def __init__(self, *, name: str, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
-        self._name = name
+    def __init__(self, *, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
         self._clock = clock
         self._spawn = spawn
         self._listeners_lock = new_lock("SharedProcessor._listeners_lock", 40)

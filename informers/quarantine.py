@@ -1,10 +1,10 @@
 """
 Objects that exist on the server and do not fit their type: kept out of the store, counted, said once.
 
-The store never holds an undecodable object, nor what it was before it became one: a copy that no longer describes the
-object must not be acted on. So such an object leaves the store with a tombstone, as if its deletion had been missed,
-and comes back with an add once it fits again. Whoever must tell the two apart asks `is_quarantined` or registers with
-`on_undecodable`.
+The store never holds an undecodable object, nor what it was before it became one: a copy that no longer
+describes the object must not be acted on. So such an object leaves the store with a tombstone, as if its
+deletion had been missed, and comes back with an add once it fits again. Whoever must tell the two apart asks
+`is_quarantined` or registers with `on_undecodable`.
 """
 
 from __future__ import annotations

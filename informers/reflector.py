@@ -1,24 +1,26 @@
 """
 Mirrors one kind from a server into a FIFO: list, then watch, for ever.
 
-One *round* lists and then watches until a new list is needed; `run` repeats rounds with back-off. Within a round:
+One *round* lists and then watches until a new list is needed; `run` repeats rounds with back-off. Within a
+round:
 
     EMPTY     nothing in hand                       -> LISTING
-    LISTING   pages or initial events are arriving  -> LISTING, LISTED, EMPTY (again, otherwise); by a stream WATCHING
-    LISTED    all of it is in the FIFO, no stream   -> WATCHING
+    LISTING   pages or initial events are arriving  -> LISTING, LISTED, EMPTY (again, otherwise); by a stream
+    WATCHING LISTED    all of it is in the FIFO, no stream   -> WATCHING
     WATCHING  a stream is open                      -> WATCHING; LISTED when it ends
 
-An error of a list ends the round. When a watch is opened, or on its stream: no connection, a cut stream, 429 and 5xx
-wait and go on from LISTED at the last resource version, without a new list; 410 and whatever else the server says end
-the round. Streams that again and again bring nothing but an error end it as well, so that one unreadable event cannot
-hold up the cache for ever.
+An error of a list ends the round. When a watch is opened, or on its stream: no connection, a cut stream, 429
+and 5xx wait and go on from LISTED at the last resource version, without a new list; 410 and whatever else the
+server says end the round. Streams that again and again bring nothing but an error end it as well, so that one
+unreadable event cannot hold up the cache for ever.
 
-The *last sync resource version* is where the next watch goes on: set only after what it stands for is in the FIFO.
-All of this runs on the thread `reflector-<resource>`; others may stop it and read statistics.
+The *last sync resource version* is where the next watch goes on: set only after what it stands for is in the
+FIFO. All of this runs on the thread `reflector-<resource>`; others may stop it and read statistics.
 
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0", and every
-list is by pages; a cut stream or a very short watch is no reason for a list; a list from the past is not published
-before it is certain that the history was rewound (kubernetes#107457); resyncs are the informer loop's.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
+and every list is by pages; a cut stream or a very short watch is no reason for a list; a list from the past
+is not published before it is certain that the history was rewound (kubernetes#107457); resyncs are the
+informer loop's.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from client.options import ListOptions
 from client.watch_events import EventType, WatchEvent
 from informers.delta_fifo import DeltaType
 from informers.event_block import EventBlock, translate
+from informers.history_guard import HistoryGuard
 from informers.initial_list import NOT_OLDER_THAN, PagedList, StreamedList
 from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from informers.listwatch import ListerWatcher, Watch
@@ -113,8 +116,8 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
     """
     A reflector at one moment.
 
-    listed and page = objects and pages of the list that is being read, page 0 while it is streamed; relists by
-    RelistReason; watches = streams opened; last_event_at and retry_at as Clock.now() counts, None = none.
+    listed and page = objects and pages of the list that is being read, page 0 while it is streamed; relists
+    by RelistReason; watches = streams opened; last_event_at and retry_at as Clock.now() counts, None = none.
     """
 
     state: State
@@ -151,6 +154,7 @@ class Reflector(Generic[T]):
         backoff: Backoff | None = None,
         watch_error_handler: WatchErrorHandler | None = None,
         quarantine: Quarantine | None = None,
+        guard: HistoryGuard[T] | None = None,
         metrics: InformerMetrics | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
@@ -158,9 +162,9 @@ class Reflector(Generic[T]):
         """
         Make a reflector.
 
-        Args: namespace is only named in messages. min_watch_timeout_seconds: a watch asks the server to end it after
-              one to two times that long; less than five minutes counts as five. internal_error_retry_seconds: see
-              RetryWithDeadline.
+        Args: namespace is only named in messages. min_watch_timeout_seconds: a watch asks the server to end
+              it after one to two times that long; less than five minutes counts as five.
+              internal_error_retry_seconds: see RetryWithDeadline.
         """
         self.name = name or kind.resource.group_resource
         self._lister_watcher = lister_watcher
@@ -174,6 +178,7 @@ class Reflector(Generic[T]):
         self._random = random
         self._metrics = metrics or InformerMetrics(self.name)
         self._quarantine = quarantine or Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
+        self._guard = guard or HistoryGuard()
         self._policy = RelistPolicy(RetryWithDeadline(internal_error_retry_seconds, clock=clock))
         self._floor = ResourceVersionFloor(clock)
         self._stop = threading.Event()
@@ -462,6 +467,8 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
+        if block.out_of_order:
+            self._guard.saw_disorder()
         if block.entries:
             try:
                 self._store.enqueue_batch(block.entries)

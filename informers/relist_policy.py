@@ -1,11 +1,11 @@
 """
 Whether trouble with a watch needs a new list, or only a new watch.
 
-A list costs the server and us as much as all objects together, so it is made when nothing else leads on: when the
-server says that our resource version is of no use to it, or when watch after watch brings nothing. A broken
-connection, an overloaded server, an unreadable tail are no such reasons.
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and 429
-leads to a new list, and an event that cannot be read does so for ever.
+A list costs the server and us as much as all objects together, so it is made when nothing else leads on: when
+the server says that our resource version is of no use to it, or when watch after watch brings nothing. A
+broken connection, an overloaded server, an unreadable tail are no such reasons.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
+429 leads to a new list, and an event that cannot be read does so for ever.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from informers.retry_with_deadline import RetryWithDeadline
 
 _SERVER_ERRORS: Final = 500
 
-# Watches in a row that brought nothing, before a new list. The lower bound is for silent ones where the server is
-# known to send bookmarks: it sends one about every minute, so two silent watches miss several. That is how a server
-# looks whose history was rewound behind our resource version.
+# Watches in a row that brought nothing, before a new list. The lower bound is for silent ones where the
+# server is known to send bookmarks: it sends one about every minute, so two silent watches miss several. That
+# is how a server looks whose history was rewound behind our resource version.
 FRUITLESS_WATCHES: Final = 5
 SILENT_WATCHES: Final = 2
 

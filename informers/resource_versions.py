@@ -1,8 +1,8 @@
 """
 Which of two resource versions is older, and whether a list from the past may be taken.
 
-Resource versions are opaque to whoever merely stores them; those of one resource may be compared, as numbers. One
-that is no number compares with nothing, and then nothing is ever refused.
+Resource versions are opaque to whoever merely stores them; those of one resource may be compared, as numbers.
+One that is no number compares with nothing, and then nothing is ever refused.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class ResourceVersionFloor:
     """
     Decides about a list that is older than what was already published.
 
-    Mostly it comes from a server that lags behind, so it is refused and asked for again. Once the server itself has
-    said that what was seen is too large, or has answered with the past for 30 s, its history was rewound (a restored
-    backup): then the list is the truth.
+    Mostly it comes from a server that lags behind, so it is refused and asked for again. Once the server
+    itself has said that what was seen is too large, or has answered with the past for 30 s, its history was
+    rewound (a restored backup): then the list is the truth.
 
     State: _behind_since = when the past was first seen, None while there is nothing odd.
     Threads: the reflector's only.

@@ -18,8 +18,9 @@ class RetryWithDeadline:
     """
     A window that the first internal error opens; within it the watch may be retried.
 
-    State: _first_at opens the window, _last_at is the newest internal error; both None while there is no window. A
-           gap of a minute between two internal errors opens a new window. A window of 0 s never allows anything.
+    State: _first_at opens the window, _last_at is the newest internal error; both None while there is no
+           window. A gap of a minute between two internal errors opens a new window. A window of 0 s never
+           allows anything.
     Threads: the reflector's only.
     """
 

@@ -86,7 +86,8 @@ class StoreIndex(Generic[T]):
         """Make key appear under the new values and no longer under the old ones."""
         if len(old) == 1 and len(new) == 1 and old[0] == new[0]:
             return
-        self.remove(key, old)
+        if old:
+            self.remove(key, old)
         self.insert(key, new)
 
     def rebuild(self, items: Mapping[str, T]) -> StoreIndex[T]:

@@ -59,8 +59,9 @@ class SingleFileTracker:
         if not self._upstream_has_synced():
             return False
         with self._lock:
-            self._synced = self._synced or self._outstanding == 0
-            return self._synced
+            if self._outstanding == 0:
+                self._synced = True
+            return self._outstanding == 0
 
 
 class AsyncTracker(Generic[K]):
@@ -94,8 +95,9 @@ class AsyncTracker(Generic[K]):
         if not self._upstream_has_synced():
             return False
         with self._lock:
-            self._synced = self._synced or not self._waiting
-            return self._synced
+            if not self._waiting:
+                self._synced = True
+            return not self._waiting
 
 
 class _Cell(Generic[V]):

@@ -240,16 +240,12 @@ class ThreadSafeStore(Generic[T]):
     def _put_locked(self, key: str, obj: T) -> T | None:
         """Every value is computed before any change: an index function that raises leaves all as it was."""
         old = self._items.get(key)
-        if self._indexes:
-            indexes = self._indexes.values()
-            after = [index.values(key, obj) for index in indexes]
-            if old is None:
-                for index, new in zip(indexes, after, strict=True):
-                    index.insert(key, new)
-            else:
-                before = [index.values(key, old) for index in indexes]
-                for index, gone, new in zip(indexes, before, after, strict=True):
-                    index.move(key, gone, new)
+        moves: builtins.list[tuple[StoreIndex[T], Sequence[str], Sequence[str]]] = []
+        for index in self._indexes.values():
+            before = () if old is None else index.values(key, old)
+            moves.append((index, before, index.values(key, obj)))
+        for index, before, after in moves:
+            index.move(key, before, after)
         self._items[key] = obj
         return old
 

@@ -1,0 +1,60 @@
+"""When a key is worked on: queues, their rate limiters and orders, and the seams for time, locks and threads."""
+
+from workqueue.backoff import Backoff, ExponentialBackoff
+from workqueue.clock import REAL_CLOCK, Clock, RealClock
+from workqueue.delaying_queue import DelayingQueue
+from workqueue.item_backoff import ItemBackoff
+from workqueue.metrics import MetricsProvider, set_provider
+from workqueue.parallelizer import parallelize_until
+from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY, PriorityOrder
+from workqueue.priority_queue import PriorityQueue
+from workqueue.queue import FIFO, Container, Queue, QueueStatistics, ShutDown
+from workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+    WithMaxWaitRateLimiter,
+    default_controller_rate_limiter,
+    default_item_based_rate_limiter,
+)
+from workqueue.rate_limiting_queue import RateLimitingQueue
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+from workqueue.token_bucket import TokenBucket, WaitTooLongError
+
+__all__ = [
+    "DEFAULT_PRIORITY",
+    "FIFO",
+    "LOW_PRIORITY",
+    "REAL_CLOCK",
+    "Backoff",
+    "BucketRateLimiter",
+    "Clock",
+    "Container",
+    "DelayingQueue",
+    "ExponentialBackoff",
+    "ItemBackoff",
+    "ItemExponentialFailureRateLimiter",
+    "ItemFastSlowRateLimiter",
+    "Joinable",
+    "MaxOfRateLimiter",
+    "MetricsProvider",
+    "PriorityOrder",
+    "PriorityQueue",
+    "Queue",
+    "QueueStatistics",
+    "RateLimiter",
+    "RateLimitingQueue",
+    "RealClock",
+    "ShutDown",
+    "Spawn",
+    "TokenBucket",
+    "WaitTooLongError",
+    "WithMaxWaitRateLimiter",
+    "default_controller_rate_limiter",
+    "default_item_based_rate_limiter",
+    "parallelize_until",
+    "set_provider",
+    "spawn_thread",
+]

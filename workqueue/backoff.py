@@ -15,7 +15,7 @@ from workqueue.clock import REAL_CLOCK, Clock
 
 class Backoff:
     """
-    A series of delays: duration, then times factor each, up to cap; each with up to jitter times itself on top.
+    A series of delays: duration, then times factor each, up to cap; plus up to jitter times itself each.
 
     State: `duration_seconds` is the next delay without jitter, `steps` how often it may still grow.
     Threads: the one that waits.

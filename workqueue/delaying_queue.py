@@ -3,8 +3,8 @@ A queue that can add an item later.
 
 Follows: client-go util/workqueue/delaying_queue.go, differs:
   * add_after puts its entry on the heap itself, so there is no hand-over buffer that could fill up and block.
-  * No heartbeat. The loop waits, under the lock, for the earliest entry; whatever could end that wait early (an
-    earlier entry, a shutdown) is written under the same lock and notifies. There is no state change to miss.
+  * No heartbeat. The loop decides under the lock to wait for the earliest entry; whatever ends that wait early
+    (an earlier entry, a shutdown) is written under the same lock and notifies. There is no change to miss.
   * The loop thread starts with the first delayed add: a queue that never delays has no thread.
   * Entries of equal ready time are added in the order of the calls.
   * shut_down_with_drain ends the loop at once; upstream's ends at its next heartbeat.
@@ -32,8 +32,8 @@ class DelayingQueue(Queue[T]):
 
     State, all guarded by `_schedule` (rank 70, `DelayingQueue._lock` in the table of locks):
       _ready_at   the item's ready time: one per item, the earliest asked for
-      _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in _ready_at.
-                  Others were overtaken by an earlier one; they are skipped, and swept when they are the majority.
+      _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in _ready_at,
+                  the others gave way to an earlier one: they are skipped, and swept when they are the majority
       _stopped    never goes back to False
 
     Threads: any; the loop thread `delaying-<queue>` moves what is due to the queue.
@@ -68,14 +68,12 @@ class DelayingQueue(Queue[T]):
         If item is already waiting for its time, the earlier of the two times counts.
         """
         with self._schedule:
-            if self._stopped:
+            if not self._accept_retry_locked():
                 return
-            if self._retries is not None:
-                self._retries.inc()
             if delay_seconds > 0:
                 self._put_locked(item, self._clock.now() + delay_seconds)
-        if delay_seconds <= 0:
-            self.add(item)
+                return
+        self.add(item)
 
     def shut_down(self) -> None:
         """
@@ -100,6 +98,12 @@ class DelayingQueue(Queue[T]):
         with self._schedule:
             delayed = len(self._ready_at)
         return super().statistics()._replace(delayed=delayed)
+
+    def _accept_retry_locked(self) -> bool:
+        """Count a delayed add; False once stopped, and not counted."""
+        if not self._stopped and self._retries is not None:
+            self._retries.inc()
+        return not self._stopped
 
     def _put_locked(self, item: T, ready_at: float) -> None:
         known = self._ready_at.get(item)

@@ -50,7 +50,11 @@ class HistogramMetric(Protocol):
 
 
 class MetricsProvider(Protocol):
-    """Makes the seven instruments of a named queue. They are used under the queue's lock: they must not block or raise."""
+    """
+    Makes the seven instruments of a named queue.
+
+    Locks: the instruments are used with the queue's lock held; they must not block or raise.
+    """
 
     def new_depth_metric(self, name: str) -> GaugeMetric:
         """Items that need work and are not with a worker, or were added again while with one."""
@@ -97,7 +101,7 @@ _process_setting = ProviderSetting()
 
 
 def set_provider(provider: MetricsProvider) -> None:
-    """Measure all named queues made from here on, unless they bring a provider. Only the first call takes effect."""
+    """Measure named queues made from here on that bring no provider. Only the first call takes effect."""
     _process_setting.set(provider)
 
 

@@ -10,11 +10,13 @@ Terms
 
 Guarantees
   * An item is never with two workers at once.
-  * Adds before the get collapse into one delivery; adds between get and done into exactly one more after done.
+  * Adds before the get collapse into one delivery, adds between get and done into exactly one more after done.
   * An add after the get is never lost: the item is delivered again.
 
-Follows: client-go util/workqueue/queue.go, differs: get() raises ShutDown instead of returning a flag; drainers
-wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
+Follows: client-go util/workqueue/queue.go, differs:
+  * get() raises ShutDown instead of returning a flag.
+  * Drainers wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
+  * done() of an item that is not in flight does nothing; upstream's would queue a waiting item twice.
 """
 
 from __future__ import annotations
@@ -42,7 +44,11 @@ class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python
 
 
 class Container(Protocol[T]):
-    """An order of waiting items. Called with the queue's lock held: it needs none, and must not block or raise."""
+    """
+    An order of waiting items.
+
+    Locks: called with the queue's lock held, so it needs none; it must not block or raise.
+    """
 
     def touch(self, item: T) -> None:
         """A waiting item was added again."""
@@ -68,7 +74,7 @@ class FIFO(deque[T]):
 
 
 class QueueStatistics(NamedTuple):
-    """A snapshot: items waiting, with workers, added again while with a worker, and waiting for their time."""
+    """A snapshot: items that wait, are with workers, were added again meanwhile, and wait for their time."""
 
     queued: int
     in_flight: int
@@ -81,17 +87,17 @@ class Queue(Generic[T]):
     Hands out each added item to one worker at a time.
 
     State, all guarded by `_lock` (rank 80):
-      _dirty, _processing, _container   container ⊆ dirty; container ∩ processing = ∅; dirty = container ∪ (dirty ∩ processing)
-      _waiting                          getters blocked in wait(), including those woken that do not have the lock yet
+      _dirty, _processing, _container   container = dirty - processing, each item in it once
+      _waiting                          getters blocked in wait(), also those woken that do not have the lock yet
       _shutting_down                    never goes back to False
       _drain                            whether drainers keep waiting
 
-    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U neither. Whenever the lock is free,
-    U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
+    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U not woken. Whenever the lock
+    is free, U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
       1. a getter blocks only after it saw the container empty, under the lock;
       2. a push wakes one more getter as long as U > 0: the wake-up is left out only if _waiting = N + U is 0;
-      3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing leaves
-         an empty container; one that is interrupted passes its wake-up on.
+      3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing
+         leaves an empty container; one that is interrupted passes its wake-up on.
 
     Threads: any, except that a `done` belongs to the worker that holds the item.
     """
@@ -108,8 +114,8 @@ class Queue(Generic[T]):
         """
         Make an empty queue.
 
-        Args: name labels metrics and threads, without a name nothing is measured; metrics_provider None means the
-        one of `metrics.set_provider`; container None means first in, first out.
+        Args: name labels metrics and threads, without a name nothing is measured; metrics_provider None means
+        the one of `metrics.set_provider`; container None means first in, first out.
         """
         self.name = name
         self._clock = clock
@@ -141,7 +147,7 @@ class Queue(Generic[T]):
             self._release()
 
     def add_all(self, items: Iterable[T]) -> None:
-        """Add each item in order, under one hold of the lock and with one wake-up of as many getters as needed."""
+        """Add each item in order, under one hold of the lock and with one wake-up for as many as are needed."""
         # iterated before the lock is taken: a generator is the caller's code
         batch = tuple(items)
         pushed = 0
@@ -182,7 +188,10 @@ class Queue(Generic[T]):
         if not self._acquire(False):
             acquire_contended(self._lock)
         try:
-            self._processing.discard(item)
+            try:
+                self._processing.remove(item)
+            except KeyError:
+                return
             if item in self._dirty:
                 self._container.push(item)
                 if self._waiting:

@@ -1,15 +1,15 @@
 """
 Events: words for people about an object, seen in `kubectl describe` and `kubectl events`.
 
-    recorder --event()--> broadcaster --> watcher "log"   --> one log line
-                                      \\-> watcher "sink-1" --> correlate --> create or patch
+    recorder --event()--> broadcaster --> watcher "log"    --> one log line
+                                     |--> watcher "sink-1" --> correlate --> create or patch
 
-Guarantees: recording never blocks and never raises, whatever becomes of the event. Each watcher sees the events
-from its start on, in the order recorded, on a thread of its own; one that is 1000 events behind loses new ones,
-and only it.
+Guarantees: recording never blocks and never raises, whatever becomes of the event. Each watcher sees the
+events from its start on, in the order recorded, on a thread of its own; one that is 1000 events behind loses
+new ones, and only it.
 Follows: client-go tools/record/event.go, differs: recorders feed the watchers directly instead of through one
-more queue and goroutine, so a full watcher is logged; shutdown() tries what is queued once instead of losing it;
-messages end after 1024 bytes, as those of events.k8s.io/v1 must.
+more queue and goroutine, so a full watcher is logged; shutdown() tries what is queued once, upstream may lose
+it; messages end after 1024 bytes, as those of events.k8s.io/v1 must.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class EventBroadcaster:
         self._closed = False
 
     def start_recording_to_sink(self, sink: EventSink) -> EventWatcher:
-        """Write every event from here on to a sink, usually `client.resource(Event)`, with counts of its own."""
+        """Write every event from here on to a sink, such as `client.resource(Event)`, with its own counts."""
         correlator = EventCorrelator(self._correlator_options, clock=self._clock)
         writer = EventWriter(sink, correlator, self._stop, clock=self._clock, random=self._random)
         with self._lock:
@@ -121,9 +121,7 @@ class EventBroadcaster:
 
         Returns: the watcher; close() ends it alone. After shutdown() it is closed from the start.
         """
-        watcher = EventWatcher(
-            name, handle, length=self._queue_length, clock=self._clock, spawn=self._spawn
-        )
+        watcher = EventWatcher(name, handle, length=self._queue_length, clock=self._clock, spawn=self._spawn)
         with self._lock:
             self._watchers.append(watcher)
             closed = self._closed

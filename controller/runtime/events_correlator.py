@@ -54,7 +54,7 @@ def event_key(event: Event) -> EventKey:
 
 
 def aggregate_key(event: Event) -> tuple[EventKey, str]:
-    """The group of an event, by reason and without its message, and what tells it from others in the group."""
+    """The group of an event, by reason and without its message; and what sets it apart within the group."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
 
@@ -151,7 +151,7 @@ class EventLogger:
         self._seen: LRUCache[EventKey, _Observation] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """The event as it should be on the server, and the strategic merge patch there; None for a first one."""
+        """The event as the server should have it, and the strategic merge patch for that; None at first sight."""
         seen: _Observation | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:

@@ -16,8 +16,8 @@ class FakeRecorder:
     """
     Implements EventRecorder; each event is one line `<type> <reason> <message>`.
 
-    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow as
-    ` map[key:value ...]`.
+    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
+    as ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
 

@@ -30,8 +30,11 @@ def reference_to(obj: object) -> ObjectReference | None:
     """
     if isinstance(obj, ObjectReference):
         return obj
-    if not isinstance(obj, Kind):
-        return None
+    return reference_to_kind(obj) if isinstance(obj, Kind) else None
+
+
+def reference_to_kind(obj: Kind) -> ObjectReference:
+    """A reference to an object of one of our kinds."""
     return ObjectReference(
         api_version=obj.resource.api_version,
         kind=obj.resource.kind,
@@ -66,7 +69,7 @@ def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> Ob
     """
     A reference to an object that does not fit its type.
 
-    `kubectl describe` finds events by UID: it is read from the raw object, and "" where even that is not there.
+    `kubectl describe` finds events by UID: it is read from the raw object, and "" where it is not there.
     """
     try:
         uid = msgspec.json.decode(undecodable.raw, type=_Identity).metadata.uid

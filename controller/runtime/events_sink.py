@@ -51,8 +51,8 @@ class EventWriter:
     """
     Correlates events and writes what comes out, one at a time.
 
-    An event that the server refuses is given up at once; one that does not get through is tried 12 times, 10 s
-    apart, and holds up the later ones meanwhile. Once stop is set each event is tried once.
+    An event that the server refuses is given up at once; one that does not get through is tried 12 times,
+    10 s apart, and holds up the later ones meanwhile. Once stop is set each event is tried once.
     State: _statistics, under _lock. Threads: write() from one thread; statistics() from any.
     """
 
@@ -109,9 +109,9 @@ class EventWriter:
         except APIError as error:
             _log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
-            log.error("Unable to construct event (will not retry!)", err=str(error), **_shown(event))
+            _log_failure("Unable to construct event (will not retry!)", error, event)
         except Exception as error:  # noqa: BLE001 - an event that cannot be sent must not end the recording
-            log.error("Unable to write event (may retry after sleeping)", err=str(error), **_shown(event))
+            _log_failure("Unable to write event (may retry after sleeping)", error, event)
             return False
         else:
             self._correlator.update_state(written)
@@ -145,6 +145,10 @@ def _log_rejection(error: APIError, event: Event) -> None:
         log.debug("Server rejected event (will not retry!)", v=5, err=str(error), **_shown(event))
     else:
         log.error("Server rejected event (will not retry!)", err=str(error), **_shown(event))
+
+
+def _log_failure(text: str, error: Exception, event: Event) -> None:
+    log.error(text, err=str(error), **_shown(event))
 
 
 def _shown(event: Event) -> dict[str, str]:

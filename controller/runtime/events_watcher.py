@@ -90,7 +90,10 @@ class EventWatcher:
             try:
                 self._handle(event)
             except Exception as error:  # noqa: BLE001 - one event must not end the recording of all others
-                log.error("Event watcher failed", watcher=self.name, err=repr(error))
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        log.error("Event watcher failed", watcher=self.name, err=repr(error))
 
     def _next(self) -> Event | None:
         """The oldest event; None once closed and empty. Blocks until there is either."""

@@ -1,0 +1,151 @@
+"""
+What the informer thread does with a batch of deltas: store first, then tell the handlers.
+
+Whether an object is new is decided by the store, not by the type of the delta: Added on a stored key is an
+update, Updated on an absent one an add.
+Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: always
+a transaction per batch; a change from before what is stored is dropped (see history_guard.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+import structlog
+
+from apis.meta import Kind
+from informers.delta_fifo import Deltas, DeltaType
+from informers.history_guard import HistoryGuard
+from informers.indexer import Indexer
+from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from informers.metrics import InformerMetrics
+from informers.processor import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    SharedProcessor,
+    UpdateNotification,
+)
+from informers.thread_safe_store import OperationType, TransactionError
+from workqueue.clock import Clock
+from workqueue.locks import Lock
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+
+_ADD: Final = OperationType.ADD
+_DELETE: Final = OperationType.DELETE
+_DELETED: Final = DeltaType.DELETED
+
+
+class DeltaProcessor(Generic[T]):
+    """
+    Applies batches to the store and distributes what changed.
+
+    State: none of its own.
+    Threads: the informer's, with the FIFO lock (20) held. Takes block_deltas (30) for the whole batch, so
+             that a handler that is added meanwhile sees each object once: in its snapshot or in a
+             notification.
+    """
+
+    def __init__(
+        self,
+        *,
+        indexer: Indexer[T],
+        processor: SharedProcessor[T],
+        block_deltas: Lock,
+        guard: HistoryGuard[T],
+        metrics: InformerMetrics,
+        clock: Clock,
+    ) -> None:
+        self._indexer = indexer
+        self._processor = processor
+        self._block_deltas = block_deltas
+        self._guard = guard
+        self._metrics = metrics
+        self._clock = clock
+
+    def process(self, batch: list[tuple[Deltas[T], bool]]) -> None:
+        """
+        Apply one batch, oldest delta first.
+
+        Raises: TransactionError when the store refused some; the handlers are told of the others.
+        """
+        started_at = self._clock.now()
+        with self._block_deltas:
+            if self._guard.is_needed:
+                for deltas, is_initial in batch:
+                    for delta in deltas:
+                        self._apply_guarded(([delta], is_initial))
+            else:
+                self._apply(batch)
+        self._metrics.objects.set(len(self._indexer))
+        self._metrics.processing_latency.observe(self._clock.now() - started_at)
+
+    def _apply_guarded(self, single: tuple[Deltas[T], bool]) -> None:
+        """Apply one delta, unless it tells of the past."""
+        delta_type, obj = single[0][0]
+        key = deletion_handling_meta_namespace_key_func(obj)
+        if self._guard.is_echo(delta_type, obj, self._indexer.get_by_key(key)):
+            log.warning("Event from the past ignored", key=key, type=str(delta_type))
+        else:
+            self._apply([single])
+
+    def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> None:
+        operations = [
+            (_DELETE if delta_type is _DELETED else _ADD, obj)
+            for deltas, _ in batch
+            for delta_type, obj in deltas
+        ]
+        failure: TransactionError[T] | None = None
+        try:
+            previous = self._indexer.apply(operations)
+        except TransactionError as error:
+            failure, previous = error, error.previous
+        self._distribute(batch, previous, failure)
+        if failure is not None:
+            raise failure
+
+    def _distribute(
+        self,
+        batch: list[tuple[Deltas[T], bool]],
+        previous: list[T | None],
+        failure: TransactionError[T] | None,
+    ) -> None:
+        """Notify the listeners of everything that did not fail; previous = what each delta found in the store."""
+        notifications: list[Notification[T]] = []
+        # without the sync ones; the same list as long as there are none
+        changes = notifications
+        initial, position = 0, -1
+        for deltas, is_initial in batch:
+            for delta_type, obj in deltas:
+                position += 1
+                old = previous[position]
+                if failure is not None and position in failure.errors:
+                    continue
+                if delta_type is _DELETED:
+                    notification: Notification[T] = DeleteNotification(self._final(obj, old))
+                elif old is None:
+                    notification = AddNotification(obj, is_initial)  # type: ignore[arg-type] # only a Deleted has a tombstone
+                    initial += is_initial
+                else:
+                    notification = UpdateNotification(old, obj)  # type: ignore[arg-type] # the same
+                    if old is obj or old.metadata.resource_version == obj.metadata.resource_version:  # type: ignore[union-attr] # the same
+                        if changes is notifications:
+                            changes = notifications.copy()
+                        notifications.append(notification)
+                        continue
+                notifications.append(notification)
+                if changes is not notifications:
+                    changes.append(notification)
+        self._processor.distribute(notifications, changes, initial=initial)
+
+    def _final(
+        self, obj: T | DeletedFinalStateUnknown[T], stored: T | None
+    ) -> T | DeletedFinalStateUnknown[T]:
+        """The object of a deletion; a tombstone that knows no state gets the stored one."""
+        self._guard.note_deleted(obj)
+        if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and stored is not None:
+            return DeletedFinalStateUnknown(obj.key, stored)
+        return obj

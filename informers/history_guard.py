@@ -1,0 +1,74 @@
+"""
+Keeps an object from going back in time when a server sends events twice or out of order.
+
+The watch of a healthy server is in order, so nothing is checked until the reflector has seen one that is not.
+From then on every change is compared with what is stored, by UID and resource version, before it is applied.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, Generic, TypeVar
+
+from apis.meta import Object
+from informers.delta_fifo import DeltaType
+from informers.keys import DeletedFinalStateUnknown
+from informers.resource_versions import is_older
+
+T = TypeVar("T", bound=Object)
+
+# deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
+_REMEMBERED: Final = 1000
+
+
+class HistoryGuard(Generic[T]):
+    """
+    Tells changes from echoes of the past.
+
+    State: _out_of_order: set by the reflector before it queues such an event, never cleared.
+           _deleted = UID -> resource version of the last deletions, oldest first: the informer thread's only.
+    """
+
+    def __init__(self) -> None:
+        self._out_of_order = threading.Event()
+        self._deleted: dict[str, str] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether this server has sent an event out of order."""
+        return self._out_of_order.is_set()
+
+    def saw_disorder(self) -> None:
+        """An event was older than one before it on the same watch."""
+        self._out_of_order.set()
+
+    def note_deleted(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """Remember a deletion."""
+        if isinstance(obj, DeletedFinalStateUnknown) or not obj.metadata.uid:
+            return
+        self._deleted[obj.metadata.uid] = obj.metadata.resource_version
+        if len(self._deleted) > _REMEMBERED:
+            del self._deleted[next(iter(self._deleted))]
+
+    def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
+        """
+        Whether a delta tells of a time before what is stored.
+
+        Never so for what a list or a resync says, for tombstones, and for objects without a UID.
+        """
+        if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
+            return False
+        uid, rv = obj.metadata.uid, obj.metadata.resource_version
+        if not uid:
+            return False
+        if delta_type is DeltaType.DELETED:
+            # the end of a former object of this name is not the end of the present one
+            return stored is not None and stored.metadata.uid != uid and _is_before(rv, stored)
+        if stored is not None:
+            return stored.metadata.uid == uid and _is_before(rv, stored)
+        ended = self._deleted.get(uid)
+        return ended is not None and not is_older(ended, rv)
+
+
+def _is_before(rv: str, stored: Object) -> bool:
+    return is_older(rv, stored.metadata.resource_version)

@@ -1,0 +1,476 @@
+"""
+One kind, mirrored into an indexed store, with any number of handlers told of every change.
+
+    server -> Reflector -> DeltaFIFO -> informer loop -> Indexer
+                                                     '-> SharedProcessor -> one listener per handler
+
+Threads: `reflector-<plural>` reads the server and fills the FIFO. The thread that calls run is the informer
+loop: it empties the FIFO by batches into the store and the listeners' buffers, and fires resyncs when a pop
+times out. `listener-<plural>-<n>` calls one handler.
+
+Guarantees: the store changes before any handler is told. Each handler sees the changes of an object in their
+order, and every object at least once; intermediate states may be skipped. After stop nothing is called any
+more, and an informer does not start again.
+
+Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: what is not delivered
+to a handler when the informer stops is dropped at once; no mutation detector, as objects are frozen.
+"""
+
+from __future__ import annotations
+
+import random as _random
+import threading
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from apis.meta import Kind
+from informers.delta_fifo import DeltaFIFO, FIFOClosed
+from informers.delta_processing import DeltaProcessor
+from informers.handlers import ResourceEventHandler, handler_name
+from informers.history_guard import HistoryGuard
+from informers.indexer import Indexer
+from informers.keys import deletion_handling_meta_namespace_key_func
+from informers.listwatch import ListerWatcher
+from informers.metrics import InformerMetrics, MetricsProvider
+from informers.processor import (
+    AddNotification,
+    ListenerStatistics,
+    ProcessorListener,
+    SharedProcessor,
+)
+from informers.quarantine import Quarantine, UndecodableCallback
+from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, ReflectorStatistics, WatchErrorHandler
+from informers.store_index import Indexers
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.spawn import Spawn, spawn_thread
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+
+MINIMUM_RESYNC_SECONDS: Final = 1.0
+# how often the loop looks at the caller's stop event, which cannot wake it; stop() does
+STOP_POLL_SECONDS: Final = 1.0
+# how long a stopped informer waits for a list request that cannot be cut short
+REFLECTOR_GRACE_SECONDS: Final = 5.0
+BATCH_KEYS: Final = 256
+
+
+class InformerError(Exception):
+    """Root of what an informer refuses."""
+
+
+class InformerStarted(InformerError):  # noqa: N818 - a state
+    """Too late: the informer has started."""
+
+    def __init__(self) -> None:
+        super().__init__("informer has already started")
+
+
+class InformerStopped(InformerError):  # noqa: N818 - a state
+    """Too late: the informer has stopped, for good."""
+
+
+class Registration(Generic[T]):
+    """The handle of a handler that was added."""
+
+    def __init__(self, listener: ProcessorListener[T]) -> None:
+        self._listener = listener
+
+    def has_synced(self) -> bool:
+        """
+        Whether the informer has synced and this handler has returned from every add of the initial list.
+
+        The informer's own has_synced says less: that the store is filled.
+        """
+        return self._listener.has_synced()
+
+    @property
+    def listener(self) -> ProcessorListener[T]:
+        """The listener; for the informer."""
+        return self._listener
+
+
+class InformerStatistics(msgspec.Struct, frozen=True):
+    """
+    An informer at one moment.
+
+    objects in the store, queued keys in the FIFO, quarantined objects that fit no type; reflector None before
+    run.
+    """
+
+    name: str
+    plural: str
+    started: bool
+    stopped: bool
+    synced: bool
+    objects: int
+    queued: int
+    quarantined: int
+    reflector: ReflectorStatistics | None
+    listeners: tuple[ListenerStatistics, ...]
+
+    @property
+    def listeners_synced(self) -> bool:
+        """Whether every handler has been through the initial list."""
+        return all(listener.synced for listener in self.listeners)
+
+
+class SharedIndexInformer(Generic[T]):
+    """
+    See the head of this file.
+
+    State, guarded by _started_lock (10):
+        _started, _stopped    never go back to false.
+        _reflector, _fifo     None until run.
+        _resync_check_seconds how often the loop asks which handlers want a resync; fixed once started.
+        _transform, _watch_error_handler
+    """
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher[T],
+        kind: type[T],
+        *,
+        resync_seconds: float = 0,
+        indexers: Indexers[T] | None = None,
+        name: str = "",
+        namespace: str = "",
+        page_size: int = DEFAULT_PAGE_SIZE,
+        min_watch_timeout_seconds: float = 0,
+        use_watch_list: bool = True,
+        metrics_provider: MetricsProvider | None = None,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = _random.random,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Make an informer; run starts it.
+
+        Args: resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
+              namespace is only named in messages; the rest as Reflector.
+        """
+        self.kind = kind
+        self.name = name or kind.resource.group_resource
+        self._lister_watcher = lister_watcher
+        self._namespace = namespace
+        self._page_size = page_size
+        self._min_watch_timeout_seconds = min_watch_timeout_seconds
+        self._use_watch_list = use_watch_list
+        self._clock = clock
+        self._random = random
+        self._spawn = spawn
+        self._metrics = InformerMetrics(self.name, metrics_provider)
+        self._quarantine = Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
+        self._guard: HistoryGuard[T] = HistoryGuard()
+        self._indexer: Indexer[T] = Indexer(indexers=indexers)
+        self._processor: SharedProcessor[T] = SharedProcessor(clock=clock, spawn=spawn)
+        self._block_deltas = new_lock("SharedIndexInformer._block_deltas", 30)
+        self._deltas = DeltaProcessor(
+            indexer=self._indexer,
+            processor=self._processor,
+            block_deltas=self._block_deltas,
+            guard=self._guard,
+            metrics=self._metrics,
+            clock=clock,
+        )
+        self._stopping = threading.Event()
+        self._started_lock = new_lock("SharedIndexInformer._started_lock", 10)
+        self._started = False
+        self._stopped = False
+        self._reflector: Reflector[T] | None = None
+        self._fifo: DeltaFIFO[T] | None = None
+        self._default_resync_seconds = resync_seconds
+        self._resync_check_seconds = resync_seconds
+        self._transform: Callable[[T], T] | None = None
+        self._watch_error_handler: WatchErrorHandler | None = None
+        self._listeners_made = 0
+
+    @property
+    def indexer(self) -> Indexer[T]:
+        """The store; to read."""
+        return self._indexer
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The objects that do not fit their type."""
+        return self._quarantine
+
+    def has_synced(self) -> bool:
+        """Whether the first list is completely in the store; for ever true after that."""
+        with self._started_lock:
+            fifo = self._fifo
+        return fifo is not None and fifo.has_synced()
+
+    def is_started(self) -> bool:
+        """Whether run was called."""
+        with self._started_lock:
+            return self._started
+
+    def is_stopped(self) -> bool:
+        """Whether run has ended its loop."""
+        with self._started_lock:
+            return self._stopped
+
+    def last_sync_resource_version(self) -> str:
+        """The resource version up to which everything is in the FIFO or the store; "" before the first list."""
+        with self._started_lock:
+            reflector = self._reflector
+        return "" if reflector is None else reflector.last_sync_resource_version()
+
+    def statistics(self) -> InformerStatistics:
+        """A snapshot."""
+        with self._started_lock:
+            started, stopped = self._started, self._stopped
+            reflector, fifo = self._reflector, self._fifo
+        return InformerStatistics(
+            name=self.name,
+            plural=self.kind.resource.plural,
+            started=started,
+            stopped=stopped,
+            synced=fifo is not None and fifo.has_synced(),
+            objects=len(self._indexer),
+            queued=0 if fifo is None else len(fifo),
+            quarantined=len(self._quarantine),
+            reflector=None if reflector is None else reflector.statistics(),
+            listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
+        )
+
+    # before run
+
+    def set_transform(self, transform: Callable[[T], T]) -> None:
+        """
+        Pass every object through transform before it is queued.
+
+        Args: transform must keep namespace, name, UID and resource version, and be idempotent: an object may
+              come again in a list.
+        Raises: InformerStarted.
+        """
+        with self._started_lock:
+            self._check_not_started_locked()
+            self._transform = transform
+
+    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        """
+        Call handler, in place of logging, when a list fails or a watch cannot be opened.
+
+        Raises: InformerStarted.
+        """
+        with self._started_lock:
+            self._check_not_started_locked()
+            self._watch_error_handler = handler
+
+    # any time
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Add indexes; they are complete at once.
+
+        Raises: InformerStopped, IndexerConflict, IndexFuncError.
+        """
+        with self._started_lock:
+            if self._stopped:
+                raise InformerStopped("indexer was not added because it has stopped already")
+            self._indexer.add_indexers(indexers)
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """Call callback, on the reflector thread, for every object that does not fit its type."""
+        self._quarantine.on_undecodable(callback)
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
+    ) -> Registration[T]:
+        """
+        Tell handler of every change; a handler that comes late is first told of every stored object.
+
+        Args: resync_seconds = how often it gets everything again, 0 = never, None = as the informer says; at
+              least 1 s, and in effect a multiple of the shortest period that was asked for before run.
+        Raises: InformerStopped.
+        """
+        with self._started_lock:
+            if self._stopped:
+                raise InformerStopped(
+                    f"handler {handler_name(handler)} was not added to shared informer because it has stopped already"
+                )
+            requested = self._default_resync_seconds if resync_seconds is None else resync_seconds
+            listener = self._new_listener_locked(handler, self._admissible_resync_locked(requested))
+            if not self._started:
+                self._processor.add_listener(listener)
+            else:
+                # no event between the snapshot and the first notification: nothing missed, nothing twice
+                with self._block_deltas:
+                    snapshot = [AddNotification(obj, is_in_initial_list=True) for obj in self._indexer.list()]
+                    listener.add(snapshot, initial=len(snapshot))
+                    self._processor.add_listener(listener)
+        return Registration(listener)
+
+    def remove_event_handler(self, registration: Registration[T]) -> None:
+        """
+        Tell a handler nothing more; a call may still be running. Unknown and removed ones are ignored.
+
+        Raises: TypeError for what is no registration.
+        """
+        if not isinstance(registration, Registration):
+            raise TypeError(f"invalid registration {registration!r}")
+        self._processor.remove_listener(registration.listener)
+
+    def shut_down_event_handler(self, registration: Registration[T]) -> None:
+        """
+        As remove_event_handler.
+
+        Blocks: until a running call of the handler has returned.
+        Raises: TypeError; RuntimeError when that handler itself calls it, as it would wait for itself.
+        """
+        if registration.listener.is_current_thread():
+            raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
+        thread = self._processor.thread_of(registration.listener)
+        self.remove_event_handler(registration)
+        if thread is not None:
+            thread.join()
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Mirror and tell, in this thread; a second call returns at once.
+
+        Blocks: until stop() is called (at once) or stop is set (seen within a second); then until the handler
+                calls that are running have returned.
+        """
+        reflector = self._start()
+        if reflector is None:
+            log.warning(
+                "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
+            )
+            return
+        thread = self._spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
+        try:
+            self._loop(stop)
+        finally:
+            self.stop()
+            thread.join(REFLECTOR_GRACE_SECONDS)
+            if thread.is_alive():
+                log.warning(
+                    "Reflector is still in a request; its result will be dropped", reflector=self.name
+                )
+            with self._started_lock:
+                self._stopped = True
+            self._processor.stop()
+
+    def stop(self) -> None:
+        """End run, from any thread, for good; does not wait. The open response is closed, so a blocked read ends."""
+        self._stopping.set()
+        with self._started_lock:
+            reflector, fifo = self._reflector, self._fifo
+        if reflector is not None and fifo is not None:
+            reflector.stop()
+            fifo.close()
+
+    def _start(self) -> Reflector[T] | None:
+        """Build what run needs; None if that was done before."""
+        with self._started_lock:
+            if self._started:
+                return None
+            self._started = True
+            self._fifo = DeltaFIFO(
+                key_func=deletion_handling_meta_namespace_key_func,
+                known_objects=self._indexer,
+                emit_replaced=True,
+                transformer=self._transform,
+                name=self.name,
+                clock=self._clock,
+            )
+            self._reflector = Reflector(
+                self._lister_watcher,
+                self.kind,
+                self._fifo,
+                name=self.name,
+                namespace=self._namespace,
+                page_size=self._page_size,
+                min_watch_timeout_seconds=self._min_watch_timeout_seconds,
+                use_watch_list=self._use_watch_list,
+                watch_error_handler=self._watch_error_handler,
+                quarantine=self._quarantine,
+                guard=self._guard,
+                metrics=self._metrics,
+                clock=self._clock,
+                random=self._random,
+            )
+            self._processor.start()
+            return self._reflector
+
+    def _loop(self, stop: threading.Event) -> None:
+        # informer thread: the sole writer of the store
+        fifo = self._fifo
+        assert fifo is not None
+        period = self._resync_check_seconds
+        resync_at = self._clock.now() + period if period else float("inf")
+        while not self._stopping.is_set():
+            if stop.is_set():
+                return
+            timeout = min(STOP_POLL_SECONDS, resync_at - self._clock.now())
+            try:
+                fifo.pop_batch(self._deltas.process, BATCH_KEYS, max(timeout, 0))
+            except FIFOClosed:
+                return
+            except Exception as error:
+                log.exception("Unable to process deltas", name=self.name, err=str(error))
+            self._metrics.queued_items.set(len(fifo))
+            if self._clock.now() >= resync_at:
+                self._resync(fifo)
+                resync_at = self._clock.now() + period
+
+    def _resync(self, fifo: DeltaFIFO[T]) -> None:
+        if fifo.has_synced() and self._processor.should_resync():
+            log.debug("Forcing resync", v=4, name=self.name)
+            fifo.resync()
+
+    def _check_not_started_locked(self) -> None:
+        if self._started:
+            raise InformerStarted
+
+    def _new_listener_locked(
+        self, handler: ResourceEventHandler[T], requested_seconds: float
+    ) -> ProcessorListener[T]:
+        self._listeners_made += 1
+        return ProcessorListener(
+            handler,
+            name=f"listener-{self.kind.resource.plural}-{self._listeners_made}",
+            requested_resync_seconds=requested_seconds,
+            resync_seconds=self._effective_resync(requested_seconds),
+            informer_has_synced=self.has_synced,
+            panics=self._metrics.handler_panics,
+            clock=self._clock,
+        )
+
+    def _admissible_resync_locked(self, requested: float) -> float:
+        """The period that a handler may ask for; before the start a short one shortens the check period."""
+        if requested <= 0:
+            return 0
+        if requested < MINIMUM_RESYNC_SECONDS:
+            log.warning(
+                "Resync period too short, raised", requested=requested, minimum=MINIMUM_RESYNC_SECONDS
+            )
+            requested = MINIMUM_RESYNC_SECONDS
+        if requested >= self._resync_check_seconds:
+            return requested
+        if self._started:
+            log.warning(
+                "Resync period shorter than the check period of a running informer, raised",
+                requested=requested,
+                check=self._resync_check_seconds,
+            )
+            return self._resync_check_seconds
+        self._resync_check_seconds = requested
+        self._processor.resync_check_period_changed(self._effective_resync)
+        return requested
+
+    def _effective_resync(self, requested: float) -> float:
+        if requested > 0 and self._resync_check_seconds == 0:
+            log.warning(
+                "The informer does not resync, so no handler of it does", name=self.name, requested=requested
+            )
+            return 0
+        return max(requested, self._resync_check_seconds) if requested > 0 else 0

@@ -1,0 +1,61 @@
+"""Which keys a controller has to look at, and when."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from itertools import count
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DirtyKeys(Generic[K]):
+    """
+    Keys that want a look, each at the earliest time anyone asked for.
+
+    State: _due holds the time of each waiting key; the heap may hold later, superseded entries of a key, which
+    are skipped when they come up.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = count()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def mark(self, key: K, at: float) -> None:
+        """Look at key at that unix time, or earlier if that was asked before."""
+        known = self._due.get(key)
+        if known is None or at < known:
+            self._put(key, at)
+
+    def move(self, key: K, at: float) -> None:
+        """Look at key at that unix time whatever was asked before."""
+        self._put(key, at)
+
+    def drop(self, key: K) -> None:
+        """Do not look at key."""
+        self._due.pop(key, None)
+
+    def take(self, now: float) -> list[K]:
+        """Remove and return the keys that are due, the most overdue first; equal times in order of asking."""
+        taken: list[K] = []
+        while self._heap and self._heap[0][0] <= now:
+            at, _, key = heapq.heappop(self._heap)
+            if self._due.get(key) == at:
+                del self._due[key]
+                taken.append(key)
+        return taken
+
+    def next_wake(self) -> float | None:
+        """When the next key is due; None when there is none."""
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def _put(self, key: K, at: float) -> None:
+        self._due[key] = at
+        heapq.heappush(self._heap, (at, next(self._order), key))
