@@ -8,7 +8,7 @@ Everything that can go wrong between us and the server, as one tree.
         APIError                the server answered "no", with a Status
         DecodeError             the answer is not what it says it is
 
-Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes, and messages name verb and object.
+Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; messages name verb and object.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class ProxyError(TransportError):
 
 
 class BadAnswer(TransportError):
-    """Not an answer we accept: no HTTP, a redirect, an encoding we did not ask for, a body above the limit."""
+    """Not an answer we accept: no HTTP, a redirect, an encoding not asked for, a body above the limit."""
 
 
 class StreamClosed(TransportError):

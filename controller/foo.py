@@ -37,8 +37,8 @@ from apis.samplecontroller_v1alpha1 import Foo, FooStatus
 from client.errors import ClientError, Invalid, NotFound
 from client.pages import Undecodable
 from client.resource_client import Client, PatchType
-from controller.foo_status import FooStatusWriter
 from controller.foo_reports import FooControllerError, FooReporter
+from controller.foo_status import FooStatusWriter
 from controller.runtime.events import EventRecorder
 from controller.runtime.events_reference import reference_to_kind, reference_to_undecodable
 from controller.runtime.outcomes import SyncOutcomes
@@ -297,8 +297,9 @@ class Controller:
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
-            what = "Error decoding object tombstone" if is_tombstone else "Error decoding object"
-            log.error(what + ", invalid type", type=type(state).__name__)
+            what = "object tombstone" if is_tombstone else "object"
+            text = f"Error decoding {what}, invalid type"
+            log.error(text, type=type(state).__name__)
             return
         if is_tombstone:
             log.debug("Recovered deleted object", v=4, resourceName=state.metadata.name)

@@ -69,7 +69,7 @@ class FooStatusWriter:
             taken, lacking = self._put_status(foo), "status in its schema"
         except NotFound:
             if road is _Road.SUBRESOURCE:
-                # it worked before: the Foo is gone; or the subresource is, then the retry takes the other road
+                # it worked before: the Foo is gone; or the subresource is, and the retry takes the other road
                 self._set_road(_Road.UNKNOWN)
                 raise
             taken = road is _Road.UNKNOWN and self._patch_object(foo)

@@ -47,7 +47,9 @@ def required(field: str, detail: str = "") -> Cause:
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
     """The value is none of the supported ones."""
     values = ", ".join(quoted(entry) for entry in supported)
-    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field)
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field
+    )
 
 
 def duplicate(field: str, value: Any) -> Cause:

@@ -86,7 +86,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             continue
         literal = _literal(text, position)
         position += len(literal)
-        tokens.append((literal if literal in _SYMBOLS or literal in _WORD_OPERATORS else _IDENTIFIER, literal))
+        tokens.append(
+            (literal if literal in _SYMBOLS or literal in _WORD_OPERATORS else _IDENTIFIER, literal)
+        )
     tokens.append((_END, ""))
     return tokens
 

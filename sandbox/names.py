@@ -90,9 +90,7 @@ def label_value(value: str) -> list[str]:
     """The value of a label."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} bytes"]
     if not _LABEL_VALUE.fullmatch(value):
-        problems.append(
-            regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE_FORMAT, "MyValue", "my_value", "12345")
-        )
+        problems.append(regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE_FORMAT, "MyValue", "my_value", "12345"))
     return problems
 
 
@@ -118,7 +116,5 @@ def _name_part(name: str) -> list[str]:
     elif len(name) > MAX_LABEL:
         problems.append(f"name part must be no more than {MAX_LABEL} bytes")
     if not _QUALIFIED.fullmatch(name):
-        problems.append(
-            regex_error(f"name part {_QUALIFIED_TEXT}", _QUALIFIED_FORMAT, *_QUALIFIED_EXAMPLES)
-        )
+        problems.append(regex_error(f"name part {_QUALIFIED_TEXT}", _QUALIFIED_FORMAT, *_QUALIFIED_EXAMPLES))
     return problems

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sandbox import field_selector, label_selector
-from sandbox.causes import forbidden_field, invalid_value, not_supported, quoted, shown, too_long
+from sandbox.causes import forbidden_field, invalid_value, not_supported, quoted, required, too_long
 from sandbox.query import Query
 from sandbox.status import Cause, StatusError, bad_request, internal_error, invalid_kind
 
@@ -50,7 +50,7 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Warn"
-    force: bool | None = None
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,6 @@ class DeleteOptions:
     orphan: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
-    ignored: tuple[str, ...] = field(default=())
 
 
 def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
@@ -90,38 +89,51 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     return options
 
 
-def write_options(query: Query, kind: str) -> WriteOptions:
-    """The options of a create ("CreateOptions"), update or patch."""
+def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
+    """The options of a write; kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
     dry_run = query.all("dryRun")
     manager = query.get("fieldManager") or ""
     validation = query.get("fieldValidation") or ""
     force = query.get("force")
-    causes = [*_dry_run_causes(dry_run), *_manager_causes(manager)]
-    if kind == "PatchOptions" and force is not None:
-        causes += _force_causes(query, manager)
+    causes = _patch_causes(force, manager, apply=apply) if kind == "PatchOptions" else []
+    causes += [*_manager_causes(manager), *_dry_run_causes(dry_run)]
     if validation not in ("", "Ignore", "Warn", "Strict"):
         causes.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if causes:
         raise _invalid_options(kind, causes)
-    return WriteOptions(bool(dry_run), manager, validation or "Warn", None if force is None else boolean(force))
+    return WriteOptions(bool(dry_run), manager, validation or "Warn", force is not None and boolean(force))
 
 
 def delete_options(query: Query, body: Mapping[str, Any]) -> DeleteOptions:
-    """The options of a DELETE: those of the body, else those of the query."""
-    grace = body.get("gracePeriodSeconds", integer(query.get("gracePeriodSeconds")))
-    preconditions = body.get("preconditions") or {}
-    orphan = body.get("orphanDependents")
-    if orphan is None and query.get("orphanDependents") is not None:
-        orphan = boolean(query.get("orphanDependents"))
+    """The options of a DELETE: those of the body if there is one, else those of the query."""
+    if body:
+        return _checked_delete(_delete_from_body(body), body.get("dryRun") or [])
+    orphan = query.get("orphanDependents")
     options = DeleteOptions(
-        dry_run=bool(body.get("dryRun") or query.all("dryRun")),
-        grace_seconds=grace,
-        propagation=body.get("propagationPolicy") or query.get("propagationPolicy") or "",
-        orphan=orphan,
-        uid=preconditions.get("uid", query.get("uid")),
-        resource_version=preconditions.get("resourceVersion", query.get("resourceVersion")),
+        dry_run=bool(query.all("dryRun")),
+        grace_seconds=integer(query.get("gracePeriodSeconds")),
+        propagation=query.get("propagationPolicy") or "",
+        orphan=None if orphan is None else boolean(orphan),
+        uid=query.get("uid"),
+        resource_version=query.get("resourceVersion"),
     )
-    causes = [*_dry_run_causes(body.get("dryRun") or query.all("dryRun")), *_propagation_causes(options)]
+    return _checked_delete(options, query.all("dryRun"))
+
+
+def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
+    preconditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=bool(body.get("dryRun")),
+        grace_seconds=body.get("gracePeriodSeconds"),
+        propagation=body.get("propagationPolicy") or "",
+        orphan=body.get("orphanDependents"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+
+
+def _checked_delete(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
+    causes = [*_dry_run_causes(dry_run), *_propagation_causes(options)]
     if causes:
         raise _invalid_options("DeleteOptions", causes)
     return options
@@ -138,7 +150,10 @@ def integer(value: str | None) -> int | None:
         return None
     if not _INTEGER.fullmatch(value):
         raise bad_request(f"strconv.ParseInt: parsing {quoted(value)}: invalid syntax")
-    return int(value)
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise bad_request(f"strconv.ParseInt: parsing {quoted(value)}: value out of range")
+    return number
 
 
 def unsigned_error(value: str) -> str | None:
@@ -222,13 +237,16 @@ def _manager_causes(manager: str) -> list[Cause]:
     causes = [too_long("fieldManager", _MAX_MANAGER)] if len(manager) > _MAX_MANAGER else []
     for index, char in enumerate(manager):
         if not char.isprintable():
-            text = f"should only contain printable characters (position {index})"
+            text = f"invalid character U+{ord(char):04X} (at position {index})"
             causes.append(invalid_value("fieldManager", manager, text))
     return causes
 
 
-def _force_causes(query: Query, manager: str) -> list[Cause]:
-    del query, manager
+def _patch_causes(force: str | None, manager: str, *, apply: bool) -> list[Cause]:
+    if apply and not manager:
+        return [required("fieldManager", "is required for apply patch")]
+    if not apply and force is not None:
+        return [forbidden_field("force", "may not be specified for non-apply patch")]
     return []
 
 
@@ -242,8 +260,3 @@ def _propagation_causes(options: DeleteOptions) -> list[Cause]:
     if policy not in _PROPAGATIONS:
         return [not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil"))]
     return []
-
-
-def shown_list(values: Sequence[str]) -> str:
-    """A list as messages show it."""
-    return shown(list(values))

@@ -128,8 +128,12 @@ class _Partials:
 
     def one(self, stored: Stored, now: float) -> Parts:
         if self._form.shape is Shape.PARTIAL_LIST:
-            go_type = "*unstructured.Unstructured" if self._resource.custom else f"*core.{self._resource.kind}"
-            raise _not_acceptable(f"PartialObjectMetadataList, but the requested object is not a list ({go_type})")
+            go_type = (
+                "*unstructured.Unstructured" if self._resource.custom else f"*core.{self._resource.kind}"
+            )
+            raise _not_acceptable(
+                f"PartialObjectMetadataList, but the requested object is not a list ({go_type})"
+            )
         return (self._form.encode(self.event(stored, now, first=True) + b"\n"),)
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:

@@ -13,7 +13,9 @@ from sandbox.resource import ServedResource
 
 Status = dict[str, Any]
 
-OBJECT_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+OBJECT_MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 SERVER_REJECTED = "the server rejected our request due to an error in our request"
 
 
@@ -122,7 +124,9 @@ def unauthorized() -> StatusError:
     return StatusError(failure(401, "Unauthorized", "Unauthorized"))
 
 
-def forbidden(resource: ServedResource, name: str, message: str, *, causes: Sequence[Cause] = ()) -> StatusError:
+def forbidden(
+    resource: ServedResource, name: str, message: str, *, causes: Sequence[Cause] = ()
+) -> StatusError:
     """403: message is what follows `is forbidden: `."""
     quoted = f' "{name}"' if name else ""
     details = _about(resource, name)

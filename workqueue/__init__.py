@@ -1,4 +1,4 @@
-"""When a key is worked on: queues, their rate limiters and orders, and the seams for time, locks and threads."""
+"""When a key is worked on: queues, rate limiters, orders, and the seams for time, locks and threads."""
 
 from workqueue.backoff import Backoff, ExponentialBackoff
 from workqueue.clock import REAL_CLOCK, Clock, RealClock

@@ -3,8 +3,9 @@ A queue that can add an item later.
 
 Follows: client-go util/workqueue/delaying_queue.go, differs:
   * add_after puts its entry on the heap itself, so there is no hand-over buffer that could fill up and block.
-  * No heartbeat. The loop decides under the lock to wait for the earliest entry; whatever ends that wait early
-    (an earlier entry, a shutdown) is written under the same lock and notifies. There is no change to miss.
+  * No heartbeat. The loop decides under the lock to wait for the earliest entry; whatever ends that wait
+    early (an earlier entry, a shutdown) is written under the same lock and notifies. There is no change to
+    miss.
   * The loop thread starts with the first delayed add: a queue that never delays has no thread.
   * Entries of equal ready time are added in the order of the calls.
   * shut_down_with_drain ends the loop at once; upstream's ends at its next heartbeat.
@@ -32,8 +33,9 @@ class DelayingQueue(Queue[T]):
 
     State, all guarded by `_schedule` (rank 70, `DelayingQueue._lock` in the table of locks):
       _ready_at   the item's ready time: one per item, the earliest asked for
-      _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in _ready_at,
-                  the others gave way to an earlier one: they are skipped, and swept when they are the majority
+      _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in
+                  _ready_at, the others gave way to an earlier one: they are skipped, and swept when they are
+                  the majority
       _stopped    never goes back to False
 
     Threads: any; the loop thread `delaying-<queue>` moves what is due to the queue.
@@ -114,6 +116,7 @@ class DelayingQueue(Queue[T]):
         heapq.heappush(self._heap, entry)
         self._sweep_locked()
         if self._loop is None:
+            # with the lock held, so that a shutdown finds the thread it is to join
             self._loop = self._spawn(f"delaying-{self.name or 'queue'}", self._run_loop)
         elif self._heap[0] is entry:
             # the loop waits for a later time; the others keep its wait valid

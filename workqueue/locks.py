@@ -73,9 +73,10 @@ def acquire_contended(lock: Lock) -> None:
     """
     Take a lock that an attempt without blocking has just found taken.
 
-    Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for the
-    interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from there on
-    every operation of a busy lock costs a switch of threads. Whoever yields instead lets the owner finish.
+    Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
+    the interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from
+    there on every operation of a busy lock costs a switch of threads. Whoever yields instead lets the owner
+    finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

@@ -1,8 +1,8 @@
 """
 Run a function over a range of numbers with a few threads.
 
-Follows: client-go util/workqueue/parallelizer.go, differs: an exception ends only its own thread, as upstream, but
-the first one is raised to the caller once all threads have ended.
+Follows: client-go util/workqueue/parallelizer.go, differs: an exception ends only its own thread, as
+upstream, but the first one is raised to the caller once all threads have ended.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def parallelize_until(
     """
     Call fn(i) once for each i in range(pieces), from up to that many threads.
 
-    Args: stop is looked at before every piece, None means never; workers at least 1; chunk_size pieces are taken
-    at a time and run in ascending order, less than 1 means 1.
+    Args: stop is looked at before every piece, None means never; workers at least 1; chunk_size pieces are
+    taken at a time and run in ascending order, less than 1 means 1.
     Raises: the first exception of fn; ValueError for less than one worker.
     Blocks: until all threads have ended. Whether stop cut the work short is for the caller to look up.
     """
@@ -52,7 +52,8 @@ class _Run:
     """
     One call of parallelize_until.
 
-    State, guarded by `_lock` (rank 95): `_next_chunk`, the first one not taken; `first_error`, read after joining.
+    State, guarded by `_lock` (rank 95): `_next_chunk`, the first one not taken; `first_error`, read after
+    joining.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """
 An order in which urgent items overtake others, but not for ever.
 
-Follows: controller-runtime pkg/controller/priorityqueue (levels, LowPriority, a waiting item only rises), differs:
-ageing. There, a steady stream of urgent items starves the rest (controller-runtime#3496).
+Follows: controller-runtime pkg/controller/priorityqueue (levels, LowPriority, a waiting item only rises),
+differs: ageing. There, a steady stream of urgent items starves the rest (controller-runtime#3496).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class PriorityOrder(Generic[T]):
     """
     A container (see `queue.Container`): highest priority first, first in first out within a priority.
 
-    Ageing: when max_overtakes pops in a row have overtaken the item that waits longest, the next pop takes that one.
-    So among any max_overtakes + 1 pops one takes the oldest item, and an item with m older ones before it leaves
-    within (m + 1) * (max_overtakes + 1) pops, whatever is added meanwhile.
+    Ageing: when max_overtakes pops in a row have overtaken the item that waits longest, the next pop takes
+    that one. So among any max_overtakes + 1 pops one takes the oldest item, and an item with m older ones
+    before it leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added meanwhile.
 
     State, guarded by the lock of the queue:
       _levels       per priority the items that wait, oldest push first; none is empty

@@ -1,7 +1,8 @@
 """
 A rate-limiting queue in which the initial list and resyncs yield to fresh events.
 
-Follows: controller-runtime pkg/controller/priorityqueue in what a caller sees; built on our queue's container.
+Follows: controller-runtime pkg/controller/priorityqueue in what a caller sees; built on our queue's
+container.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ class PriorityQueue(RateLimitingQueue[T]):
     """
     Adds take a priority: the highest asked for since the last get counts.
 
-    Delayed adds without one keep the priority with which the item was handed out, so that a failed item of the
-    initial list does not overtake the others.
+    Delayed adds without one keep the priority with which the item was handed out, so that a failed item of
+    the initial list does not overtake the others.
 
-    State: `_order`, guarded by `_lock`; `_delayed`, the priorities of the items that wait for their time, guarded
-    by `_schedule`; `_due`, those of the items being handed over, which only the loop thread touches.
+    State: `_order`, guarded by `_lock`; `_delayed`, the priorities of the items that wait for their time,
+    guarded by `_schedule`; `_due`, those of the items being handed over, which only the loop thread touches.
     """
 
     def __init__(
@@ -99,11 +100,14 @@ class PriorityQueue(RateLimitingQueue[T]):
         with self._lock:
             if self._shutting_down:
                 return
-            for item, priority in batch:
-                self._order.prefer(item, priority)
-                pushed += self._accept_locked(item)
-            if pushed and self._waiting:
-                self._item_ready.notify(pushed)
+            try:
+                for item, priority in batch:
+                    self._order.prefer(item, priority)
+                    pushed += self._accept_locked(item)
+            finally:
+                # also when an item cannot be hashed: those before it wait
+                if pushed and self._waiting:
+                    self._item_ready.notify(pushed)
 
     def _take_due_locked(self) -> list[T]:
         due = super()._take_due_locked()

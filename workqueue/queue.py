@@ -10,7 +10,8 @@ Terms
 
 Guarantees
   * An item is never with two workers at once.
-  * Adds before the get collapse into one delivery, adds between get and done into exactly one more after done.
+  * Adds before the get collapse into one delivery, adds between get and done into exactly one more after
+    done.
   * An add after the get is never lost: the item is delivered again.
 
 Follows: client-go util/workqueue/queue.go, differs:
@@ -88,12 +89,12 @@ class Queue(Generic[T]):
 
     State, all guarded by `_lock` (rank 80):
       _dirty, _processing, _container   container = dirty - processing, each item in it once
-      _waiting                          getters blocked in wait(), also those woken that do not have the lock yet
+      _waiting                          getters blocked in wait(), also those woken but still without the lock
       _shutting_down                    never goes back to False
       _drain                            whether drainers keep waiting
 
-    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U not woken. Whenever the lock
-    is free, U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
+    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U not woken. Whenever the
+    lock is free, U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
       1. a getter blocks only after it saw the container empty, under the lock;
       2. a push wakes one more getter as long as U > 0: the wake-up is left out only if _waiting = N + U is 0;
       3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing
@@ -147,7 +148,7 @@ class Queue(Generic[T]):
             self._release()
 
     def add_all(self, items: Iterable[T]) -> None:
-        """Add each item in order, under one hold of the lock and with one wake-up for as many as are needed."""
+        """Add each item in order, under one hold of the lock and with one call to wake getters."""
         # iterated before the lock is taken: a generator is the caller's code
         batch = tuple(items)
         pushed = 0

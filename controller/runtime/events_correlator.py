@@ -151,7 +151,7 @@ class EventLogger:
         self._seen: LRUCache[EventKey, _Observation] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """The event as the server should have it, and the strategic merge patch for that; None at first sight."""
+        """The event as the server should have it, and the patch that makes it so; None at first sight."""
         seen: _Observation | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:

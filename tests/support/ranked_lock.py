@@ -8,8 +8,8 @@ from types import TracebackType
 _held = threading.local()
 
 
-def _stack() -> list[tuple[str, int]]:
-    stack: list[tuple[str, int]] = _held.__dict__.setdefault("stack", [])
+def _stack() -> list[RankedLock]:
+    stack: list[RankedLock] = _held.__dict__.setdefault("stack", [])
     return stack
 
 
@@ -27,15 +27,17 @@ class RankedLock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         stack = _stack()
-        if blocking and stack and stack[-1][1] >= self._rank:
-            raise LockOrderError(f"{self._name} ({self._rank}) taken while holding {stack}")
+        if not blocking and self in stack:
+            return False  # how threading.Condition finds out whether its lock is held
+        if stack and stack[-1]._rank >= self._rank:
+            raise LockOrderError(f"{self} taken while holding {stack}")
         taken = self._lock.acquire(blocking, timeout)
         if taken:
-            stack.append((self._name, self._rank))
+            stack.append(self)
         return taken
 
     def release(self) -> None:
-        _stack().remove((self._name, self._rank))
+        _stack().remove(self)
         self._lock.release()
 
     def __enter__(self) -> bool:
@@ -45,3 +47,6 @@ class RankedLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+    def __repr__(self) -> str:
+        return f"{self._name} ({self._rank})"

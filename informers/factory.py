@@ -1,0 +1,210 @@
+"""
+One informer per kind, shared by everybody who asks.
+
+Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so that one
+factory serves typed and later untyped kinds alike; shutdown ends the informers itself.
+"""
+
+from __future__ import annotations
+
+import random as _random
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import structlog
+
+from apis.meta import Kind
+from apis.resource import Resource
+from apis.scheme import SCHEME, Scheme
+from informers.indexer import NAMESPACE_INDEX, namespace_index_func
+from informers.lister import Lister
+from informers.listwatch import ListWatch, Resources, Tweak
+from informers.metrics import MetricsProvider
+from informers.progress import INTERVAL_SECONDS, SyncProgress
+from informers.shared_informer import SharedIndexInformer
+from informers.sync import SyncResult, wait_for_cache_sync
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+
+# under the informer's _started_lock (10): the factory's lock is held while informers are made and stopped
+_FACTORY_RANK: Final = 5
+
+
+class ResourceSource(Protocol):
+    """The part of `Client` that a factory needs."""
+
+    def resource(self, kind: type[T]) -> Resources[T]:
+        """The collection of a kind."""
+
+
+class UnknownResource(LookupError):  # noqa: N818 - as client.errors.NotFound
+    """No type is registered for a resource."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(f"no informer found for {resource}")
+
+
+class GenericInformer(NamedTuple, Generic[T]):
+    """An informer and its lister."""
+
+    informer: SharedIndexInformer[T]
+    lister: Lister[T]
+
+
+class SharedInformerFactory:
+    """
+    Makes, starts and stops informers.
+
+    State, guarded by _lock (5):
+        _informers    kind -> its informer, one each.
+        _threads      kind -> the thread of an informer that was started.
+        _shutting_down    never goes back to false; nothing starts after it.
+    """
+
+    def __init__(
+        self,
+        client: ResourceSource,
+        *,
+        resync_seconds: float = 0,
+        namespace: str = "",
+        custom_resync: Mapping[type[Kind], float] | None = None,
+        tweak: Tweak | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        scheme: Scheme = SCHEME,
+        use_watch_list: bool = True,
+        metrics_provider: MetricsProvider | None = None,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = _random.random,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Make a factory; nothing is asked of the server before start.
+
+        Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds every list
+              and watch, transform every object of every kind.
+        """
+        self._client = client
+        self._resync_seconds = resync_seconds
+        self._namespace = namespace
+        self._custom_resync = dict(custom_resync or {})
+        self._tweak = tweak
+        self._transform = transform
+        self._scheme = scheme
+        self._use_watch_list = use_watch_list
+        self._metrics_provider = metrics_provider
+        self._clock = clock
+        self._random = random
+        self._spawn = spawn
+        self._lock = new_lock("SharedInformerFactory._lock", _FACTORY_RANK)
+        self._informers: dict[type[Kind], SharedIndexInformer[Any]] = {}
+        self._threads: dict[type[Kind], Joinable] = {}
+        self._shutting_down = False
+
+    def informer_for(self, kind: type[T]) -> SharedIndexInformer[T]:
+        """The informer of a kind, made on the first request; start must be called after that."""
+        with self._lock:
+            informer = self._informers.get(kind)
+            if informer is None:
+                informer = self._informers[kind] = self._new_informer(kind)
+            return informer
+
+    def lister_for(self, kind: type[T]) -> Lister[T]:
+        """Reads the cache of a kind; empty until it has synced."""
+        return Lister(self.informer_for(kind).indexer, kind.resource)
+
+    def for_resource(self, resource: Resource) -> GenericInformer[Any]:
+        """
+        Informer and lister of the type that is registered for a resource.
+
+        Raises: UnknownResource.
+        """
+        kind = self._scheme.type_for_plural(resource.group, resource.version, resource.plural)
+        if kind is None:
+            raise UnknownResource(resource)
+        return GenericInformer(self.informer_for(kind), self.lister_for(kind))
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """Those made so far, in the order of the first requests."""
+        with self._lock:
+            return list(self._informers.values())
+
+    def start(self, stop: threading.Event) -> None:
+        """
+        Start the informers that do not run yet, each in its own thread; does not wait.
+
+        They end when stop is set, within a second, or at shutdown, at once.
+        """
+        with self._lock:
+            if self._shutting_down:
+                return
+            for kind, informer in self._informers.items():
+                if kind not in self._threads:
+                    name = f"informer-{kind.resource.plural}"
+                    self._threads[kind] = self._spawn(name, partial(informer.run, stop))
+
+    def shutdown(self) -> None:
+        """
+        Stop all informers, for good.
+
+        Blocks: until they have ended; handler calls that are running return first.
+        """
+        with self._lock:
+            self._shutting_down = True
+            informers = [self._informers[kind] for kind in self._threads]
+            threads = list(self._threads.values())
+        for informer in informers:
+            informer.stop()
+        for thread in threads:
+            thread.join()
+
+    def wait_for_cache_sync(
+        self, stop: threading.Event, *, progress_seconds: float = INTERVAL_SECONDS
+    ) -> dict[type[Kind], bool]:
+        """
+        Wait until every started informer has synced, with a progress line now and then.
+
+        Returns: kind -> whether it has; some are False only if stop was set first.
+        Blocks: until then.
+        """
+        started = self._started()
+        progress = SyncProgress(list(started.values()), interval_seconds=progress_seconds, clock=self._clock)
+        wait_for_cache_sync(
+            stop,
+            *(informer.has_synced for informer in started.values()),
+            clock=self._clock,
+            progress=progress,
+        )
+        return {kind: informer.has_synced() for kind, informer in started.items()}
+
+    def wait_for_cache_sync_result(self, stop: threading.Event) -> SyncResult:
+        """As wait_for_cache_sync; the result makes the error that names what is missing."""
+        return SyncResult(self.wait_for_cache_sync(stop), "stopped before the caches were filled")
+
+    def _started(self) -> dict[type[Kind], SharedIndexInformer[Any]]:
+        with self._lock:
+            return {kind: self._informers[kind] for kind in self._threads}
+
+    def _new_informer(self, kind: type[T]) -> SharedIndexInformer[T]:
+        namespace = self._namespace if kind.resource.namespaced else ""
+        informer = SharedIndexInformer(
+            ListWatch(self._client.resource(kind), namespace, tweak=self._tweak),
+            kind,
+            resync_seconds=self._custom_resync.get(kind, self._resync_seconds),
+            indexers={NAMESPACE_INDEX: namespace_index_func},
+            namespace=namespace,
+            use_watch_list=self._use_watch_list,
+            metrics_provider=self._metrics_provider,
+            clock=self._clock,
+            random=self._random,
+            spawn=self._spawn,
+        )
+        if self._transform is not None:
+            informer.set_transform(self._transform)
+        return informer

@@ -1,0 +1,116 @@
+"""
+The lines that a long first sync writes, so that nobody waits in silence.
+
+    waiting for caches: deployments 3 500 objects (page 7), foos ✓ 12 — 20s
+
+Whoever waits calls tick; nothing here has a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from informers.reflector import ReflectorStatistics, State
+from informers.shared_informer import InformerStatistics
+from workqueue.clock import REAL_CLOCK, Clock
+
+log = structlog.get_logger("informers")
+
+INTERVAL_SECONDS: Final = 10.0
+TTY_INTERVAL_SECONDS: Final = 2.0
+WARN_SECONDS: Final = 300.0
+# a stream that says nothing for so long is worth a word
+_SILENT_SECONDS: Final = 10.0
+
+
+class Observed(Protocol):
+    """What has statistics: an informer."""
+
+    def statistics(self) -> InformerStatistics:
+        """A snapshot."""
+
+
+class SyncProgress:
+    """
+    Says every interval_seconds how far each informer is; after five minutes it warns, with the last errors.
+
+    State: _next_at, _warn_at as Clock.now() counts; _said = whether a line was written.
+    Threads: the one that waits.
+    """
+
+    def __init__(
+        self,
+        informers: Sequence[Observed],
+        *,
+        interval_seconds: float = INTERVAL_SECONDS,
+        warn_seconds: float = WARN_SECONDS,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._informers = informers
+        self._interval_seconds = interval_seconds
+        self._warn_seconds = warn_seconds
+        self._clock = clock
+        self._began_at = clock.now()
+        self._next_at = self._began_at + interval_seconds
+        self._warn_at = self._began_at + warn_seconds
+        self._said = False
+
+    def tick(self) -> None:
+        """Write a line if one is due."""
+        now = self._clock.now()
+        if now < self._next_at:
+            return
+        self._next_at = now + self._interval_seconds
+        self._said = True
+        statistics = [informer.statistics() for informer in self._informers]
+        line = f"waiting for caches: {self._describe(statistics)}"
+        if now < self._warn_at:
+            log.info(line)
+            return
+        self._warn_at = now + self._warn_seconds
+        errors = {
+            s.name: s.reflector.last_error for s in statistics if s.reflector is not None and s.reflector.last_error
+        }
+        log.warning(line, lastErrors=errors)
+
+    def finished(self) -> None:
+        """Write the last line, if any was written before."""
+        if self._said:
+            self._said = False
+            log.info(f"caches are filled: {self._describe([informer.statistics() for informer in self._informers])}")
+
+    def _describe(self, statistics: Sequence[InformerStatistics]) -> str:
+        now = self._clock.now()
+        parts = ", ".join(describe(one, now) for one in statistics)
+        return f"{parts} — {now - self._began_at:.0f}s"
+
+
+def describe(statistics: InformerStatistics, now: float) -> str:
+    """One informer in a few words; now as Clock.now() counts."""
+    name, reflector = statistics.plural, statistics.reflector
+    if statistics.synced:
+        return f"{name} ✓ {_number(statistics.objects)}"
+    if reflector is None:
+        return f"{name} not started"
+    if reflector.retry_at is not None and reflector.last_error:
+        return f"{name} ✗ {reflector.last_error}, retrying in {max(reflector.retry_at - now, 0):.1f} s"
+    if reflector.state is State.LISTING:
+        return f"{name} {_number(reflector.listed)} objects ({_how(reflector, now)})"
+    if statistics.objects or statistics.queued:
+        return f"{name} {_number(statistics.objects)} objects stored, {_number(statistics.queued)} queued"
+    return f"{name} asking the server"
+
+
+def _how(reflector: ReflectorStatistics, now: float) -> str:
+    if reflector.page:
+        return f"page {reflector.page}"
+    silent = 0 if reflector.last_event_at is None else now - reflector.last_event_at
+    return f"streaming, nothing for {silent:.0f} s" if silent >= _SILENT_SECONDS else "streaming"
+
+
+def _number(count: int) -> str:
+    """Groups of three digits, parted by spaces."""
+    return f"{count:,}".replace(",", " ")

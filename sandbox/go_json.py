@@ -1,0 +1,241 @@
+"""
+JSON with Go's manners: its words for a syntax error, and the members that occur twice.
+
+Follows: encoding/json scanner.go (error texts), sigs.k8s.io/json (duplicate fields).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+_SPACE: Final = " \t\r\n"
+_LITERALS: Final = {"t": "true", "f": "false", "n": "null"}
+_ESCAPES: Final = 'bfnrt\\/"u'
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+_END: Final = "unexpected end of JSON input"
+_MAX_DEPTH: Final = 10_000
+
+
+class JSONError(ValueError):
+    """A text is not JSON; the message is Go's."""
+
+
+class _Duplicated(dict[str, Any]):
+    """An object in which the named members occur more than once; the last one counts."""
+
+    names: tuple[str, ...] = ()
+
+
+def parse(text: str) -> Any:
+    """
+    A value from its text.
+
+    Raises: JSONError.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise JSONError(syntax_error(text)) from error
+
+
+def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
+    """
+    A value, and the paths of members that occur more than once.
+
+    Raises: JSONError.
+    """
+    found = False
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        built = dict(pairs)
+        if len(built) == len(pairs):
+            return built
+        found = True
+        duplicated = _Duplicated(built)
+        names = [name for name, _ in pairs]
+        duplicated.names = tuple(name for name in built if names.count(name) > 1)
+        return duplicated
+
+    try:
+        value = json.loads(text, object_pairs_hook=build, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise JSONError(syntax_error(text)) from error
+    if not found:
+        return value, []
+    paths: list[str] = []
+    return _plain(value, "", paths), paths
+
+
+def syntax_error(text: str) -> str:
+    """What Go says about a text that is not JSON."""
+    try:
+        scanner = _Scanner(text)
+        scanner.value(0)
+        scanner.end()
+    except JSONError as error:
+        return str(error)
+    return _END
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _plain(value: Any, path: str, paths: list[str]) -> Any:
+    if isinstance(value, dict):
+        if isinstance(value, _Duplicated):
+            paths += [f"{path}.{name}".removeprefix(".") for name in value.names]
+        return {name: _plain(entry, f"{path}.{name}", paths) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry, f"{path}[{index}]", paths) for index, entry in enumerate(value)]
+    return value
+
+
+class _Scanner:
+    """Reads until something is wrong; only texts that a parser has refused come here."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+
+    def value(self, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise JSONError("exceeded max depth")
+        char = self._next_token()
+        match char:
+            case "{":
+                self._object(depth)
+            case "[":
+                self._array(depth)
+            case '"':
+                self._string()
+            case "t" | "f" | "n":
+                self._literal(_LITERALS[char])
+            case _ if char == "-" or char.isdecimal():
+                self._number(char)
+            case _:
+                raise self._invalid(char, "looking for beginning of value")
+
+    def end(self) -> None:
+        while self._position < len(self._text):
+            char = self._take()
+            if char not in _SPACE:
+                raise self._invalid(char, "after top-level value")
+
+    def _object(self, depth: int) -> None:
+        char = self._next_token()
+        if char == "}":
+            return
+        while True:
+            if char != '"':
+                raise self._invalid(char, "looking for beginning of object key string")
+            self._string()
+            self._expect(":", "after object key")
+            self.value(depth + 1)
+            char = self._next_token()
+            if char == "}":
+                return
+            if char != ",":
+                raise self._invalid(char, "after object key:value pair")
+            char = self._next_token()
+
+    def _array(self, depth: int) -> None:
+        char = self._next_token()
+        if char == "]":
+            return
+        self._position -= 1
+        while True:
+            self.value(depth + 1)
+            char = self._next_token()
+            if char == "]":
+                return
+            if char != ",":
+                raise self._invalid(char, "after array element")
+
+    def _string(self) -> None:
+        while True:
+            char = self._take()
+            if char == '"':
+                return
+            if char < " ":
+                raise self._invalid(char, "in string literal")
+            if char == "\\":
+                self._escape()
+
+    def _escape(self) -> None:
+        char = self._take()
+        if char not in _ESCAPES:
+            raise self._invalid(char, "in string escape code")
+        if char == "u":
+            for _ in range(4):
+                digit = self._take()
+                if digit not in _HEX:
+                    raise self._invalid(digit, "in \\u hexadecimal character escape")
+
+    def _literal(self, word: str) -> None:
+        for expected in word[1:]:
+            char = self._take()
+            if char != expected:
+                raise self._invalid(char, f"in literal {word} (expecting '{expected}')")
+
+    def _number(self, first: str) -> None:
+        if first == "-":
+            first = self._take()
+            if not first.isdecimal():
+                raise self._invalid(first, "in numeric literal")
+        if first != "0":
+            self._digits()
+        if self._peek() == ".":
+            self._take()
+            self._digit("after decimal point in numeric literal")
+        if self._peek() in ("e", "E"):
+            self._take()
+            if self._peek() in ("+", "-"):
+                self._take()
+            self._digit("in exponent of numeric literal")
+
+    def _digit(self, context: str) -> None:
+        char = self._take()
+        if not char.isdecimal():
+            raise self._invalid(char, context)
+        self._digits()
+
+    def _digits(self) -> None:
+        while self._peek().isdecimal():
+            self._position += 1
+
+    def _expect(self, wanted: str, context: str) -> None:
+        char = self._next_token()
+        if char != wanted:
+            raise self._invalid(char, context)
+
+    def _next_token(self) -> str:
+        char = self._take()
+        while char in _SPACE:
+            char = self._take()
+        return char
+
+    def _peek(self) -> str:
+        return self._text[self._position : self._position + 1]
+
+    def _take(self) -> str:
+        char = self._peek()
+        if not char:
+            raise JSONError(_END)
+        self._position += 1
+        return char
+
+    def _invalid(self, char: str, context: str) -> JSONError:
+        shown = {"'": r"'\''", '"': "'\"'"}.get(char) or _quoted_char(char)
+        return JSONError(f"invalid character {shown} {context}")
+
+
+def _quoted_char(char: str) -> str:
+    named = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\", "\a": r"\a", "\b": r"\b"}
+    if char in named:
+        return f"'{named[char]}'"
+    if char.isprintable():
+        return f"'{char}'"
+    return f"'\\x{ord(char):02x}'" if ord(char) < 0x80 else f"'\\u{ord(char):04x}'"  # noqa: PLR2004 - ASCII

@@ -1,0 +1,107 @@
+"""
+Times as Go parses and writes them: RFC 3339 with seconds or with microseconds.
+
+Follows: Go time.Parse, apimachinery pkg/apis/meta/v1 Time and MicroTime.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+SECONDS: Final = "2006-01-02T15:04:05Z07:00"
+MICROS: Final = "2006-01-02T15:04:05.000000Z07:00"
+
+# (what Go calls the element, what it looks like)
+_ELEMENTS: Final = (
+    ("2006", re.compile(r"\d{4}")),
+    ("-", re.compile("-")),
+    ("01", re.compile(r"\d{2}")),
+    ("-", re.compile("-")),
+    ("02", re.compile(r"\d{2}")),
+    ("T", re.compile("T")),
+    ("15", re.compile(r"\d{2}")),
+    (":", re.compile(":")),
+    ("04", re.compile(r"\d{2}")),
+    (":", re.compile(":")),
+    ("05", re.compile(r"\d{2}")),
+)
+_ZONE: Final = re.compile(r"Z|[+-]\d{2}:\d{2}")
+_FRACTION: Final = re.compile(r"[.,]\d+")
+_MICRO_FRACTION: Final = re.compile(r"[.,]\d{6}")
+_RANGES: Final = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 0, 59), ("second", 0, 59))
+
+
+class TimeError(ValueError):
+    """A text is no time; the message is Go's."""
+
+
+def parse(text: str, layout: str = SECONDS) -> datetime:
+    """
+    A moment from its text.
+
+    Raises: TimeError.
+    """
+    numbers, position = [], 0
+    for element, pattern in _ELEMENTS:
+        found = pattern.match(text, position)
+        if found is None:
+            raise TimeError(_cannot(text, layout, text[position:], element))
+        if element.isdigit():
+            numbers.append(int(found.group()))
+        position = found.end()
+    fraction = (_MICRO_FRACTION if layout == MICROS else _FRACTION).match(text, position)
+    if fraction is None and layout == MICROS:
+        raise TimeError(_cannot(text, layout, text[position:], ".000000"))
+    position = fraction.end() if fraction else position
+    zone = _ZONE.match(text, position)
+    if zone is None:
+        raise TimeError(_cannot(text, layout, text[position:], "Z07:00"))
+    if zone.end() != len(text):
+        raise TimeError(f'parsing time "{text}": extra text: "{text[zone.end() :]}"')
+    return _moment(text, numbers, fraction.group()[1:] if fraction else "", zone.group())
+
+
+def canonical(text: str, *, micros: bool) -> str:
+    """A time as the server writes it back. Raises: TimeError."""
+    moment = parse(text, MICROS if micros else SECONDS)
+    return written(moment, micros=micros)
+
+
+def written(moment: datetime, *, micros: bool = False) -> str:
+    """A moment in UTC with a Z."""
+    moment = moment.astimezone(UTC)
+    text = f"{moment:%Y-%m-%dT%H:%M:%S}"
+    return f"{text.rjust(19, '0')}.{moment.microsecond:06d}Z" if micros else f"{text.rjust(19, '0')}Z"
+
+
+def from_unix(seconds: float, *, micros: bool = False) -> str:
+    """Unix seconds as the server writes a time."""
+    return written(datetime.fromtimestamp(seconds, UTC), micros=micros)
+
+
+def to_unix(text: str) -> float:
+    """A time, with or without a fraction, as unix seconds. Raises: TimeError."""
+    return parse(text).timestamp()
+
+
+def _moment(text: str, numbers: list[int], fraction: str, zone: str) -> datetime:
+    for (name, low, high), number in zip(_RANGES, numbers[1:], strict=True):
+        if not low <= number <= high:
+            raise TimeError(f'parsing time "{text}": {name} out of range')
+    try:
+        return datetime(*numbers, int(f"{fraction:0<6}"[:6] or 0), tzinfo=_zone(zone))  # type: ignore[misc,arg-type]
+    except ValueError as error:
+        raise TimeError(f'parsing time "{text}": day out of range') from error
+
+
+def _zone(text: str) -> timezone:
+    if text == "Z":
+        return UTC
+    sign = -1 if text[0] == "-" else 1
+    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))
+
+
+def _cannot(text: str, layout: str, rest: str, element: str) -> str:
+    return f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{element}"'

@@ -1,0 +1,96 @@
+"""
+Resource quantities (`100m`, `1Gi`, `0.5`): parsed, compared, and written in the server's canonical form.
+
+Follows: apimachinery pkg/api/resource quantity.go.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_UP, Decimal
+from typing import Final
+
+_PATTERN: Final = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(.*)$", re.DOTALL)
+_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_EXPONENT: Final = re.compile(r"[eE][+-]?\d+")
+_KIBI: Final = 1024
+_NANO: Final = Decimal("1e-9")
+_STEP: Final = 3
+
+FORMAT_ERROR: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+
+
+class QuantityError(ValueError):
+    """A text is no quantity; the message is Go's."""
+
+
+def parse(text: str) -> Decimal:
+    """The number a quantity stands for. Raises: QuantityError."""
+    number, suffix = _split(text)
+    if suffix in _BINARY:
+        return number * _KIBI ** _BINARY[suffix]
+    if suffix in _DECIMAL:
+        return number.scaleb(_DECIMAL[suffix])
+    return number.scaleb(int(suffix[1:]))
+
+
+def canonical(value: str | float) -> str:
+    """A quantity as the server writes it back. Raises: QuantityError."""
+    text = str(value)
+    _, suffix = _split(text)
+    number = _rounded_up(parse(text))
+    if suffix in _BINARY and (number == 0 or abs(number) >= _KIBI) and number == number.to_integral_value():
+        return _binary(int(number))
+    if _EXPONENT.fullmatch(suffix):
+        return _exponential(number)
+    return _decimal(number)
+
+
+def _split(text: str) -> tuple[Decimal, str]:
+    found = _PATTERN.match(text)
+    if found is None:
+        raise QuantityError(FORMAT_ERROR)
+    number, suffix = found.groups()
+    if suffix not in _BINARY and suffix not in _DECIMAL and not _EXPONENT.fullmatch(suffix):
+        known = re.fullmatch(r"[eEinumkKMGTP]*[-+]?[0-9]*", suffix)
+        raise QuantityError(
+            "unable to parse quantity's suffix" if known and not number.endswith(".") else FORMAT_ERROR
+        )
+    return Decimal(number), suffix
+
+
+def _rounded_up(number: Decimal) -> Decimal:
+    return number if number % _NANO == 0 else number.quantize(_NANO, rounding=ROUND_UP)
+
+
+def _binary(number: int) -> str:
+    for suffix, power in reversed(_BINARY.items()):
+        if number and number % _KIBI**power == 0:
+            return f"{number // _KIBI**power}{suffix}"
+    return str(number)
+
+
+def _decimal(number: Decimal) -> str:
+    mantissa, exponent = _mantissa(number)
+    return f"{mantissa}{_SUFFIX_OF[exponent]}" if exponent in _SUFFIX_OF else f"{mantissa}e{exponent}"
+
+
+def _exponential(number: Decimal) -> str:
+    mantissa, exponent = _mantissa(number)
+    return f"{mantissa}e{exponent}" if exponent else str(mantissa)
+
+
+def _mantissa(number: Decimal) -> tuple[int, int]:
+    """The shortest whole number and the multiple of three that it is scaled by."""
+    if number == 0:
+        return 0, 0
+    exponent = -9
+    scaled = int(number.scaleb(-exponent))
+    while scaled % 10**_STEP == 0:
+        scaled //= 10**_STEP
+        exponent += _STEP
+    return scaled, exponent

@@ -1,0 +1,13 @@
+"""API errors as the client raises them."""
+
+from __future__ import annotations
+
+from client.errors import APIError, error_from_status
+from client.status import Status, StatusCause, StatusDetails
+
+
+def api_error(code: int, reason: str, message: str = "refused", *, cause: str = "") -> APIError:
+    """The error for a Status; cause is the reason of its only cause."""
+    causes = (StatusCause(reason=cause),) if cause else ()
+    details = StatusDetails(causes=causes)
+    return error_from_status(Status(code=code, reason=reason, message=message, details=details))

@@ -1,0 +1,21 @@
+"""What was logged while a test ran, whatever logging another test has set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+
+
+@contextmanager
+def captured_logs() -> Iterator[list[MutableMapping[str, Any]]]:
+    """Collect log entries of every level as dicts: `event` is the message, `log_level` the method."""
+    before = structlog.get_config()
+    structlog.reset_defaults()
+    try:
+        with structlog.testing.capture_logs() as entries:
+            yield entries
+    finally:
+        structlog.configure(**before)
