@@ -25,7 +25,10 @@ _CHARACTERS: Final = (
     " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
     f" '{_NAME_REGEX}')"
 )
-_BAD_KEY: Final = f"a valid label key {_CHARACTERS} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_BAD_KEY: Final = (
+    f"a valid label key {_CHARACTERS}"
+    " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 _BAD_VALUE: Final = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must"
     " start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used"

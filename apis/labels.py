@@ -111,8 +111,9 @@ class Requirement:
             if count != 0:
                 yield f"{shown} values set must be empty for exists and does not exist"
         elif count != 1:
-            kind = "for 'Gt', 'Lt' operators, exactly one value is required"
-            yield f"{shown} {kind if self.operator in _NUMERIC else 'exact-match compatibility requires one single value'}"
+            numeric = "for 'Gt', 'Lt' operators, exactly one value is required"
+            exact = "exact-match compatibility requires one single value"
+            yield f"{shown} {numeric if self.operator in _NUMERIC else exact}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +197,11 @@ class _Parser:
     """Recursive descent over the tokens; "" stands for the end. `in` and `notin` are also good names."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [*_TOKEN.findall(text), ""]
+        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """requirement ("," requirement)*, or nothing."""
+        """One requirement after the other, with commas between them; none in an empty text."""
         found: list[Requirement] = []
         if not self._peek():
             return found
@@ -220,7 +221,7 @@ class _Parser:
             expected = "identifier after ','"
 
     def _requirement(self) -> Requirement:
-        """["!"] key, or key operator values."""
+        """A key, a key after "!", or a key, an operator and its values."""
         absent = self._peek() == "!"
         if absent:
             self._next()
@@ -242,7 +243,7 @@ class _Parser:
         return [""] if self._peek() in ("", ",") else [self._identifier()]
 
     def _set(self) -> list[str]:
-        """ "(" values ")", where nothing between two of "(" "," ")" is the empty value."""
+        """Values in parentheses; where one is missing beside a comma, or all are, it is the empty value."""
         if (token := self._next()) != "(":
             raise SelectorError(f"found '{token}' expected: '('")
         if self._peek() not in (")", ",") and not self._at_identifier():
@@ -250,11 +251,11 @@ class _Parser:
         values: list[str] = []
         while True:
             values.append(self._next() if self._at_identifier() else "")
-            token = self._next()
-            if token == ")":
+            separator = self._next()
+            if separator == ")":
                 return values
-            if token != ",":
-                raise SelectorError(f"found '{token}', expected: {_after(values[-1])}")
+            if separator != ",":
+                raise SelectorError(f"found '{separator}', expected: {_after(values[-1])}")
 
     def _identifier(self) -> str:
         if not self._at_identifier():

@@ -1,8 +1,8 @@
 """
 The few facts of an X.509 certificate that a message about it needs.
 
-The standard library shows a certificate only after it has been verified, so the one that was refused has to be
-read by hand. Nothing here decides about trust.
+The standard library shows a certificate only after it has been verified, so the one that was refused has
+to be read by hand. Nothing here decides about trust.
 """
 
 from __future__ import annotations

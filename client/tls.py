@@ -1,12 +1,12 @@
 """
 TLS contexts that follow their files: CA, client certificate and key are read again when they change on disk.
 
-Verification is always on unless the configuration itself says insecure-skip-tls-verify; nothing falls back to it.
+Verification is always on unless the configuration itself says insecure-skip-tls-verify; nothing falls back to
+it.
 """
 
 from __future__ import annotations
 
-import os
 import ssl
 import tempfile
 from pathlib import Path
@@ -24,7 +24,7 @@ _LOCK_RANK: Final = 96
 
 
 class KeyPair(NamedTuple):
-    """A client certificate and its key: PEM, or the files that hold it. A file is used when there is no PEM."""
+    """A client certificate and its key: PEM, or the files that hold it. PEM wins."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -61,8 +61,8 @@ class TLSContexts:
     """
     Hands out the context for the next connection.
 
-    State: the last good context and the file versions it was built from; generation counts contexts, so that a
-    pooled connection made with an older one can be told. Threads: any; files are read outside the lock.
+    State: the last good context and the file versions it was built from; generation counts contexts, so that
+    a pooled connection made with an older one can be told. Threads: any; files are read outside the lock.
     """
 
     def __init__(self, options: TLSOptions) -> None:
@@ -77,20 +77,20 @@ class TLSContexts:
         The context and its generation.
 
         Args: key_pair replaces the configured one, as an exec plugin may.
-        Raises: ConfigError when a key pair does not load. Files that change into something unusable (a rotation
-        caught half-way) leave the last good context in use.
+        Raises: ConfigError when a new key pair does not load. Files that change into something unusable (a
+        rotation caught half-way) leave the last good context in use.
         """
-        options = self._options if key_pair is None else self._options._replace(key_pair=key_pair)
-        versions = _versions(options)
         with self._lock:
-            if options == self._options and versions == self._versions:
-                return self._context, self._generation
-            rotated = options == self._options
+            used, built_from = self._options, self._versions
             last_good = self._context, self._generation
+        options = used if key_pair is None else used._replace(key_pair=key_pair)
+        versions = _versions(options)
+        if options == used and versions == built_from:
+            return last_good
         try:
             context = build_context(options)
         except ConfigError as error:
-            if not rotated:
+            if options != used:
                 raise
             log.warning("Rotated certificate files are not usable yet", err=str(error))
             return last_good
@@ -106,7 +106,7 @@ def _versions(options: TLSOptions) -> tuple[tuple[int, int, int] | None, ...]:
 
 def _version(path: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
@@ -177,7 +177,7 @@ def _certificate_error(what: str, where: str, error: Exception) -> ConfigError:
         ConfigProblem.CERTIFICATE,
         f"{what}: {where}",
         cause=cause or type(error).__name__,
-        fix="compare the file with the one your cluster's administrator gave you, or fetch the kubeconfig again",
+        fix="get the kubeconfig or the file again from where your cluster's credentials come from",
         path=where if "/" in where else "",
     )
 

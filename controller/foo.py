@@ -23,7 +23,7 @@ As upstream: a changed spec.deploymentName makes a new Deployment and leaves the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -53,7 +53,7 @@ from informers.keys import (
 )
 from informers.lister import Lister
 from informers.shared_informer import SharedIndexInformer
-from informers.sync import wait_for_cache_sync
+from informers.sync import Progress, wait_for_cache_sync
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 from workqueue.metrics import MetricsProvider
@@ -116,10 +116,15 @@ class Controller:
         rate_limiter: RateLimiter[ObjectName] | None = None,
         metrics_provider: MetricsProvider | None = None,
         shutdown_timeout_seconds: float = 30.0,
+        progress: Progress | None = None,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
-        """Hook into the informers, which must not have been started."""
+        """
+        Hook into the informers, which should not have been started.
+
+        Args: progress is told while run() waits for the caches.
+        """
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
         self._foo_status = FooStatusWriter(self._foos, field_manager=FIELD_MANAGER)
@@ -130,6 +135,7 @@ class Controller:
         self._reporter = FooReporter(recorder)
         self._outcomes = SyncOutcomes("foo", expected=(ClientError, FooControllerError))
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
+        self._progress = progress
         self._clock = clock
         self._spawn = spawn
         self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
@@ -168,7 +174,7 @@ class Controller:
         try:
             log.info("Starting Foo controller")
             log.info("Waiting for informer caches to sync")
-            if not wait_for_cache_sync(stop, *self._has_synced):
+            if not wait_for_cache_sync(stop, *self._has_synced, clock=self._clock, progress=self._progress):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             run_worker = partial(self._run_worker, stop)
@@ -378,10 +384,10 @@ def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
     }
 
 
-def _index_deployment_name(foo: Foo) -> Iterable[str]:
+def _index_deployment_name(foo: Foo) -> Sequence[str]:
     """A Foo by the Deployment it names, as `namespace/name`."""
     name = foo.spec.deployment_name
-    return [str(ObjectName(foo.metadata.namespace, name))] if name else []
+    return (str(ObjectName(foo.metadata.namespace, name)),) if name else ()
 
 
 def _report_dropped(error: NoMetaError) -> None:

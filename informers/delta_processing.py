@@ -127,7 +127,8 @@ class DeltaProcessor(Generic[T]):
                 if delta_type is _DELETED:
                     notification: Notification[T] = DeleteNotification(self._final(obj, old))
                 elif old is None:
-                    notification = AddNotification(obj, is_initial)  # type: ignore[arg-type] # only a Deleted has a tombstone
+                    # only a Deleted carries a tombstone
+                    notification = AddNotification(obj, is_initial)  # type: ignore[arg-type]
                     initial += is_initial
                 else:
                     notification = UpdateNotification(old, obj)  # type: ignore[arg-type] # the same

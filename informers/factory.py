@@ -1,8 +1,8 @@
 """
 One informer per kind, shared by everybody who asks.
 
-Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so that one
-factory serves typed and later untyped kinds alike; shutdown ends the informers itself.
+Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so that
+one factory serves typed and later untyped kinds alike; shutdown ends the informers itself.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class SharedInformerFactory:
         """
         Make a factory; nothing is asked of the server before start.
 
-        Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds every list
-              and watch, transform every object of every kind.
+        Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds
+              every list and watch, transform every object of every kind.
         """
         self._client = client
         self._resync_seconds = resync_seconds

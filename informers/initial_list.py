@@ -144,7 +144,7 @@ class StreamedList(Generic[T]):
         return None
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
-        """Apply an event that is not simply an add; objects of other kinds and unknown events change nothing."""
+        """Apply an event that is not simply an add; other kinds and unknown events change nothing."""
         fits = isinstance(obj, self._kind)
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return

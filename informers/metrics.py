@@ -38,7 +38,11 @@ class Histogram(Protocol):
 
 
 class MetricsProvider(Protocol):
-    """Makes instruments. name is the informer's, such as `deployments.apps`; called once per informer and value."""
+    """
+    Makes the instruments of an informer, each once.
+
+    Args: name is the informer's, such as `deployments.apps`.
+    """
 
     def new_objects_metric(self, name: str) -> Gauge:
         """How many objects the store holds."""

@@ -126,7 +126,7 @@ class Outage:
         self._repeats += 1
         elapsed = now - self._said_at
         if elapsed >= REPEAT_SECONDS:
-            self._say(f" (×{self._repeats} in {elapsed:.0f} s)", doing, error, delay)
+            self._say(f" (×{self._repeats} in {elapsed:.0f} s)", doing, error, delay)  # noqa: RUF001 - times
             self._said_at, self._repeats = now, 0
 
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
@@ -161,7 +161,8 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
         where = f'in namespace "{namespace}"' if namespace else "at cluster scope"
         return (
             f"allow list and watch of {resource.group_resource} {where}, "
-            "`python -m controller manifests rbac | kubectl apply -f -`; watching starts by itself when allowed"
+            "`python -m controller manifests rbac | kubectl apply -f -`; "
+            "watching starts by itself when it is allowed"
         )
     if isinstance(cause, Unauthorized):
         return (

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import structlog
 
 from informers.reflector import ReflectorStatistics, State
-from informers.shared_informer import InformerStatistics
+from informers.informer_statistics import InformerStatistics
 from workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
@@ -72,7 +72,9 @@ class SyncProgress:
             return
         self._warn_at = now + self._warn_seconds
         errors = {
-            s.name: s.reflector.last_error for s in statistics if s.reflector is not None and s.reflector.last_error
+            s.name: s.reflector.last_error
+            for s in statistics
+            if s.reflector is not None and s.reflector.last_error
         }
         log.warning(line, lastErrors=errors)
 
@@ -80,7 +82,9 @@ class SyncProgress:
         """Write the last line, if any was written before."""
         if self._said:
             self._said = False
-            log.info(f"caches are filled: {self._describe([informer.statistics() for informer in self._informers])}")
+            log.info(
+                f"caches are filled: {self._describe([informer.statistics() for informer in self._informers])}"
+            )
 
     def _describe(self, statistics: Sequence[InformerStatistics]) -> str:
         now = self._clock.now()

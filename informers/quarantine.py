@@ -106,7 +106,7 @@ class Quarantine:
         try:
             callback(undecodable)
         except Exception as error:  # noqa: BLE001 - somebody else's callback must not end the reflector
-            log.error("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
+            log.exception("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
 
 
 def store_key(undecodable: Undecodable) -> str:

@@ -35,22 +35,18 @@ import msgspec
 import structlog
 
 from apis.meta import Kind
-from client.errors import (
-    ClientError,
-    ConnectionRefused,
-    TooManyRequests,
-    is_expired,
-    is_too_large_resource_version,
-)
+from client.errors import ClientError
 from client.options import ListOptions
 from client.watch_events import EventType, WatchEvent
 from informers.delta_fifo import DeltaType
 from informers.event_block import EventBlock, translate
 from informers.history_guard import HistoryGuard
-from informers.initial_list import NOT_OLDER_THAN, PagedList, StreamedList
+from informers.initial_list import NOT_OLDER_THAN
 from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from informers.listwatch import ListerWatcher, Watch
+from informers.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
+from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics
+from informers.open_response import OpenResponse
 from informers.outage import Backoff, Doing, Outage
 from informers.quarantine import Quarantine, store_key
 from informers.relist_policy import (
@@ -72,13 +68,10 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 MIN_WATCH_TIMEOUT_SECONDS: Final = 300.0
-VERY_SHORT_WATCH_SECONDS: Final = 1.0
 # client-go's numbers; arbitrary
 BACKOFF_INITIAL_SECONDS: Final = 0.8
 BACKOFF_MAX_SECONDS: Final = 30.0
 BACKOFF_RESET_SECONDS: Final = 120.0
-# streaming lists in a row that ended early before this round lists by pages
-_CUT_STREAMED_LISTS: Final = 3
 
 
 class State(StrEnum):
@@ -88,10 +81,6 @@ class State(StrEnum):
     LISTING = "LISTING"
     LISTED = "LISTED"
     WATCHING = "WATCHING"
-
-
-class ListFailed(ClientError):  # noqa: N818 - what happened
-    """A list was not had or not taken in; why is the exception's cause."""
 
 
 class StaleList(ClientError):  # noqa: N818 - what it is
@@ -135,8 +124,8 @@ class Reflector(Generic[T]):
     """
     The list-watch loop of one kind.
 
-    State: _response = the open stream, at most one, and _last_rv: guarded by _response_lock (15).
-           All else is written by the reflector thread only; a reader may be one step behind.
+    State: _last_rv, guarded by _rv_lock (16). All else is written by the reflector thread only; a reader may
+           be one step behind.
     """
 
     def __init__(
@@ -167,12 +156,9 @@ class Reflector(Generic[T]):
               internal_error_retry_seconds: see RetryWithDeadline.
         """
         self.name = name or kind.resource.group_resource
-        self._lister_watcher = lister_watcher
         self._kind = kind
         self._store = store
-        self._page_size = page_size
         self._watch_timeout_seconds = max(min_watch_timeout_seconds, MIN_WATCH_TIMEOUT_SECONDS)
-        self._use_watch_list = use_watch_list
         self._watch_error_handler = watch_error_handler
         self._clock = clock
         self._random = random
@@ -190,19 +176,24 @@ class Reflector(Generic[T]):
             clock=clock,
             stop=self._stop,
         )
-
-        self._response_lock = new_lock("Reflector._response_lock", 15)
-        self._response: Watch[T] | None = None
+        self._response = OpenResponse(lister_watcher.watch, stopped=self._stop, clock=clock)
+        self._listing = Listing(
+            lister_watcher,
+            kind,
+            self._response,
+            self._watch_options,
+            self._outage,
+            name=self.name,
+            page_size=page_size,
+            use_watch_list=use_watch_list,
+            on_too_large=self._floor.server_denies,
+            stopped=self._stop,
+        )
+        self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
-
         self._state = State.EMPTY
-        self._list: PagedList[T] | StreamedList[T] | None = None
-        self._stream_list = False  # whether this round lists by a stream
-        self._cut_streamed_lists = 0
-        self._rv_unavailable = False  # the server refused _last_rv: ask for its newest state
         self._round_error: Exception | None = None  # what ended the stream and with it the round
         self._relist_reason = RelistReason.ERROR
-        self._watch_opened_at = 0.0
         self._accepted = 0  # events of this stream that were understood
         self._hold_rv = False  # this stream began with synthetic ADDED events, in no order
         self._lists = 0
@@ -217,23 +208,19 @@ class Reflector(Generic[T]):
         A list request that is under way is not cut short: its result is dropped.
         """
         self._stop.set()
-        with self._response_lock:
-            response = self._response
-        if response is not None:
-            response.close()
+        self._response.stop()
 
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything is in the FIFO, "" before the first list."""
-        with self._response_lock:
+        with self._rv_lock:
             return self._last_rv
 
     def statistics(self) -> ReflectorStatistics:
         """A snapshot."""
-        listing = self._list
         return ReflectorStatistics(
             state=self._state,
-            listed=0 if listing is None else listing.items_so_far,
-            page=0 if listing is None else listing.pages,
+            listed=self._listing.listed,
+            page=self._listing.page,
             relists=dict(self._relists),
             watches=self._watches,
             last_sync_resource_version=self.last_sync_resource_version(),
@@ -272,8 +259,7 @@ class Reflector(Generic[T]):
         Blocks: until then, or until stop().
         Raises: what kept it from listing or from opening a watch. What ends an open stream is not raised.
         """
-        self._stream_list = self._use_watch_list and self._lister_watcher.supports_watch_list
-        self._cut_streamed_lists = 0
+        self._listing.begin_round()
         self._round_error = None
         state: State | None = State.EMPTY
         try:
@@ -281,121 +267,52 @@ class Reflector(Generic[T]):
                 self._state = state
                 state = self._step(state)
         finally:
-            self._close_response()
-            self._list = None
+            self._response.close()
+            self._listing.abandon()
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
         """Do one thing; the next state, None when the round is over."""
         match state:
             case State.EMPTY:
-                return self._begin_list()
+                return State.LISTING if self._listing.begin(self._last_rv) else State.EMPTY
             case State.LISTING:
-                return self._continue_list()
+                return self._list_on()
             case State.LISTED:
                 return self._open_watch()
             case State.WATCHING:
                 return self._read_watch()
 
-    # EMPTY and LISTING
-
-    def _begin_list(self) -> State:
-        rv = "" if self._rv_unavailable else self._last_rv
-        if not self._stream_list:
-            self._list = PagedList(self._lister_watcher.list, resource_version=rv, page_size=self._page_size)
-            return State.LISTING
-        try:
-            self._open_response(self._watch_options(rv, send_initial_events=True))
-        except Exception as error:  # noqa: BLE001 - decided by kind in one place
-            return self._streamed_list_failed(error)
-        self._list = StreamedList(self._kind)
-        return State.LISTING
-
-    def _continue_list(self) -> State | None:
-        assert self._list is not None
-        if isinstance(self._list, StreamedList):
-            return self._read_initial_events(self._list)
-        return self._read_page(self._list)
-
-    def _read_page(self, pages: PagedList[T]) -> State | None:
-        try:
-            complete = pages.fetch_page()
-        except Exception as error:
-            if self._forget_rv(error):
-                return State.EMPTY
-            raise ListFailed(f"failed to list {type_description(self._kind)}: {error}") from error
-        if not complete:
-            return State.LISTING
+    def _list_on(self) -> State | None:
+        complete = self._listing.advance()
         if self._stop.is_set():
             return None
-        self._publish(pages)
-        return State.LISTED
+        if complete is None:
+            return State.LISTING if self._listing.in_progress else State.EMPTY
+        self._publish(complete)
+        if complete.rest is None:
+            return State.LISTED
+        self._stream_opened()
+        self._accepted = 1  # the bookmark that ended the list
+        return self._take(complete.rest) if complete.rest else State.WATCHING
 
-    def _read_initial_events(self, listing: StreamedList[T]) -> State | None:
-        assert self._response is not None
-        try:
-            events = self._response.read()
-            rest = listing.take(events)
-        except Exception as error:  # noqa: BLE001 - decided by kind in one place
-            self._close_response()
-            return self._streamed_list_failed(error)
-        if self._stop.is_set():
-            return None
-        if rest is not None:
-            self._publish(listing)
-            self._accepted = 1  # the bookmark that ended the list
-            return self._take(rest) if rest else State.WATCHING
-        return State.LISTING if events else self._streamed_list_cut()
-
-    def _streamed_list_failed(self, error: Exception) -> State:
-        if self._stop.is_set() or self._forget_rv(error):
-            return State.EMPTY
-        if isinstance(error, ConnectionRefused | TooManyRequests):
-            self._outage.wait(Doing.LIST, error)
-        else:
-            self._list_by_pages(str(error))
-        return State.EMPTY
-
-    def _streamed_list_cut(self) -> State:
-        """The server ended the stream before its list was complete: what came is no list."""
-        self._close_response()
-        self._cut_streamed_lists += 1
-        if self._watch_was_very_short() or self._cut_streamed_lists >= _CUT_STREAMED_LISTS:
-            self._list_by_pages("the stream ended before the list was complete")
-        return State.EMPTY
-
-    def _list_by_pages(self, why: str) -> None:
-        log.debug("Listing by pages instead of a stream", v=2, reflector=self.name, err=why)
-        self._stream_list = False
-
-    def _forget_rv(self, error: Exception) -> bool:
-        """If the server no longer, or not yet, has _last_rv: ask for its newest state instead, at once."""
-        too_large = is_too_large_resource_version(error)
-        if self._rv_unavailable or not (too_large or is_expired(error)):
-            return False
-        if too_large:
-            self._floor.server_denies()
-        self._rv_unavailable = True
-        return True
-
-    def _publish(self, listing: PagedList[T] | StreamedList[T]) -> None:
+    def _publish(self, complete: CompleteList[T]) -> None:
         """Put a complete list into the FIFO, unless it is from the past."""
-        rv = listing.resource_version
+        rv = complete.resource_version
         verdict = self._floor.judge(rv, self._last_rv)
         if verdict is Verdict.WAIT:
-            self._rv_unavailable = True
+            self._listing.refused_rv = True
             raise StaleList(f"the list is at resource version {rv}, {self._last_rv} was seen before")
         if verdict is Verdict.TAKE_REWOUND:
             log.error("Cluster history rewound", reflector=self.name, resourceVersion=rv, seen=self._last_rv)
         try:
-            self._store.replace(listing.items, rv)
+            self._store.replace(complete.items, rv)
         except Exception as error:
             raise ListFailed(f"unable to sync list result: {error}") from error
-        self._list = None
-        self._rv_unavailable = False
+        self._listing.refused_rv = False
         self._set_last_rv(rv)
         self._heard()
-        self._quarantine.replace(listing.undecodable)
+        self._quarantine.replace(complete.undecodable)
         self._count_list()
 
     def _count_list(self) -> None:
@@ -405,11 +322,9 @@ class Reflector(Generic[T]):
             self._metrics.relisted(reason)
         self._lists += 1
 
-    # LISTED
-
     def _open_watch(self) -> State | None:
         try:
-            self._open_response(self._watch_options(self._last_rv))
+            self._response.open(self._watch_options(self._last_rv))
         except Exception as error:
             if self._stop.is_set():
                 return None
@@ -417,41 +332,27 @@ class Reflector(Generic[T]):
                 raise
             self._outage.wait(Doing.OPEN_WATCH, error)
             return State.LISTED
+        self._stream_opened()
         self._hold_rv = self._last_rv in ("", "0")
         return State.WATCHING
 
-    def _watch_options(self, rv: str, *, send_initial_events: bool = False) -> ListOptions:
+    def _watch_options(self, resource_version: str, *, send_initial_events: bool = False) -> ListOptions:
         return ListOptions(
-            resource_version=rv or None,
+            resource_version=resource_version or None,
             resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
             allow_watch_bookmarks=True,
             send_initial_events=send_initial_events,
             timeout_seconds=int(self._watch_timeout_seconds * (1 + self._random())),
         )
 
-    def _open_response(self, options: ListOptions) -> None:
-        opened_at = self._clock.now()
-        response = self._lister_watcher.watch(options)
-        with self._response_lock:
-            self._response = response
-        if self._stop.is_set():
-            response.close()  # stop() may have looked before the stream was there
-        self._watch_opened_at, self._accepted, self._hold_rv = opened_at, 0, False
+    def _stream_opened(self) -> None:
+        self._accepted, self._hold_rv = 0, False
         if self._watches:
             self._metrics.watch_restarts.inc()
         self._watches += 1
         self._outage.over(Doing.OPEN_WATCH)
 
-    def _close_response(self) -> None:
-        with self._response_lock:
-            response, self._response = self._response, None
-        if response is not None:
-            response.close()
-
-    # WATCHING
-
     def _read_watch(self) -> State | None:
-        assert self._response is not None
         try:
             events = self._response.read()
         except Exception as error:  # noqa: BLE001 - decided by kind in one place
@@ -474,7 +375,9 @@ class Reflector(Generic[T]):
                 self._store.enqueue_batch(block.entries)
             except ExceptionGroup as group:
                 for error in group.exceptions:
-                    log.error("Unable to queue watch event object", reflector=self.name, err=str(error))
+                    log.error(  # noqa: TRY400 - one line for each, without the group's traceback
+                        "Unable to queue watch event object", reflector=self.name, err=str(error)
+                    )
         if not block.accepted:
             return
         self._accepted += block.accepted
@@ -502,11 +405,11 @@ class Reflector(Generic[T]):
 
     def _watch_ended(self, error: Exception | None) -> State | None:
         """Decide what follows the end of a stream; error None = the server ended it as it should."""
-        self._close_response()
+        self._response.close()
         if self._stop.is_set():
             return None
         if error is None:
-            if not self._watch_was_very_short():
+            if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
                 return State.LISTED
             error = VeryShortWatch("the server ended the watch within a second, without an event")
         if self._policy.retry_at_once(error):
@@ -518,12 +421,8 @@ class Reflector(Generic[T]):
         self._relist_reason, self._round_error = reason, error
         return None
 
-    def _watch_was_very_short(self) -> bool:
-        lasted = self._clock.now() - self._watch_opened_at
-        return lasted < VERY_SHORT_WATCH_SECONDS and self._accepted == 0
-
     def _set_last_rv(self, rv: str) -> None:
-        with self._response_lock:
+        with self._rv_lock:
             self._last_rv = rv
         self._metrics.set_store_resource_version(rv)
 
@@ -537,11 +436,3 @@ def default_backoff(clock: Clock, random: Callable[[], float]) -> Backoff:
     return ExponentialBackoff(
         BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=random
     )
-
-
-def type_description(kind: type | None) -> str:
-    """How messages name a kind: `deployments.apps/v1`, the type's name if it has no resource, or `<unspecified>`."""
-    if kind is None:
-        return "<unspecified>"
-    resource = getattr(kind, "resource", None)
-    return kind.__name__ if resource is None else str(resource)

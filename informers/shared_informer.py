@@ -23,7 +23,6 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-import msgspec
 import structlog
 
 from apis.meta import Kind
@@ -32,17 +31,14 @@ from informers.delta_processing import DeltaProcessor
 from informers.handlers import ResourceEventHandler, handler_name
 from informers.history_guard import HistoryGuard
 from informers.indexer import Indexer
+from informers.informer_statistics import InformerStatistics
 from informers.keys import deletion_handling_meta_namespace_key_func
 from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics, MetricsProvider
-from informers.processor import (
-    AddNotification,
-    ListenerStatistics,
-    ProcessorListener,
-    SharedProcessor,
-)
+from informers.processor import AddNotification, ProcessorListener, SharedProcessor
 from informers.quarantine import Quarantine, UndecodableCallback
-from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, ReflectorStatistics, WatchErrorHandler
+from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
+from informers.resync_periods import ResyncPeriods
 from informers.store_index import Indexers
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
@@ -52,7 +48,6 @@ log = structlog.get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-MINIMUM_RESYNC_SECONDS: Final = 1.0
 # how often the loop looks at the caller's stop event, which cannot wake it; stop() does
 STOP_POLL_SECONDS: Final = 1.0
 # how long a stopped informer waits for a list request that cannot be cut short
@@ -95,31 +90,6 @@ class Registration(Generic[T]):
         return self._listener
 
 
-class InformerStatistics(msgspec.Struct, frozen=True):
-    """
-    An informer at one moment.
-
-    objects in the store, queued keys in the FIFO, quarantined objects that fit no type; reflector None before
-    run.
-    """
-
-    name: str
-    plural: str
-    started: bool
-    stopped: bool
-    synced: bool
-    objects: int
-    queued: int
-    quarantined: int
-    reflector: ReflectorStatistics | None
-    listeners: tuple[ListenerStatistics, ...]
-
-    @property
-    def listeners_synced(self) -> bool:
-        """Whether every handler has been through the initial list."""
-        return all(listener.synced for listener in self.listeners)
-
-
 class SharedIndexInformer(Generic[T]):
     """
     See the head of this file.
@@ -127,7 +97,7 @@ class SharedIndexInformer(Generic[T]):
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
         _reflector, _fifo     None until run.
-        _resync_check_seconds how often the loop asks which handlers want a resync; fixed once started.
+        _periods              who gets resyncs how often; the check period is fixed once started.
         _transform, _watch_error_handler
     """
 
@@ -184,8 +154,7 @@ class SharedIndexInformer(Generic[T]):
         self._stopped = False
         self._reflector: Reflector[T] | None = None
         self._fifo: DeltaFIFO[T] | None = None
-        self._default_resync_seconds = resync_seconds
-        self._resync_check_seconds = resync_seconds
+        self._periods = ResyncPeriods(resync_seconds)
         self._transform: Callable[[T], T] | None = None
         self._watch_error_handler: WatchErrorHandler | None = None
         self._listeners_made = 0
@@ -294,17 +263,16 @@ class SharedIndexInformer(Generic[T]):
         with self._started_lock:
             if self._stopped:
                 raise InformerStopped(
-                    f"handler {handler_name(handler)} was not added to shared informer because it has stopped already"
+                    f"handler {handler_name(handler)} "
+                    "was not added to shared informer because it has stopped already"
                 )
-            requested = self._default_resync_seconds if resync_seconds is None else resync_seconds
-            listener = self._new_listener_locked(handler, self._admissible_resync_locked(requested))
+            listener = self._new_listener_locked(handler, resync_seconds)
             if not self._started:
                 self._processor.add_listener(listener)
             else:
                 # no event between the snapshot and the first notification: nothing missed, nothing twice
                 with self._block_deltas:
-                    snapshot = [AddNotification(obj, is_in_initial_list=True) for obj in self._indexer.list()]
-                    listener.add(snapshot, initial=len(snapshot))
+    XX.add(snapshot, initial=len(snapshot))
                     self._processor.add_listener(listener)
         return Registration(listener)
 
@@ -405,7 +373,7 @@ class SharedIndexInformer(Generic[T]):
         # informer thread: the sole writer of the store
         fifo = self._fifo
         assert fifo is not None
-        period = self._resync_check_seconds
+        period = self._periods.check_seconds
         resync_at = self._clock.now() + period if period else float("inf")
         while not self._stopping.is_set():
             if stop.is_set():
@@ -432,45 +400,19 @@ class SharedIndexInformer(Generic[T]):
             raise InformerStarted
 
     def _new_listener_locked(
-        self, handler: ResourceEventHandler[T], requested_seconds: float
+        self, handler: ResourceEventHandler[T], resync_seconds: float | None
     ) -> ProcessorListener[T]:
+        admitted = self._periods.admit(resync_seconds, started=self._started)
+        if not self._started:
+            # the check period may be shorter now
+            self._processor.resync_check_period_changed(self._periods.effective)
         self._listeners_made += 1
         return ProcessorListener(
             handler,
             name=f"listener-{self.kind.resource.plural}-{self._listeners_made}",
-            requested_resync_seconds=requested_seconds,
-            resync_seconds=self._effective_resync(requested_seconds),
+            requested_resync_seconds=admitted,
+            resync_seconds=self._periods.effective(admitted),
             informer_has_synced=self.has_synced,
             panics=self._metrics.handler_panics,
             clock=self._clock,
         )
-
-    def _admissible_resync_locked(self, requested: float) -> float:
-        """The period that a handler may ask for; before the start a short one shortens the check period."""
-        if requested <= 0:
-            return 0
-        if requested < MINIMUM_RESYNC_SECONDS:
-            log.warning(
-                "Resync period too short, raised", requested=requested, minimum=MINIMUM_RESYNC_SECONDS
-            )
-            requested = MINIMUM_RESYNC_SECONDS
-        if requested >= self._resync_check_seconds:
-            return requested
-        if self._started:
-            log.warning(
-                "Resync period shorter than the check period of a running informer, raised",
-                requested=requested,
-                check=self._resync_check_seconds,
-            )
-            return self._resync_check_seconds
-        self._resync_check_seconds = requested
-        self._processor.resync_check_period_changed(self._effective_resync)
-        return requested
-
-    def _effective_resync(self, requested: float) -> float:
-        if requested > 0 and self._resync_check_seconds == 0:
-            log.warning(
-                "The informer does not resync, so no handler of it does", name=self.name, requested=requested
-            )
-            return 0
-        return max(requested, self._resync_check_seconds) if requested > 0 else 0

@@ -1,8 +1,9 @@
 """
 Waiting until caches are filled, and saying which are not.
 
-Follows: client-go tools/cache/shared_informer.go and wait.go @32ce75a7d. Differs: every wait polls the clock ten times
-a second, as a thread cannot wait for two things at once; so a progress line can be written meanwhile.
+Follows: client-go tools/cache/shared_informer.go and wait.go @32ce75a7d. Differs: every wait polls the clock
+ten times a second, as a thread cannot wait for two things at once; so a progress line can be written
+meanwhile.
 """
 
 from __future__ import annotations
@@ -98,9 +99,7 @@ def wait_for_named_cache_sync(
     return synced
 
 
-def wait_for(
-    stop: threading.Event, what: str, *checkers: DoneChecker, clock: Clock = REAL_CLOCK
-) -> bool:
+def wait_for(stop: threading.Event, what: str, *checkers: DoneChecker, clock: Clock = REAL_CLOCK) -> bool:
     """
     Wait until all are done, and log which one is waited for.
 

@@ -242,7 +242,7 @@ def mark_omissions(schema: dict[str, Any], name: str, structs: Structs) -> None:
     members = {member.json: member for member in flat_members(structs, name)}
     for key, child in schema.get("properties", {}).items():
         member = members.get(key)
-        if member is None or key in {"kind", "apiVersion"}:
+        if member is None:
             continue
         if member.pointer:
             child["x-omit"] = "pointer"

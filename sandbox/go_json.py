@@ -15,6 +15,7 @@ _ESCAPES: Final = 'bfnrt\\/"u'
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _END: Final = "unexpected end of JSON input"
 _MAX_DEPTH: Final = 10_000
+_WHOLE_LIMIT: Final = 1e21
 
 
 class JSONError(ValueError):
@@ -34,7 +35,7 @@ def parse(text: str) -> Any:
     Raises: JSONError.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=_number, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise JSONError(syntax_error(text)) from error
 
@@ -59,7 +60,9 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
         return duplicated
 
     try:
-        value = json.loads(text, object_pairs_hook=build, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=build, parse_float=_number, parse_constant=_refuse_constant
+        )
     except (ValueError, RecursionError) as error:
         raise JSONError(syntax_error(text)) from error
     if not found:
@@ -77,6 +80,12 @@ def syntax_error(text: str) -> str:
     except JSONError as error:
         return str(error)
     return _END
+
+
+def _number(text: str) -> float:
+    """A number with a fraction or exponent; Go writes whole ones back without a point."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _WHOLE_LIMIT else number
 
 
 def _refuse_constant(name: str) -> Any:

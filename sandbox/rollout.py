@@ -120,15 +120,17 @@ class Rollout:
         self._write_counts()
 
     def _resizes(self) -> list[Resize]:
-        sized = active(self._all)
         only = self._active_or_latest()
         if only is not None:
-            return [Resize(only, self._bounds.replicas)]
+            wanted = self._bounds.replicas
+            return [Resize(only, wanted)] if spec_replicas(only) != wanted else []
         if self._is_saturated():
             return [Resize(replica_set, 0) for replica_set in active(self.old)]
         if self.deployment["spec"].get("strategy", {}).get("type") == "Recreate":
             return []
-        return proportional(self._bounds, sized, status_replicas=status_count(self.deployment, "replicas"))
+        return proportional(
+            self._bounds, active(self._all), status_replicas=status_count(self.deployment, "replicas")
+        )
 
     def _active_or_latest(self) -> Object | None:
         """The one ReplicaSet with replicas; without any the new one, else the youngest; None for several."""

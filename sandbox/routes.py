@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from sandbox.catalog import Catalog
 from sandbox.resource import ServedResource
-from sandbox.status import PageNotFound, resource_not_found, wrong_method
+from sandbox.status import PageNotFoundError, resource_not_found, wrong_method
 
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 _COLLECTION_VERBS: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
@@ -65,7 +65,7 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
     """
     The resource at a path.
 
-    Raises: StatusError 404 or 405, PageNotFound: built-in groups answer in JSON, others in plain text.
+    Raises: StatusError 404 or 405, PageNotFoundError: built-in groups answer in JSON, others in plain text.
     """
     resource = catalog.find(path.group, path.version, path.plural)
     if resource is None:
@@ -100,15 +100,15 @@ def _words(group: str, version: str, rest: tuple[str, ...]) -> ResourcePath:
 
 
 def _unknown(catalog: Catalog, path: ResourcePath) -> Exception:
-    return resource_not_found() if is_built_in_group(catalog, path.group) else PageNotFound()
+    return resource_not_found() if is_built_in_group(catalog, path.group) else PageNotFoundError()
 
 
 def _custom(resource: ServedResource, path: ResourcePath, method: str) -> ServedResource:
     if path.namespace and not resource.namespaced:
-        raise PageNotFound
+        raise PageNotFoundError
     across = resource.namespaced and not path.namespace
     if across and (path.name or path.verb(method) not in ("list", "watch")):
-        raise PageNotFound
+        raise PageNotFoundError
     return resource
 
 

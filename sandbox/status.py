@@ -52,7 +52,7 @@ class StatusError(Exception):
         return reason
 
 
-class PageNotFound(Exception):
+class PageNotFoundError(Exception):
     """The path leads nowhere: the server answers in plain text, not with a Status."""
 
 

@@ -179,10 +179,21 @@ def zero_of(schema: Schema) -> Any:
 
 def metadata_schema() -> Schema:
     """The schema of ObjectMeta, which every kind has and custom resources do not declare."""
-    return _named("apimachinery.pkg.apis.meta.v1.ObjectMeta")
+    return named("apimachinery.pkg.apis.meta.v1.ObjectMeta")
 
 
-def _named(name: str) -> Schema:
+def reference_of(schema: Schema) -> str:
+    """The name of the type a node refers to; "" when it describes its type itself."""
+    found = schema.get("$ref", "")
+    return found if isinstance(found, str) else ""
+
+
+def named(name: str) -> Schema:
+    """
+    The built-in type of that name (`api.core.v1.Pod`).
+
+    Raises: LookupError for an unknown one.
+    """
     found = named_schema(name)
     if found is None:
         raise LookupError(f"kinds.json has no schema {name}")

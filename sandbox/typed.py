@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -70,6 +71,11 @@ def decode(schema: Schema, value: Any, report: Report) -> Any:
 def path_text(parts: list[str]) -> str:
     """Members and `[index]`es as one path."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).removeprefix(".")
+
+
+def compact(value: Any) -> str:
+    """A value as JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def json_kind(value: Any) -> str:

@@ -1,0 +1,141 @@
+"""
+First sync and watch events: handloop beside its peers and the bare decode, in one run, in turn.
+
+    make bench        or        python benchmarks/informers.py --objects 10000 --events 50000 --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SUBJECTS = {
+    "floor: msgspec": "floor.py",
+    "handloop": "handloop_informer.py",
+    "official client": "official.py",
+    "lightkube": "lightkube_listwatch.py",
+}
+SLOW = {"official client": 5, "lightkube": 5}
+"""These take that many times fewer events, so that a round ends in reasonable time; figures are per event."""
+WARM_BYTES = 3 * 2**29
+
+Laps = dict[str, dict[str, float]]
+
+
+def touch_memory() -> None:
+    """Touch more memory than a subject needs: on a virtual machine a first touch can cost more than work."""
+    with mmap.mmap(-1, WARM_BYTES) as area:
+        for offset in range(0, WARM_BYTES, mmap.PAGESIZE):
+            area[offset] = 1
+
+
+def run(subject: str, port: int, objects: int, events: int) -> Laps:
+    """One subject in a process of its own."""
+    warm = subprocess.Popen([sys.executable, __file__, "--touch"])
+    warm.wait()
+    command = [
+        sys.executable,
+        str(HERE / "subjects" / SUBJECTS[subject]),
+        str(port),
+        str(objects),
+        str(events),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900)
+    laps: Laps = json.loads(done.stdout.splitlines()[-1])
+    return laps
+
+
+def start_server(objects: int, events: int) -> tuple[subprocess.Popen[str], int]:
+    """The load generator and its port."""
+    command = [
+        sys.executable,
+        str(HERE / "load_server.py"),
+        "--objects",
+        str(objects),
+        "--events",
+        str(events),
+    ]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    return server, int(server.stdout.readline())
+
+
+def measure(objects: int, events: int, rounds: int, subjects: list[str]) -> dict[str, list[dict[str, float]]]:
+    """All subjects in turn, again and again; one dict of per-object figures for each round."""
+    servers = {divisor: start_server(objects, events // divisor) for divisor in {1, *SLOW.values()}}
+    results: dict[str, list[dict[str, float]]] = {subject: [] for subject in subjects}
+    try:
+        for number in range(rounds):
+            for subject in subjects:
+                count = events // SLOW.get(subject, 1)
+                laps = run(subject, servers[SLOW.get(subject, 1)][1], objects, count)
+                results[subject].append(
+                    {
+                        "sync us": laps["sync"]["cpu"] / objects * 1e6,
+                        "sync wall us": laps["sync"]["wall"] / objects * 1e6,
+                        "bytes": laps["sync"]["memory"] / objects,
+                        "event us": laps["events"]["cpu"] / count * 1e6,
+                        "event wall us": laps["events"]["wall"] / count * 1e6,
+                    }
+                )
+            print(f"round {number + 1} of {rounds} done", file=sys.stderr)
+    finally:
+        for server, _ in servers.values():
+            assert server.stdin is not None
+            server.stdin.close()
+            server.wait()
+    return results
+
+
+def table(results: dict[str, list[dict[str, float]]]) -> str:
+    """Medians, and the ratio to the floor taken round by round."""
+    columns = ["sync us", "bytes", "event us", "sync wall us", "event wall us"]
+    lines = [
+        f"{'':18}"
+        + "".join(f"{column:>16}" for column in columns)
+        + f"{'sync/floor':>14}{'events/floor':>14}"
+    ]
+    floor = results["floor: msgspec"]
+    for subject, rounds in results.items():
+        medians = [statistics.median(entry[column] for entry in rounds) for column in columns]
+        pairs = list(zip(rounds, floor, strict=True))
+        sync = statistics.median(entry["sync us"] / base["sync us"] for entry, base in pairs)
+        rate = statistics.median(base["event us"] / entry["event us"] for entry, base in pairs)
+        lines.append(
+            f"{subject:18}" + "".join(f"{value:16,.1f}" for value in medians) + f"{sync:13.2f}x{rate:13.2f}x"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", choices=list(SUBJECTS), default=list(SUBJECTS))
+    parser.add_argument("--touch", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.touch:
+        touch_memory()
+        return
+    results = measure(options.objects, options.events, options.rounds, options.only)
+    print(
+        f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores\n"
+        "us = CPU microseconds of the whole process per object or event; bytes = memory per cached object\n"
+        "sync/floor: lower is better; events/floor = the floor's time over ours: higher is better\n"
+    )
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()

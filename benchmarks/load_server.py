@@ -1,0 +1,236 @@
+"""
+A load generator: a loopback API server that sends pre-serialised 4 kB Deployments as fast as it can.
+
+    python benchmarks/load_server.py --objects 10000 --events 50000
+
+prints its port and serves until its standard input is closed. Nothing is encoded while others are measured:
+lists are joined once per page size, and the watch is one block of bytes sent in a loop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import socket
+import sys
+import threading
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+OBJECT_BYTES = 4096
+NAMESPACES = 10
+EVENTS_PER_BLOCK = 64
+
+
+def deployment(number: int, resource_version: int) -> dict[str, Any]:
+    """A Deployment as a cluster has them, padded to 4 kB with the annotation that kubectl apply leaves."""
+    name, namespace = f"app-{number:06d}", f"team-{number % NAMESPACES}"
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "helm", "team": namespace}
+    obj: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"00000000-0000-4000-8000-{number:012d}",
+            "resourceVersion": str(resource_version),
+            "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": "3"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+                    "kind": "Foo",
+                    "name": name,
+                    "uid": f"00000000-0000-4000-9000-{number:012d}",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": [
+                {
+                    "manager": "kube-controller-manager",
+                    "operation": "Update",
+                    "apiVersion": "apps/v1",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {
+                        "f:status": {f"f:{part}": {} for part in ("availableReplicas", "readyReplicas")}
+                    },
+                    "subresource": "status",
+                }
+            ],
+        },
+        "spec": {
+            "replicas": 3,
+            "revisionHistoryLimit": 10,
+            "progressDeadlineSeconds": 600,
+            "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+            },
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "app",
+                            "image": "nginx:1.27",
+                            "imagePullPolicy": "IfNotPresent",
+                            "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+                            "env": [{"name": f"SETTING_{i}", "value": f"value-{i}"} for i in range(8)],
+                            "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                            "terminationMessagePath": "/dev/termination-log",
+                            "terminationMessagePolicy": "File",
+                        }
+                    ],
+                    "restartPolicy": "Always",
+                    "terminationGracePeriodSeconds": 30,
+                    "dnsPolicy": "ClusterFirst",
+                    "schedulerName": "default-scheduler",
+                    "securityContext": {},
+                },
+            },
+        },
+        "status": {
+            "observedGeneration": 3,
+            "replicas": 3,
+            "updatedReplicas": 3,
+            "readyReplicas": 3,
+            "availableReplicas": 3,
+            "conditions": [
+                {
+                    "type": kind,
+                    "status": "True",
+                    "reason": reason,
+                    "message": f'ReplicaSet "{name}-5f6d7c8b9" has successfully progressed.',
+                    "lastUpdateTime": "2026-01-01T00:00:00Z",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+                for kind, reason in (
+                    ("Available", "MinimumReplicasAvailable"),
+                    ("Progressing", "NewReplicaSetAvailable"),
+                )
+            ],
+        },
+    }
+    missing = OBJECT_BYTES - len(_encode(obj)) - len(',"kubectl.kubernetes.io/last-applied-configuration":""')
+    obj["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = "x" * max(missing, 0)
+    return obj
+
+
+def _encode(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+class Load:
+    """The objects and the answers made of them, each made once."""
+
+    def __init__(self, objects: int, events: int) -> None:
+        self.objects = objects
+        self.events = events
+        self._items = [_encode(deployment(number, number + 1)) for number in range(objects)]
+
+    @lru_cache(maxsize=128)  # noqa: B019 - one instance, as long-lived as the process
+    def page(self, start: int, limit: int) -> bytes:
+        """One list page; limit 0 is all."""
+        end = min(start + limit, self.objects) if limit else self.objects
+        metadata: dict[str, Any] = {"resourceVersion": str(self.objects)}
+        if end < self.objects:
+            metadata |= {"continue": str(end), "remainingItemCount": self.objects - end}
+        head = b'{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":' + _encode(metadata)
+        return head + b',"items":[' + b",".join(self._items[start:end]) + b"]}"
+
+    @lru_cache(maxsize=1)  # noqa: B019 - the same
+    def blocks(self) -> list[bytes]:
+        """The watch: MODIFIED events over all objects in turn, as HTTP chunks of many lines."""
+        lines = []
+        for event in range(self.events):
+            number = event % self.objects
+            body = _encode(deployment(number, self.objects + event + 1))
+            lines.append(b'{"type":"MODIFIED","object":' + body + b"}\n")
+        chunks = []
+        for start in range(0, len(lines), EVENTS_PER_BLOCK):
+            data = b"".join(lines[start : start + EVENTS_PER_BLOCK])
+            chunks.append(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        return chunks
+
+
+def _serve(connection: socket.socket, load: Load) -> None:
+    """Answer requests on one connection until it closes."""
+    with connection, connection.makefile("rb") as reader:
+        while line := reader.readline():
+            while reader.readline() not in (b"\r\n", b""):
+                pass
+            url = urlsplit(line.split()[1].decode())
+            query = {name: values[0] for name, values in parse_qs(url.query).items()}
+            if not url.path.endswith("/deployments"):
+                _answer(connection, 404, _status(404, "NotFound"))
+            elif "sendInitialEvents" in query:
+                # all subjects list in pages: what is compared is the client, not two ways to ask
+                _answer(connection, 422, _status(422, "Invalid"))
+            elif query.get("watch") in ("true", "True", "1"):
+                _watch(connection, load)
+                return
+            else:
+                start, limit = int(query.get("continue", "0")), int(query.get("limit", "0"))
+                _answer(connection, 200, load.page(start, limit))
+
+
+def _status(code: int, reason: str) -> bytes:
+    return _encode({"kind": "Status", "status": "Failure", "code": code, "reason": reason})
+
+
+def _answer(connection: socket.socket, status: int, body: bytes) -> None:
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection.sendall(head.encode() + body)
+
+
+def _watch(connection: socket.socket, load: Load) -> None:
+    """All events as fast as the socket takes them, then silence until the client goes."""
+    connection.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    for block in load.blocks():
+        connection.sendall(block)
+    connection.recv(1)
+
+
+def _safely(connection: socket.socket, load: Load) -> None:
+    try:
+        _serve(connection, load)
+    except OSError as error:
+        if not re.search("reset|pipe", str(error), re.IGNORECASE):
+            raise
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--events", type=int, default=50_000)
+    options = parser.parse_args()
+    load = Load(options.objects, options.events)
+    for limit in (0, 500):
+        for start in range(0, options.objects, limit or options.objects):
+            load.page(start, limit)
+    load.blocks()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+
+        def accept() -> None:
+            while True:
+                connection, _ = server.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=_safely, args=(connection, load), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What every subject prints: the CPU seconds of the whole process, all threads, and the memory it holds."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+EVENT_TIMEOUT_SECONDS = 300
+
+
+class Meter:
+    """
+    Two moments of this process and what lies between.
+
+    CPU is the process's own, user and system, of all its threads; memory is resident after a collection.
+    """
+
+    def __init__(self) -> None:
+        self._memory = _resident_bytes()
+        self._wall = time.perf_counter()
+        self._cpu = time.process_time()
+
+    def lap(self) -> dict[str, float]:
+        """What it took since the last lap."""
+        cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
+        memory = _resident_bytes()
+        result = {"cpu": cpu, "wall": wall, "memory": float(memory - self._memory)}
+        self.__init__()  # type: ignore[misc]
+        return result
+
+
+def _resident_bytes() -> int:
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def report(**laps: dict[str, float]) -> None:
+    """Print the result as the one line that the runner reads."""
+    print(json.dumps(laps), flush=True)

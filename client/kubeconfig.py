@@ -1,0 +1,270 @@
+"""
+Kubeconfig files: read, checked and merged as kubectl does it.
+
+For clusters, users and contexts the first file that defines a name wins with its whole entry; for the current
+context the first file that sets one wins. Relative paths start at the folder of the file they stand in.
+Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: says which line is wrong, keeps YAML scalars
+as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import msgspec
+import yaml
+
+from client.errors import ConfigError, ConfigProblem
+
+_SIZE_LIMIT: Final = 1 << 20
+_RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Makes maps, lists, strings and null, and nothing else of plain scalars."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED_TAGS]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class _Section(msgspec.Struct, frozen=True, rename="kebab"):
+    """A part of a kubeconfig: kebab-case on disk."""
+
+
+class Cluster(_Section, frozen=True):
+    """Where an API server is and how it is trusted. `*_data` is base64; flags are words (true, false)."""
+
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: str = ""
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class User(_Section, frozen=True):
+    """Who we are. exec and auth_provider are kept as they are for whoever runs them."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: dict[str, Any] | None = None
+    auth_provider: dict[str, Any] | None = None
+    act_as: str = msgspec.field(default="", name="as")
+    act_as_uid: str = msgspec.field(default="", name="as-uid")
+    act_as_groups: list[str] = msgspec.field(default_factory=list, name="as-groups")
+    act_as_extra: dict[str, list[str]] = msgspec.field(default_factory=dict, name="as-user-extra")
+
+    def __repr__(self) -> str:
+        return "User(...)"
+
+
+class Context(_Section, frozen=True):
+    """Which cluster, as whom, and in which namespace."""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class Kubeconfig(msgspec.Struct, frozen=True):
+    """One file, or several merged; cluster_files and user_files say where an entry came from."""
+
+    current_context: str = ""
+    clusters: Mapping[str, Cluster] = {}
+    users: Mapping[str, User] = {}
+    contexts: Mapping[str, Context] = {}
+    cluster_files: Mapping[str, str] = {}
+    user_files: Mapping[str, str] = {}
+    files: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is configured."""
+        return not (self.current_context or self.clusters or self.users or self.contexts)
+
+
+def read_kubeconfig(path: str, *, required: bool = True) -> Kubeconfig:
+    """
+    One file.
+
+    Args: required False: a file that is missing or empty is an empty configuration.
+    Raises: ConfigError naming the file, and the line or field.
+    """
+    text = _read(path, required=required)
+    document = _parse(path, text)
+    if document is None:
+        if required:
+            raise _unreadable(path, "is empty")
+        return Kubeconfig(files=(path,) if text is not None else ())
+    if not isinstance(document, dict):
+        raise _malformed(path, f"expected a map at the top, got {_shape(document)}")
+    if (document.get("kind") or "Config") != "Config":
+        raise _malformed(path, f"this is a {document['kind']}, not a kubeconfig")
+    return _resolve(path, document)
+
+
+def raw_cluster(path: str, name: str) -> dict[str, Any]:
+    """
+    A cluster's entry with its YAML types, as an exec plugin may ask for it.
+
+    Raises: ConfigError when the file has gone or changed since it was read.
+    """
+    try:
+        document = yaml.safe_load(_read(path, required=True) or "")
+        return next(entry["cluster"] for entry in document["clusters"] if entry["name"] == name)
+    except (yaml.YAMLError, LookupError, TypeError, StopIteration) as error:
+        raise _malformed(path, f"cluster {name} is not there any more") from error
+
+
+def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
+    """The files as one; the first to say something wins."""
+    merged = Kubeconfig()
+    for config in configs:
+        merged = Kubeconfig(
+            current_context=merged.current_context or config.current_context,
+            clusters={**config.clusters, **merged.clusters},
+            users={**config.users, **merged.users},
+            contexts={**config.contexts, **merged.contexts},
+            cluster_files={**config.cluster_files, **merged.cluster_files},
+            user_files={**config.user_files, **merged.user_files},
+            files=merged.files + config.files,
+        )
+    return merged
+
+
+def _read(path: str, *, required: bool) -> str | None:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        if not required:
+            return None
+        raise _unreadable(path, "no such file") from None
+    except OSError as error:
+        raise _unreadable(path, (error.strerror or str(error)).lower()) from error
+    if len(content) > _SIZE_LIMIT:
+        raise _malformed(path, "larger than 1 MiB")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise _malformed(path, f"not UTF-8 text (byte {error.start})") from error
+
+
+def _parse(path: str, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _malformed(path, error.problem or "not YAML", line=mark.line + 1 if mark else None) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _malformed(path, str(error).splitlines()[0] if str(error) else "not YAML") from error
+
+
+def _resolve(path: str, document: dict[str, Any]) -> Kubeconfig:
+    folder = str(Path(path).absolute().parent)
+    clusters = _named(path, document, "clusters", "cluster")
+    users = _named(path, document, "users", "user")
+    contexts = _named(path, document, "contexts", "context")
+    return Kubeconfig(
+        current_context=_scalar(path, document, "current-context"),
+        clusters={
+            name: _with_paths(_convert(path, f"clusters[{name}]", entry, Cluster), folder, _CLUSTER_PATHS)
+            for name, entry in clusters.items()
+        },
+        users={
+            name: _with_paths(_convert(path, f"users[{name}]", entry, User), folder, _USER_PATHS)
+            for name, entry in users.items()
+        },
+        contexts={
+            name: _convert(path, f"contexts[{name}]", entry, Context) for name, entry in contexts.items()
+        },
+        cluster_files=dict.fromkeys(clusters, path),
+        user_files=dict.fromkeys(users, path),
+        files=(path,),
+    )
+
+
+_CLUSTER_PATHS: Final = ("certificate_authority",)
+_USER_PATHS: Final = ("client_certificate", "client_key", "token_file")
+
+
+def _named(path: str, document: dict[str, Any], plural: str, singular: str) -> dict[str, dict[str, Any]]:
+    entries = document.get(plural) or []
+    if not isinstance(entries, list):
+        raise _malformed(path, f"{plural}: expected a list, got {_shape(entries)}")
+    found: dict[str, dict[str, Any]] = {}
+    for index, entry in enumerate(entries):
+        where = f"{plural}[{index}]"
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+            raise _malformed(path, f"{where}: expected a map with a name")
+        body = entry.get(singular) or {}
+        if not isinstance(body, dict):
+            raise _malformed(path, f"{where}.{singular}: expected a map, got {_shape(body)}")
+        if entry["name"] in found:
+            raise _malformed(path, f'{where}: the name "{entry["name"]}" is there twice')
+        found[entry["name"]] = body
+    return found
+
+
+def _convert(path: str, where: str, entry: dict[str, Any], kind: Any) -> Any:
+    filled = {key: value for key, value in entry.items() if value is not None}
+    try:
+        return msgspec.convert(filled, kind)
+    except msgspec.ValidationError as error:
+        words, _, place = str(error).partition(" - at `$")
+        raise _malformed(path, f"{where}{place.rstrip('`')}: {words[:1].lower()}{words[1:]}") from error
+
+
+def _with_paths(section: Any, folder: str, fields: tuple[str, ...]) -> Any:
+    changes = {
+        field: os.path.normpath(Path(folder, value)) for field in fields if (value := getattr(section, field))
+    }
+    return msgspec.structs.replace(section, **changes)
+
+
+def _scalar(path: str, document: dict[str, Any], key: str) -> str:
+    value = document.get(key) or ""
+    if not isinstance(value, str):
+        raise _malformed(path, f"{key}: expected a name, got {_shape(value)}")
+    return value
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a map"
+    return "a single value"
+
+
+def _malformed(path: str, cause: str, *, line: int | None = None) -> ConfigError:
+    where = f"line {line}: {cause}" if line is not None else cause
+    return ConfigError(
+        ConfigProblem.MALFORMED,
+        f"kubeconfig {path} is not valid",
+        cause=where,
+        fix=f"correct it, or check it with: kubectl config view --kubeconfig {path}",
+        path=path,
+        line=line,
+    )
+
+
+def _unreadable(path: str, cause: str) -> ConfigError:
+    if path.startswith("~"):
+        fix = f'the shell did not expand "~": write {Path(path).expanduser()}'
+    elif os.pathsep in path and not Path(path).exists():
+        fix = "--kubeconfig takes one file; a list belongs in $KUBECONFIG"
+    else:
+        fix = f"check the path: ls -l {path}"
+    return ConfigError(ConfigProblem.UNREADABLE, f"kubeconfig {path}", cause=cause, fix=fix, path=path)

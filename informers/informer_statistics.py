@@ -1,0 +1,33 @@
+"""What can be seen of an informer from outside, at one moment."""
+
+from __future__ import annotations
+
+import msgspec
+
+from informers.processor import ListenerStatistics
+from informers.reflector import ReflectorStatistics
+
+
+class InformerStatistics(msgspec.Struct, frozen=True):
+    """
+    An informer at one moment.
+
+    name such as `deployments.apps`, plural for people; objects in the store, queued keys in the FIFO,
+    quarantined objects that do not fit their type; reflector None before run.
+    """
+
+    name: str
+    plural: str
+    started: bool
+    stopped: bool
+    synced: bool
+    objects: int
+    queued: int
+    quarantined: int
+    reflector: ReflectorStatistics | None
+    listeners: tuple[ListenerStatistics, ...]
+
+    @property
+    def listeners_synced(self) -> bool:
+        """Whether every handler has been through the initial list."""
+        return all(listener.synced for listener in self.listeners)

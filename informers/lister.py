@@ -1,0 +1,98 @@
+"""
+Reading the cache of an informer: by name, by namespace, by label selector.
+
+What is read may be older than the server's state, and incomplete until the informer has synced.
+Follows: client-go tools/cache/listers.go, listers/generic_helpers.go.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Generic, TypeVar
+
+import structlog
+
+from apis.labels import Selector, everything
+from apis.meta import Object
+from apis.resource import Resource
+from client.errors import new_not_found
+from informers.indexer import NAMESPACE_INDEX, Indexer
+from informers.keys import ObjectName
+from informers.thread_safe_store import IndexNotFound
+
+log = structlog.get_logger("lister")
+
+T = TypeVar("T", bound=Object)
+
+
+class Lister(Generic[T]):
+    """
+    The objects of one kind in all namespaces.
+
+    Threads: any. Objects are the cached ones, shared and immutable; lists are the caller's own, in no order.
+    """
+
+    def __init__(self, indexer: Indexer[T], resource: Resource) -> None:
+        """Read from indexer; resource is what a NotFound names."""
+        self._indexer = indexer
+        self._resource = resource
+
+    def list(self, selector: Selector = everything()) -> list[T]:  # noqa: B008 - immutable
+        """The objects whose labels match."""
+        if selector.nothing:
+            return []
+        return _matching(self._indexer.list(), selector)
+
+    def get(self, name: str) -> T:
+        """
+        The cluster-scoped object of this name.
+
+        Raises: client.errors.NotFound.
+        """
+        return self._get(ObjectName("", name))
+
+    def namespace(self, namespace: str) -> NamespaceLister[T]:
+        """The objects in one namespace; "" for all of them."""
+        return NamespaceLister(self._indexer, self._resource, namespace)
+
+    def _get(self, name: ObjectName) -> T:
+        obj = self._indexer.get_by_key(str(name))
+        if obj is None:
+            raise new_not_found(self._resource, name.name)
+        return obj
+
+
+class NamespaceLister(Lister[T]):
+    """The objects of one kind in one namespace."""
+
+    def __init__(self, indexer: Indexer[T], resource: Resource, namespace: str) -> None:
+        """As Lister; namespace "" stands for all namespaces."""
+        super().__init__(indexer, resource)
+        self._namespace = namespace
+
+    def list(self, selector: Selector = everything()) -> builtins.list[T]:  # noqa: B008 - immutable
+        """The objects of the namespace whose labels match: by the namespace index, else by looking at all."""
+        if not self._namespace:
+            return super().list(selector)
+        if selector.nothing:
+            return []
+        try:
+            objects = self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
+        except IndexNotFound as error:
+            log.warning("Can not retrieve list of objects using index", err=str(error))
+            objects = [obj for obj in self._indexer.list() if obj.metadata.namespace == self._namespace]
+        return _matching(objects, selector)
+
+    def get(self, name: str) -> T:
+        """
+        The object of this name in the namespace.
+
+        Raises: client.errors.NotFound.
+        """
+        return self._get(ObjectName(self._namespace, name))
+
+
+def _matching(objects: list[T], selector: Selector) -> list[T]:
+    if selector.everything:
+        return objects
+    return [obj for obj in objects if selector.matches(obj.metadata.labels)]

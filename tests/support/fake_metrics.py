@@ -1,0 +1,82 @@
+"""A metrics provider for queues that remembers everything."""
+
+from __future__ import annotations
+
+import threading
+
+from support.threads import DEADLINE_SECONDS
+
+
+class Instrument:
+    """Gauge, counter and histogram in one."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.observed: list[float] = []
+        self.set_count = 0
+        self._changed = threading.Condition()
+
+    def inc(self) -> None:
+        with self._changed:
+            self.value += 1
+
+    def dec(self) -> None:
+        with self._changed:
+            self.value -= 1
+
+    def set(self, value: float) -> None:
+        with self._changed:
+            self.value = value
+            self.set_count += 1
+            self._changed.notify_all()
+
+    def observe(self, value: float) -> None:
+        with self._changed:
+            self.observed.append(value)
+
+    def wait_for_sets(self, count: int) -> None:
+        """Block until the value was set count times in all."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.set_count >= count, DEADLINE_SECONDS), self.set_count
+
+
+class FakeMetricsProvider:
+    """Implements workqueue.metrics.MetricsProvider; `names` are the queues that asked for instruments."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.depth = Instrument()
+        self.adds = Instrument()
+        self.latency = Instrument()
+        self.work_duration = Instrument()
+        self.unfinished_work = Instrument()
+        self.longest_running_processor = Instrument()
+        self.retries = Instrument()
+
+    def new_depth_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.depth
+
+    def new_adds_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.adds
+
+    def new_latency_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.latency
+
+    def new_work_duration_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.work_duration
+
+    def new_unfinished_work_seconds_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.unfinished_work
+
+    def new_longest_running_processor_seconds_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.longest_running_processor
+
+    def new_retries_metric(self, name: str) -> Instrument:
+        self.names.append(name)
+        return self.retries

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from support.fake_clock import FakeClock
+from workqueue.backoff import Backoff, ExponentialBackoff
+
+REFLECTOR_BASES = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
+
+
+def zero() -> float:
+    return 0.0
+
+
+def almost_one() -> float:
+    return math.nextafter(1.0, 0.0)
+
+
+def reflector_backoff(clock: FakeClock, seed: int | None = None) -> ExponentialBackoff:
+    draw = zero if seed is None else random.Random(seed).random
+    return ExponentialBackoff(0.8, 30, 120, clock=clock, random=draw)
+
+
+def test_steps_grow_by_the_factor_up_to_the_cap() -> None:
+    """Delays are multiplied until the cap, which ends the growth."""
+    backoff = Backoff(1, factor=3, steps=10, cap_seconds=20)
+
+    assert [backoff.step() for _ in range(6)] == [1, 3, 9, 20, 20, 20]
+    assert backoff.steps == 0
+
+
+def test_without_steps_left_the_delay_stays() -> None:
+    """After the last step the delay that was reached is repeated."""
+    backoff = Backoff(1, factor=2, steps=2)
+
+    assert [backoff.step() for _ in range(5)] == [1, 2, 4, 4, 4]
+
+
+def test_jitter_comes_on_top() -> None:
+    """A jitter of 0.5 adds up to half of the delay and does not feed into the next."""
+    backoff = Backoff(1, factor=2, jitter=0.5, steps=5, random=lambda: 0.5)
+
+    assert [backoff.step() for _ in range(3)] == [1.25, 2.5, 5]
+
+
+def test_reflector_sequence() -> None:
+    """Without jitter the reflector's delays double from 800 ms to 30 s."""
+    backoff = reflector_backoff(FakeClock())
+
+    assert [backoff.next() for _ in REFLECTOR_BASES] == pytest.approx(REFLECTOR_BASES)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_reflector_jitter_keeps_within_twice_the_base(seed: int) -> None:
+    """Each delay lies in [base, 2 * base)."""
+    backoff = reflector_backoff(FakeClock(), seed)
+
+    for base in REFLECTOR_BASES:
+        assert base <= backoff.next() < 2 * base
+
+
+def test_largest_draw_stays_below_twice_the_base() -> None:
+    """The upper end of the jitter is open."""
+    backoff = ExponentialBackoff(0.8, 30, 120, clock=FakeClock(), random=almost_one)
+
+    assert backoff.next() < 1.6
+
+
+def test_reset_counts_from_the_last_reset_not_from_the_last_delay() -> None:
+    """Under lasting failure the delay falls back when more than the reset interval has passed since it last did."""
+    clock = FakeClock()
+    backoff = reflector_backoff(clock)
+    delays = []
+    for _ in range(14):
+        delays.append(backoff.next())
+        clock.advance(delays[-1])
+
+    # 0.8 + ... + 25.6 + 30 + 30 = 110.4 s; the next try comes 140.4 s after the start
+    assert delays == pytest.approx([*REFLECTOR_BASES[:6], 30, 30, 30, *REFLECTOR_BASES[:5]])
+
+
+def test_reset_needs_more_than_the_interval() -> None:
+    """At exactly the interval the delay still grows; after it, it starts over, and again only an interval later."""
+    clock = FakeClock()
+    backoff = reflector_backoff(clock)
+    assert backoff.next() == pytest.approx(0.8)
+    clock.advance(120)
+    assert backoff.next() == pytest.approx(1.6)
+    clock.advance(1)
+    assert backoff.next() == pytest.approx(0.8)
+    clock.advance(120)
+
+    assert backoff.next() == pytest.approx(1.6)

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from support.fake_clock import FakeClock
+from support.fake_metrics import FakeMetricsProvider
+from support.threads import Background
+from workqueue.delaying_queue import DelayingQueue
+from workqueue.queue import ShutDown
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock: FakeClock) -> Iterator[DelayingQueue[str]]:
+    with DelayingQueue[str](clock=clock) as queue:
+        yield queue
+
+
+def take(queue: DelayingQueue[str]) -> str:
+    """Get and done, with a deadline."""
+    item = Background(queue.get).result()
+    queue.done(item)
+    return item
+
+
+def assert_nothing_comes_within(queue: DelayingQueue[str], clock: FakeClock, seconds: float) -> None:
+    """After that time, the first item to come is one that was added last: whatever was due before it did not come."""
+    queue.add_after("sentinel", seconds)
+    clock.advance(seconds)
+    assert take(queue) == "sentinel"
+    assert len(queue) == 0
+
+
+def test_item_comes_when_its_time_has_come(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-01: a delayed item is queued after its delay, once. Follows TestSimpleQueue."""
+    queue.add_after("foo", 0.05)
+    assert len(queue) == 0
+    assert queue.statistics().delayed == 1
+    clock.wait_for_deadline(0.05)
+    clock.advance(0.06)
+
+    assert take(queue) == "foo"
+    assert_nothing_comes_within(queue, clock, 10)
+
+
+def test_later_add_of_a_waiting_item_is_dropped(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-02: the earlier time counts, and there is one delivery. Follows TestDeduping."""
+    queue.add_after("foo", 0.05)
+    queue.add_after("foo", 0.07)
+    clock.advance(0.06)
+
+    assert take(queue) == "foo"
+    assert_nothing_comes_within(queue, clock, 0.02)
+
+
+def test_earlier_add_of_a_waiting_item_wins(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-03: a shorter delay moves the item up, and there is one delivery. Follows TestDeduping."""
+    queue.add_after("foo", 0.05)
+    queue.add_after("foo", 0.03)
+    clock.advance(0.04)
+
+    assert take(queue) == "foo"
+    assert_nothing_comes_within(queue, clock, 0.02)
+
+
+def test_adds_between_steps(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-04: items come as their times come, also those added after others were due. Follows TestAddTwoFireEarly."""
+    queue.add_after("foo", 1)
+    queue.add_after("bar", 0.05)
+    clock.advance(0.06)
+    assert take(queue) == "bar"
+    assert len(queue) == 0
+
+    queue.add_after("baz", 2)
+    clock.advance(1)
+    assert take(queue) == "foo"
+    assert len(queue) == 0
+
+    clock.advance(2)
+    assert take(queue) == "baz"
+
+
+def test_items_due_together_come_in_order_of_time(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-05: one step over several times queues in the order of times. Follows TestCopyShifting."""
+    queue.add_after("foo", 1)
+    queue.add_after("bar", 0.5)
+    queue.add_after("baz", 0.25)
+    clock.advance(2)
+
+    assert [take(queue) for _ in range(3)] == ["baz", "bar", "foo"]
+
+
+def test_items_of_equal_time_come_in_order_of_calls(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """Equal ready times are first in, first out."""
+    for item in "badc":
+        queue.add_after(item, 1)
+    clock.advance(1)
+
+    assert [take(queue) for _ in range(4)] == list("badc")
+
+
+@pytest.mark.parametrize("delay", [0.0, -1.0])
+def test_no_delay_is_an_add(queue: DelayingQueue[str], delay: float) -> None:
+    """DQ-06: a delay of zero or less queues at once, once, without a thread."""
+    queue.add_after("x", delay)
+    queue.add_after("x", delay)
+
+    assert len(queue) == 1
+    assert queue._loop is None
+
+
+def test_shut_down_ends_delayed_adds(clock: FakeClock) -> None:
+    """DQ-07: a delayed add after the shutdown neither comes nor counts as a retry."""
+    provider = FakeMetricsProvider()
+    queue: DelayingQueue[str] = DelayingQueue(name="test", metrics_provider=provider, clock=clock)
+    queue.add_after("before", 1)
+    queue.shut_down()
+    queue.add_after("x", 1)
+    queue.add_after("x", 0)
+    clock.advance(2)
+
+    assert len(queue) == 0
+    assert queue.statistics().delayed == 0
+    assert provider.retries.value == 1
+
+
+def test_retries_count_every_delayed_add(clock: FakeClock) -> None:
+    """The retry metric counts calls, with and without a delay, also those that change nothing."""
+    provider = FakeMetricsProvider()
+    with DelayingQueue[str](name="test", metrics_provider=provider, clock=clock) as queue:
+        for delay in (1, 2, 0, -1):
+            queue.add_after("x", delay)
+
+    assert provider.retries.value == 4
+
+
+def test_add_does_not_cancel_a_delayed_add(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-08: an item added at once comes a second time when its time has come."""
+    queue.add_after("foo", 1)
+    queue.add("foo")
+    assert take(queue) == "foo"
+    clock.advance(1)
+
+    assert take(queue) == "foo"
+
+
+def test_drain_drops_what_is_delayed(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """DQ-09: a drain does not wait for delayed items, which never come, and ends the loop."""
+    queue.add_after("foo", 1)
+    Background(queue.shut_down_with_drain).result()
+    clock.advance(2)
+
+    assert queue._loop is not None
+    assert not queue._loop.is_alive()
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_an_infinite_delay_never_comes(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """A limiter that says never does not disturb the others."""
+    queue.add_after("never", math.inf)
+    queue.add_after("soon", 1)
+    clock.advance(1e9)
+
+    assert take(queue) == "soon"
+    assert queue.statistics().delayed == 1
+
+
+def test_entries_that_gave_way_are_swept(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """Moving an item up again and again does not let the heap grow, and loses no item."""
+    queue.add_after("other", 500)
+    for n in range(1000):
+        queue.add_after("x", 1000 - n)
+    assert len(queue._heap) < 100
+    clock.advance(1000)
+
+    assert [take(queue) for _ in range(2)] == ["x", "other"]
+    assert_nothing_comes_within(queue, clock, 1000)
+
+
+def test_the_loop_thread_carries_the_name_of_the_queue(clock: FakeClock) -> None:
+    """Thread names say which queue they serve; one without a name is called queue."""
+    names: list[str] = []
+
+    class NoThread:
+        def join(self, timeout: float | None = None) -> None:
+            names.append("joined")
+
+        def is_alive(self) -> bool:
+            return False
+
+    def spawn(name: str, _target: object) -> NoThread:
+        names.append(name)
+        return NoThread()
+
+    for name in ("", "Foos"):
+        with DelayingQueue[str](name=name, clock=clock, spawn=spawn) as queue:
+            queue.add_after("a", 1)
+            queue.add_after("b", 1)
+
+    assert names == ["delaying-queue", "joined", "delaying-Foos", "joined"]

@@ -1,0 +1,433 @@
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+
+import pytest
+
+from support.fake_metrics import FakeMetricsProvider
+from support.threads import Background, Waits
+from workqueue.locks import Lock
+from workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
+
+ShutDownMethod = Callable[[Queue[str]], None]
+
+shut_down_methods = pytest.mark.parametrize(
+    "shut_down", [Queue[str].shut_down, Queue[str].shut_down_with_drain], ids=["shut_down", "drain"]
+)
+
+
+class TracingFIFO(FIFO[str]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: list[str] = []
+
+    def touch(self, item: str) -> None:
+        self.touched.append(item)
+
+
+class Worker:
+    """Consumes until ShutDown; notes deliveries, and whether an item was ever with two workers."""
+
+    def __init__(self, queue: Queue[str], in_hand: set[str], lock: threading.Lock) -> None:
+        self._queue = queue
+        self._in_hand = in_hand
+        self._lock = lock
+        self.delivered: list[str] = []
+        self.shared: list[str] = []
+
+    def run(self) -> None:
+        while True:
+            try:
+                item = self._queue.get()
+            except ShutDown:
+                return
+            self._work(item)
+            self._queue.done(item)
+
+    def _work(self, item: str) -> None:
+        with self._lock:
+            if item in self._in_hand:
+                self.shared.append(item)
+            self._in_hand.add(item)
+        self.delivered.append(item)
+        with self._lock:
+            self._in_hand.discard(item)
+
+
+class ReaddingWorker(Worker):
+    """Adds each item once more, while it has it."""
+
+    def _work(self, item: str) -> None:
+        if not item.endswith("-again"):
+            self._queue.add(item + "-again")
+            self._queue.add(item)
+        super()._work(item)
+
+
+def consume(queue: Queue[str], count: int) -> tuple[list[Worker], list[Background[None]]]:
+    in_hand: set[str] = set()
+    lock = threading.Lock()
+    workers = [Worker(queue, in_hand, lock) for _ in range(count)]
+    return workers, [Background(worker.run) for worker in workers]
+
+
+def produce(queue: Queue[str], producer: int) -> None:
+    for _ in range(50):
+        queue.add(str(producer))
+
+
+@shut_down_methods
+def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> None:
+    """WQ-01, WQ-02: every item reaches a worker, none two at once, none after the shutdown. Follows TestBasic."""
+    queue: Queue[str] = Queue()
+    workers, threads = consume(queue, 10)
+    producers = [Background(lambda producer=n: produce(queue, producer)) for n in range(50)]
+    for producer in producers:
+        producer.result()
+    shut_down(queue)
+    queue.add("late")
+    for thread in threads:
+        thread.result()
+
+    delivered = {item for worker in workers for item in worker.delivered}
+    assert delivered == {str(n) for n in range(50)}
+    assert [item for worker in workers for item in worker.shared] == []
+    assert len(queue) == 0
+
+
+@shut_down_methods
+def test_workers_that_add_their_items_again_come_to_an_end(shut_down: ShutDownMethod) -> None:
+    """WQ-03: items added again before done do not keep a shutdown from ending. Follows TestReinsert."""
+    queue: Queue[str] = Queue()
+    lock = threading.Lock()
+    workers = [ReaddingWorker(queue, set(), lock) for _ in range(5)]
+    queue.add_all(str(n) for n in range(50))
+    threads = [Background(worker.run) for worker in workers]
+    shut_down(queue)
+    for thread in threads:
+        thread.result()
+
+    delivered = {item for worker in workers for item in worker.delivered}
+    assert {str(n) for n in range(50)} <= delivered
+    assert len(queue) == 0
+
+
+def test_len_counts_each_item_once() -> None:
+    """WQ-04: an item that waits is not counted again. Follows TestLen."""
+    queue: Queue[str] = Queue()
+    lengths = []
+    for item in ("foo", "bar", "foo"):
+        queue.add(item)
+        lengths.append(len(queue))
+
+    assert lengths == [1, 2, 2]
+
+
+def test_add_while_processing_requeues_once() -> None:
+    """WQ-05: an item added while it is processed comes again after done. Follows TestReinsert."""
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    assert queue.get() == "foo"
+    queue.add("foo")
+    assert len(queue) == 0
+    queue.done("foo")
+
+    assert queue.get() == "foo"
+    queue.done("foo")
+    assert len(queue) == 0
+
+
+def test_collapse_touches_the_container() -> None:
+    """WQ-06: a second add of a waiting item is one delivery and a touch. Follows TestCollapse."""
+    container = TracingFIFO()
+    queue: Queue[str] = Queue(container=container)
+    queue.add("bar")
+    queue.add("bar")
+
+    assert queue.get() == "bar"
+    queue.done("bar")
+    assert len(queue) == 0
+    assert container.touched == ["bar"]
+
+
+def test_collapse_while_processing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    WQ-07: adds during processing make one more delivery, which waits for done, and no touch.
+
+    Follows TestCollapseWhileProcessing.
+    """
+    container = TracingFIFO()
+    queue: Queue[str] = Queue(container=container)
+    waits = Waits(monkeypatch, queue._item_ready)
+    queue.add("foo")
+    assert queue.get() == "foo"
+    queue.add("foo")
+    queue.add("foo")
+    second = Background(queue.get)
+    waits.wait_for()
+    assert not second.has_ended()
+    queue.done("foo")
+
+    assert second.result() == "foo"
+    queue.done("foo")
+    assert len(queue) == 0
+    assert container.touched == []
+
+
+def get_in_flight(queue: Queue[str], *items: str) -> None:
+    for item in items:
+        queue.add(item)
+        assert queue.get() == item
+
+
+def test_drain_waits_for_what_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    WQ-08: a drain returns only after the last done, and get says ShutDown meanwhile.
+
+    Follows TestQueueDrainageUsingShutDownWithDrain.
+    """
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "foo", "bar")
+    waits = Waits(monkeypatch, queue._drained)
+    order: list[str] = []
+
+    def drain() -> None:
+        queue.shut_down_with_drain()
+        order.append("drained")
+
+    drainer = Background(drain)
+    waits.wait_for()
+    with pytest.raises(ShutDown):
+        queue.get()
+    queue.done("foo")
+    order.append("foo done")
+    order.append("bar done")
+    queue.done("bar")
+    drainer.result()
+
+    assert order == ["foo done", "bar done", "drained"]
+
+
+def test_shut_down_does_not_wait_for_what_is_in_flight() -> None:
+    """WQ-09: shut_down returns although nothing is ever done. Follows TestNoQueueDrainageUsingShutDown."""
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "foo", "bar")
+    Background(queue.shut_down).result()
+
+    assert queue.statistics() == QueueStatistics(queued=0, in_flight=2, readded=0, delayed=0)
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_shut_down_releases_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WQ-10: shut_down from elsewhere ends blocked drains at once. Follows TestForceQueueShutdownUsingShutDown."""
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "foo", "bar")
+    waits = Waits(monkeypatch, queue._drained)
+    drainers = [Background(queue.shut_down_with_drain) for _ in range(2)]
+    waits.wait_for(2)
+    queue.shut_down()
+    for drainer in drainers:
+        drainer.result()
+
+    assert queue.statistics().in_flight == 2
+
+
+def test_drain_with_an_item_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    WQ-11: what was added again before the drain is still delivered, also after a ShutDown.
+
+    Follows TestQueueDrainageUsingShutDownWithDrainWithDirtyItem.
+    """
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "foo")
+    queue.add("foo")
+    waits = Waits(monkeypatch, queue._drained)
+    drainer = Background(queue.shut_down_with_drain)
+    waits.wait_for()
+    with pytest.raises(ShutDown):
+        queue.get()
+    queue.done("foo")
+
+    assert queue.get() == "foo"
+    queue.done("foo")
+    with pytest.raises(ShutDown):
+        queue.get()
+    drainer.result()
+
+
+class Big:
+    """An item that can be watched being collected."""
+
+
+def test_a_done_item_can_be_collected() -> None:
+    """WQ-12: the queue keeps no reference to an item that is done. Follows TestGarbageCollection."""
+    queue: Queue[Big] = Queue()
+    big = Big()
+    alive = weakref.ref(big)
+    queue.add(big)
+    got = queue.get()
+    queue.done(got)
+    del big, got
+    gc.collect()
+
+    assert alive() is None
+    assert len(queue) == 0
+
+
+def test_add_is_ignored_while_shutting_down() -> None:
+    """WQ-13: an add after the shutdown changes neither the queue nor a metric."""
+    provider = FakeMetricsProvider()
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider)
+    queue.add("before")
+    queue.shut_down()
+    queue.add("late")
+    queue.add_all(["later"])
+
+    assert queue.shutting_down()
+    assert len(queue) == 1
+    assert (provider.adds.value, provider.depth.value) == (1, 1)
+
+
+def test_first_in_first_out_by_readiness() -> None:
+    """WQ-14: order of adding; an item added again while processed goes behind those that wait."""
+    queue: Queue[str] = Queue()
+    queue.add_all(["A", "B", "C"])
+    assert queue.get() == "A"
+    queue.add("A")
+    queue.done("A")
+
+    assert [queue.get() for _ in range(3)] == ["B", "C", "A"]
+
+
+def test_drain_does_not_wait_for_what_is_queued() -> None:
+    """WQ-15: with nothing in flight a drain returns at once and the waiting item can still be had."""
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    Background(queue.shut_down_with_drain).result()
+
+    assert queue.get() == "foo"
+    queue.done("foo")
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_done_without_get_does_nothing() -> None:
+    """WQ-16: done of an unknown item is no error; of a waiting one it does not queue it twice."""
+    queue: Queue[str] = Queue()
+    queue.done("unknown")
+    assert len(queue) == 0
+    queue.add("waiting")
+    queue.done("waiting")
+
+    assert queue.statistics() == QueueStatistics(queued=1, in_flight=0, readded=0, delayed=0)
+
+
+def test_shut_down_ends_blocked_getters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WQ-17: all getters that wait on an empty queue get ShutDown."""
+    queue: Queue[str] = Queue()
+    waits = Waits(monkeypatch, queue._item_ready)
+    getters = [Background(queue.get) for _ in range(5)]
+    waits.wait_for(5)
+    queue.shut_down()
+
+    for getter in getters:
+        with pytest.raises(ShutDown):
+            getter.result()
+
+
+def test_add_all_wakes_a_getter_per_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One add_all serves all getters that wait, each with another item, in the rules of add."""
+    container = TracingFIFO()
+    queue: Queue[str] = Queue(container=container)
+    waits = Waits(monkeypatch, queue._item_ready)
+    getters = [Background(queue.get) for _ in range(3)]
+    waits.wait_for(3)
+    queue.add_all(["a", "b", "a", "c"])
+
+    assert sorted(getter.result() for getter in getters) == ["a", "b", "c"]
+    assert container.touched == ["a"]
+
+
+def test_done_wakes_a_getter_for_what_was_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A getter that waits is woken by the done that queues an item."""
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "foo")
+    waits = Waits(monkeypatch, queue._item_ready)
+    getter = Background(queue.get)
+    waits.wait_for()
+    queue.add("foo")
+    queue.done("foo")
+
+    assert getter.result() == "foo"
+
+
+def test_add_all_wakes_getters_also_when_an_item_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items before one that cannot be hashed reach the getter that waits."""
+    queue: Queue[object] = Queue()
+    waits = Waits(monkeypatch, queue._item_ready)
+    getter = Background(queue.get)
+    waits.wait_for()
+    with pytest.raises(TypeError, match="unhashable"):
+        queue.add_all(["good", ["bad"]])
+
+    assert getter.result() == "good"
+
+
+def test_a_getter_that_is_interrupted_passes_its_wake_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wake-up that reaches a thread which is being interrupted goes to another getter."""
+    queue: Queue[str] = Queue()
+    waits = Waits(monkeypatch, queue._item_ready)
+    other = Background(queue.get)
+    waits.wait_for()
+
+    def interrupted(_timeout: float | None = None) -> bool:
+        # as if the add had woken this thread: the item is there, and the other getter was not notified
+        queue._container.push("foo")
+        queue._dirty.add("foo")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue._item_ready, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        queue.get()
+
+    assert other.result() == "foo"
+    assert queue._waiting == 0
+
+
+def test_leaving_the_context_shuts_down() -> None:
+    """A queue used as a context manager is shut down at its end."""
+    with Queue[str]() as queue:
+        assert not queue.shutting_down()
+
+    assert queue.shutting_down()
+
+
+def test_statistics_tell_the_states_apart() -> None:
+    """Waiting, in flight, and added again while in flight are counted separately."""
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "a", "b")
+    queue.add_all(["a", "c", "d", "e"])
+
+    assert queue.statistics() == QueueStatistics(queued=3, in_flight=2, readded=1, delayed=0)
+
+
+def test_operations_wait_for_a_taken_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add, get and done that find the lock taken go the way that waits for it."""
+    queue: Queue[str] = Queue()
+    contended: list[object] = []
+
+    def take(lock: Lock) -> None:
+        contended.append(lock)
+        lock.acquire()
+
+    monkeypatch.setattr(queue, "_acquire", lambda _blocking: False)
+    monkeypatch.setattr("workqueue.queue.acquire_contended", take)
+    queue.add("foo")
+    queue.done(queue.get())
+
+    assert contended == [queue._lock] * 3
+    assert queue.statistics() == QueueStatistics(0, 0, 0, 0)

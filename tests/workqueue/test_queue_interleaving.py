@@ -1,0 +1,124 @@
+"""Queues under threads whose every lock operation is scheduled by a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
+from workqueue.delaying_queue import DelayingQueue
+from workqueue.locks import set_lock_factory
+from workqueue.queue import Queue, ShutDown
+
+SEEDS = range(60)
+
+
+class Crew:
+    """Producers and workers on one queue, and what they saw."""
+
+    def __init__(self, queue: Queue[str], producers: int) -> None:
+        self.queue = queue
+        self.in_hand: set[str] = set()
+        self.latest: dict[str, int] = {}
+        self.delivered: dict[str, int] = {}
+        self._left = producers
+        self._version = 0
+
+    def produce(self, items: str, *, batch: bool) -> Callable[[], None]:
+        def run() -> None:
+            for item in items:
+                # the version stands for the change that the add announces: it is made before the add
+                self._version += 1
+                self.latest[item] = self._version
+                if not batch:
+                    self.queue.add(item)
+            if batch:
+                self.queue.add_all(items)
+            self._left -= 1
+            if self._left == 0:
+                self.queue.shut_down_with_drain()
+
+        return run
+
+    def work(self) -> None:
+        while True:
+            try:
+                item = self.queue.get()
+            except ShutDown:
+                return
+            assert item not in self.in_hand, f"{item} is with two workers"
+            self.in_hand.add(item)
+            self.delivered[item] = self.latest[item]
+            # a step in the middle of the work: len takes the lock
+            len(self.queue)
+            self.in_hand.remove(item)
+            self.queue.done(item)
+
+
+def check_queue(queue: Queue[str]) -> None:
+    """What must hold whenever the lock is free: see the docstring of Queue."""
+    lock, ready = queue._lock, queue._item_ready
+    assert isinstance(lock, SteppedLock)
+    assert isinstance(ready, SteppedCondition)
+    if lock.held:
+        return
+    container = list(queue._container)  # type: ignore[call-overload]
+    assert len(container) == len(set(container)), "an item waits twice"
+    assert set(container) == queue._dirty - queue._processing
+    not_woken = len(ready._asleep)
+    assert queue._waiting >= not_woken
+    assert not_woken == 0 or queue._waiting - not_woken >= len(container), "a wake-up was lost"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_update_is_lost_in_any_order_of_steps(seed: int) -> None:
+    """Two producers and three workers: one worker per item, the last change is seen, all threads end."""
+    scheduler = Scheduler(seed)
+    set_lock_factory(scheduler.lock)
+    queue: Queue[str] = Queue()
+    crew = Crew(queue, producers=2)
+    scheduler.after_step = lambda: check_queue(queue)
+    scheduler.run(
+        crew.produce("abac", batch=False), crew.produce("bbcd", batch=True), *[crew.work for _ in range(3)]
+    )
+
+    assert crew.delivered == crew.latest
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
+    """Every delayed add is followed by a delivery no sooner than asked for, and on time when nobody else asked."""
+    scheduler = Scheduler(seed)
+    set_lock_factory(scheduler.lock)
+    queue: DelayingQueue[str] = DelayingQueue(clock=scheduler.clock, spawn=scheduler.spawn)
+    delivered: list[tuple[str, float]] = []
+
+    def produce() -> None:
+        for item, delay in (("a", 5.0), ("b", 3.0), ("a", 1.0), ("c", 0.0), ("b", 9.0)):
+            queue.add_after(item, delay)
+
+    def work() -> None:
+        for _ in range(3):
+            item = queue.get()
+            delivered.append((item, scheduler.now))
+            queue.done(item)
+        queue.shut_down()
+
+    scheduler.after_step = lambda: check_queue(queue)
+    scheduler.run(produce, work)
+
+    assert delivered == [("c", 0.0), ("a", 1.0), ("b", 3.0)]
+    assert queue.statistics().delayed == 0
+
+
+def test_the_scheduler_finds_a_lost_wake_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the notify of add, some seed deadlocks: the checks above can fail."""
+    monkeypatch.setattr(SteppedCondition, "notify", lambda _self, n=1: None)
+    with pytest.raises(DeadlockError, match="seed"):
+        for seed in SEEDS:
+            scheduler = Scheduler(seed)
+            set_lock_factory(scheduler.lock)
+            queue: Queue[str] = Queue()
+            scheduler.run(lambda queue=queue: queue.add("a"), queue.get)  # type: ignore[misc]

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from support.fake_clock import FakeClock
+from workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+    WithMaxWaitRateLimiter,
+    default_controller_rate_limiter,
+    default_item_based_rate_limiter,
+)
+
+MS = 0.001
+MINUTE = 60.0
+HOUR = 3600.0
+
+
+def whens(limiter: RateLimiter[str], item: str, count: int) -> list[float]:
+    return [limiter.when(item) for _ in range(count)]
+
+
+class StepRateLimiter:
+    """5 ms for 100 calls, then 1000 s."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.forgotten: list[str] = []
+
+    def when(self, item: str) -> float:
+        self.calls += 1
+        return 5 * MS if self.calls <= 100 else 1000.0
+
+    def forget(self, item: str) -> None:
+        self.forgotten.append(item)
+
+    def num_requeues(self, item: str) -> int:
+        return self.calls
+
+
+def test_exponential_doubles_per_item_until_forgotten() -> None:
+    """RL-01, RL-02, RL-03: delays double per item, independently, and start over after forget. Follows TestItemExponentialFailureRateLimiter."""
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1)
+    assert whens(limiter, "one", 5) == pytest.approx([1 * MS, 2 * MS, 4 * MS, 8 * MS, 16 * MS])
+    assert limiter.num_requeues("one") == 5
+    assert whens(limiter, "two", 2) == pytest.approx([1 * MS, 2 * MS])
+    assert limiter.num_requeues("two") == 2
+
+    limiter.forget("one")
+    assert limiter.num_requeues("one") == 0
+    assert limiter.num_requeues("two") == 2
+    assert limiter.when("one") == pytest.approx(1 * MS)
+
+
+def test_exponential_stops_at_its_maximum() -> None:
+    """RL-04, RL-05: the sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow. Follows TestItemExponentialFailureRateLimiterOverFlow."""
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1000)
+    whens(limiter, "one", 5)
+    assert limiter.when("one") == pytest.approx(32 * MS)
+
+    whens(limiter, "overflow1", 1000)
+    assert limiter.when("overflow1") == 1000
+
+
+def test_exponential_with_long_delays() -> None:
+    """RL-06: minutes double like milliseconds, and overflow no more than they do. Follows TestItemExponentialFailureRateLimiterOverFlow."""
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(MINUTE, 1000 * HOUR)
+    whens(limiter, "two", 2)
+    assert limiter.when("two") == 4 * MINUTE
+
+    whens(limiter, "overflow2", 1000)
+    assert limiter.when("overflow2") == 1000 * HOUR
+    whens(limiter, "overflow2", 100)
+    assert limiter.when("overflow2") == 1000 * HOUR
+    assert limiter.num_requeues("overflow2") == 1102
+
+
+def test_fast_slow() -> None:
+    """RL-07: max_fast_attempts fast delays, then slow ones, until forgotten. Follows TestItemFastSlowRateLimiter."""
+    limiter: ItemFastSlowRateLimiter[str] = ItemFastSlowRateLimiter(5 * MS, 10, 3)
+    assert whens(limiter, "one", 5) == [5 * MS, 5 * MS, 5 * MS, 10, 10]
+    assert limiter.num_requeues("one") == 5
+    assert whens(limiter, "two", 2) == [5 * MS, 5 * MS]
+
+    limiter.forget("one")
+    assert limiter.num_requeues("one") == 0
+    assert limiter.when("one") == 5 * MS
+
+
+def test_max_of_takes_the_strictest() -> None:
+    """RL-08: the longest delay and the largest count; forget reaches all. Follows TestMaxOfRateLimiter."""
+    limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter(
+        ItemFastSlowRateLimiter(5 * MS, 3, 3), ItemExponentialFailureRateLimiter(1 * MS, 1)
+    )
+    assert whens(limiter, "one", 5) == [5 * MS, 5 * MS, 5 * MS, 3, 3]
+    assert limiter.num_requeues("one") == 5
+    assert whens(limiter, "two", 2) == [5 * MS, 5 * MS]
+    assert limiter.num_requeues("two") == 2
+
+    limiter.forget("one")
+    assert limiter.num_requeues("one") == 0
+    assert limiter.when("one") == 5 * MS
+
+
+def test_max_of_nothing_does_not_wait() -> None:
+    """Without limiters there is no delay and no count."""
+    limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter()
+
+    assert limiter.when("one") == 0
+    assert limiter.num_requeues("one") == 0
+
+
+def test_with_max_wait_bounds_the_delay() -> None:
+    """RL-09: longer delays are cut to the maximum while the inner limiter goes on counting. Follows TestWithMaxWaitRateLimiter."""
+    inner = StepRateLimiter()
+    limiter: WithMaxWaitRateLimiter[str] = WithMaxWaitRateLimiter(inner, 500)
+    assert whens(limiter, "one", 200) == [5 * MS] * 100 + [500] * 100
+
+    limiter.forget("one")
+    assert inner.forgotten == ["one"]
+    assert limiter.num_requeues("one") == 200
+
+
+def test_bucket_delays_what_exceeds_its_burst() -> None:
+    """RL-12: the first 100 do not wait, the next wait for their tokens; a bucket counts no requeues."""
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(10, 100, clock=FakeClock())
+    assert whens(limiter, "one", 100) == [0.0] * 100
+    assert whens(limiter, "two", 2) == pytest.approx([0.1, 0.2])
+    assert limiter.num_requeues("one") == 0
+
+    limiter.forget("one")
+    assert limiter.when("one") == pytest.approx(0.3)
+
+
+def test_default_controller_limiter() -> None:
+    """RL-13: 5 ms doubling up to 655.36 s at the 18th failure, then 1000 s."""
+    limiter = default_controller_rate_limiter(clock=FakeClock())
+    expected = [min(0.005 * 2**n, 1000.0) for n in range(20)]
+
+    assert whens(limiter, "one", 20) == pytest.approx(expected)
+    assert expected[17:] == [655.36, 1000.0, 1000.0]
+
+
+def test_default_controller_limiter_with_another_bucket() -> None:
+    """Sample-controller's bucket: after a burst of 300, 50 per second."""
+    limiter = default_controller_rate_limiter(rate=50, burst=300, clock=FakeClock())
+    delays = [limiter.when(f"item-{n}") for n in range(302)]
+
+    assert delays == pytest.approx([0.005] * 300 + [0.02, 0.04])
+
+
+def test_default_item_based_limiter() -> None:
+    """1 ms doubling up to 1000 s, without a bucket."""
+    limiter = default_item_based_rate_limiter()
+
+    assert whens(limiter, "one", 22)[-3:] == pytest.approx([524.288, 1000, 1000])
+
+
+def test_max_of_takes_a_token_also_when_another_dominates() -> None:
+    """RL-14: the bucket is charged although the exponential delay is longer."""
+    bucket: BucketRateLimiter[str] = BucketRateLimiter(1, 2, clock=FakeClock())
+    limiter: MaxOfRateLimiter[str] = MaxOfRateLimiter(ItemExponentialFailureRateLimiter(60, 600), bucket)
+    assert whens(limiter, "one", 2) == [60, 120]
+
+    assert bucket.when("other") == pytest.approx(1)
+
+
+def test_an_empty_bucket_never_lets_go() -> None:
+    """A burst of 0 means an infinite delay, not an error."""
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(10, 0, clock=FakeClock())
+
+    assert limiter.when("one") == math.inf
