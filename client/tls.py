@@ -46,6 +46,10 @@ class TLSOptions(NamedTuple):
     key_pair: KeyPair = KeyPair()
     insecure_skip_verify: bool = False
 
+    def __repr__(self) -> str:
+        ca = self.ca_file or ("given" if self.ca else "system")
+        return f"TLSOptions(ca={ca!r}, insecure={self.insecure_skip_verify}, key_pair={self.key_pair!r})"
+
     def files(self) -> tuple[str, ...]:
         """The files that are read when a context is built."""
         pair = self.key_pair

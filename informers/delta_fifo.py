@@ -21,6 +21,7 @@ has it gets its Deleted (kubernetes#115658).
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -347,14 +348,13 @@ class DeltaFIFO(Generic[T]):
         return gone
 
     def _wait_for_key_locked(self, timeout_seconds: float | None) -> bool:
-        give_up_at = None if timeout_seconds is None else self._clock.now() + timeout_seconds
+        give_up_at = math.inf if timeout_seconds is None else self._clock.now() + timeout_seconds
         while not self._queue:
             if self._closed:
                 raise FIFOClosed
-            left = None if give_up_at is None else give_up_at - self._clock.now()
-            if left is not None and left <= 0:
+            if self._clock.now() >= give_up_at:
                 return False
-            self._clock.wait(self._lock, left)
+            self._clock.wait_until(self._lock, give_up_at)
         return True
 
     def _take_locked(self, max_keys: int) -> list[tuple[Deltas[T], bool]]:

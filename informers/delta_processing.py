@@ -113,30 +113,32 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failure: TransactionError[T] | None,
     ) -> None:
-        """Notify the listeners of everything that did not fail; previous = what each delta found in the store."""
+        """Notify the listeners of what did not fail; previous = what each delta found in the store."""
         notifications: list[Notification[T]] = []
         # without the sync ones; the same list as long as there are none
         changes = notifications
+        failed = failure.errors if failure is not None else ()
         initial, position = 0, -1
         for deltas, is_initial in batch:
             for delta_type, obj in deltas:
                 position += 1
-                old = previous[position]
-                if failure is not None and position in failure.errors:
+                if position in failed:
                     continue
+                old = previous[position]
+                notification: Notification[T]
                 if delta_type is _DELETED:
-                    notification: Notification[T] = DeleteNotification(self._final(obj, old))
+                    notification = DeleteNotification(self._final(obj, old))
                 elif old is None:
                     # only a Deleted carries a tombstone
                     notification = AddNotification(obj, is_initial)  # type: ignore[arg-type]
                     initial += is_initial
+                elif old.metadata.resource_version != obj.metadata.resource_version:  # type: ignore[union-attr]
+                    notification = UpdateNotification(old, obj)  # type: ignore[arg-type]
                 else:
-                    notification = UpdateNotification(old, obj)  # type: ignore[arg-type] # the same
-                    if old is obj or old.metadata.resource_version == obj.metadata.resource_version:  # type: ignore[union-attr] # the same
-                        if changes is notifications:
-                            changes = notifications.copy()
-                        notifications.append(notification)
-                        continue
+                    if changes is notifications:
+                        changes = notifications.copy()
+                    notifications.append(UpdateNotification(old, obj))  # type: ignore[arg-type]
+                    continue
                 notifications.append(notification)
                 if changes is not notifications:
                     changes.append(notification)

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 import structlog
 
-from informers.reflector import ReflectorStatistics, State
 from informers.informer_statistics import InformerStatistics
+from informers.reflector import ReflectorStatistics, State
 from workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
@@ -82,9 +82,8 @@ class SyncProgress:
         """Write the last line, if any was written before."""
         if self._said:
             self._said = False
-            log.info(
-                f"caches are filled: {self._describe([informer.statistics() for informer in self._informers])}"
-            )
+            line = f"caches are filled: {self._describe([one.statistics() for one in self._informers])}"
+            log.info(line)
 
     def _describe(self, statistics: Sequence[InformerStatistics]) -> str:
         now = self._clock.now()

@@ -105,7 +105,7 @@ class Quarantine:
     def _call(self, callback: UndecodableCallback, undecodable: Undecodable) -> None:
         try:
             callback(undecodable)
-        except Exception as error:  # noqa: BLE001 - somebody else's callback must not end the reflector
+        except Exception as error:
             log.exception("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
 
 

@@ -186,7 +186,7 @@ class SharedIndexInformer(Generic[T]):
             return self._stopped
 
     def last_sync_resource_version(self) -> str:
-        """The resource version up to which everything is in the FIFO or the store; "" before the first list."""
+        """The resource version up to which everything has been taken in; "" before the first list."""
         with self._started_lock:
             reflector = self._reflector
         return "" if reflector is None else reflector.last_sync_resource_version()
@@ -272,7 +272,8 @@ class SharedIndexInformer(Generic[T]):
             else:
                 # no event between the snapshot and the first notification: nothing missed, nothing twice
                 with self._block_deltas:
-    XX.add(snapshot, initial=len(snapshot))
+                    snapshot = [AddNotification(obj, True) for obj in self._indexer.list()]
+                    listener.add(snapshot, initial=len(snapshot))
                     self._processor.add_listener(listener)
         return Registration(listener)
 
@@ -328,7 +329,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """End run, from any thread, for good; does not wait. The open response is closed, so a blocked read ends."""
+        """End run for good, from any thread, without waiting; a blocked read ends at once."""
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo

@@ -90,7 +90,9 @@ class Orphans:
 
     def among(self, state: State, namespace: str) -> Sequence[Object]:
         """The orphans of a namespace in order of their names."""
-        found = (state.get(self._collection, namespace, name) for name in sorted(self._names.get(namespace, ())))
+        found = (
+            state.get(self._collection, namespace, name) for name in sorted(self._names.get(namespace, ()))
+        )
         return [obj for obj in found if obj is not None]
 
 

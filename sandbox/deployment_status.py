@@ -1,7 +1,8 @@
 """
-The status of a Deployment: counters and the conditions Available, Progressing and ReplicaFailure.
+The status of a Deployment: counters and conditions.
 
-Every function is pure and returns a new status. Follows: kubernetes pkg/controller/deployment/{sync,progress}.go.
+Every function is pure and returns a new status.
+Follows: kubernetes pkg/controller/deployment/sync.go and progress.go.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def is_complete(deployment: Object, status: Status) -> bool:
 
 
 def is_progressing(before: Status, after: Status) -> bool:
-    """Whether a status shows more new, fewer old, more ready or more available replicas than the one before."""
+    """Whether a status shows more new, fewer old, more ready or more available replicas than before."""
     rising = ("updatedReplicas", "readyReplicas", "availableReplicas")
     fewer_old = _old_replicas(after) < _old_replicas(before)
     return fewer_old or any(after.get(counter, 0) > before.get(counter, 0) for counter in rising)
@@ -138,7 +139,9 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
     return since + pace.seconds(float(deployment["spec"]["progressDeadlineSeconds"]))
 
 
-def with_progress(deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float) -> Status:
+def with_progress(
+    deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float
+) -> Status:
     """The Progressing condition of a new status: completed, progressing, timed out, or as it was."""
     if not has_deadline(deployment):
         return without_condition(status, PROGRESSING)
@@ -152,7 +155,9 @@ def with_progress(deployment: Object, status: Status, new: Object | None, *, stu
         message = f"{subject} has successfully progressed."
         return with_condition(status, Finding(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, message), now)
     if is_progressing(before, status):
-        return _progressed(status, Finding(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now)
+        return _progressed(
+            status, Finding(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing."), now
+        )
     if stuck or (present and present["reason"] == TIMED_OUT):
         message = f"{subject} has timed out progressing."
         return with_condition(status, Finding(PROGRESSING, "False", TIMED_OUT, message), now)

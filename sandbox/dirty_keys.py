@@ -14,8 +14,8 @@ class DirtyKeys(Generic[K]):
     """
     Keys that want a look, each at the earliest time anyone asked for.
 
-    State: _due holds the time of each waiting key; the heap may hold later, superseded entries of a key, which
-    are skipped when they come up.
+    State: _due holds the time of each waiting key; the heap may hold superseded entries of a key
+    as well, which are skipped when they come up.
     """
 
     def __init__(self) -> None:

@@ -2,8 +2,9 @@
 Events of the simulated components, correlated as client-go's recorder does.
 
 The same event again raises the count of the first one; from the tenth different message about one object and
-reason on, they are combined into one. Follows: client-go tools/record/events_cache.go, differs: no spam filter,
-and an event of the new style counts in `series` from its second occurrence.
+reason on, they are combined into one.
+Follows: client-go tools/record/events_cache.go, differs: no spam filter; an event of the new style counts in
+`series` from its second occurrence.
 """
 
 from __future__ import annotations

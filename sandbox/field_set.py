@@ -13,12 +13,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sandbox.go_format import escaped
+
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
 _SELF = "."
 _MEMBER: FieldSet = {_SELF: {}}
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def field_element(name: str) -> str:
@@ -37,7 +38,7 @@ def value_element(value: Any) -> str:
 
 
 def _go_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+    return escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def insert(fields: FieldSet, path: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 
@@ -15,7 +16,24 @@ def go_value(value: Any) -> str:
         return "map[" + " ".join(f"{key}:{go_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(go_value(entry) for entry in value) + "]"
-    return str(value)
+    return go_float(value) if isinstance(value, float) else str(value)
+
+
+def go_float(value: float) -> str:
+    """A float64 as `%v` prints it: `1.5`, `2`, `1e+06`, `1e-07`."""
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    if not isinstance(exponent, int):
+        return {"F": "-Inf" if sign else "+Inf"}.get(exponent, "NaN")
+    scientific = len(digits) + exponent - 1
+    if _LEAST_PLAIN <= scientific <= _MOST_PLAIN:
+        return f"{value:.{max(-exponent, 0)}f}"
+    text = "".join(map(str, digits))
+    mantissa = f"{text[0]}.{text[1:]}" if len(text) > 1 else text
+    return f"{'-' if sign else ''}{mantissa}e{'-' if scientific < 0 else '+'}{abs(scientific):02d}"
+
+
+# strconv.FormatFloat(x, 'g', -1): exponents outside of these are written as such
+_LEAST_PLAIN, _MOST_PLAIN = -4, 5
 
 
 def go_type(value: Any) -> str:
@@ -29,3 +47,11 @@ def go_type(value: Any) -> str:
         float: "float64",
     }
     return kinds.get(type(value), "%!s(<nil>)")
+
+
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def escaped(json_text: str) -> str:
+    """JSON as Go's encoder writes it: safe inside HTML."""
+    return json_text.translate(_HTML)

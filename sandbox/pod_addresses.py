@@ -21,13 +21,16 @@ class PodAddresses:
 
     def take(self, wanted: str = "") -> str:
         """An address: the wanted one if it is given, else the next that is free."""
-        address = wanted
-        while not address or (address in self._used and not wanted):
-            number = next(self._next)
-            address = f"10.244.{number // _PER_BLOCK % _BLOCKS}.{number % _PER_BLOCK + 2}"
+        address = wanted or self._fresh()
+        while address in self._used and not wanted:
+            address = self._fresh()
         self._used.add(address)
         return address
 
     def give_back(self, address: str) -> None:
         """The pod has gone."""
         self._used.discard(address)
+
+    def _fresh(self) -> str:
+        number = next(self._next)
+        return f"10.244.{number // _PER_BLOCK % _BLOCKS}.{number % _PER_BLOCK + 2}"

@@ -24,8 +24,9 @@ def _story(pod: Object, status: dict[str, Any], now: float) -> Iterator[str]:
         return
     yield f"sandbox: this is a simulated container of image {status['image']}; nothing is executed"
     yield f"sandbox: started {status['name']} in pod {pod['metadata']['name']}"
-    if not running:
+    if ended and not running:
         yield from _last_words(ended)
+    if not running:
         return
     if status["restartCount"]:
         yield f"sandbox: restarted {status['restartCount']} times"

@@ -1,8 +1,8 @@
 """
 Which pods of a ReplicaSet go first when there are too many.
 
-Follows: kubernetes pkg/controller/controller_utils.go (ActivePodsWithRanks), differs: among pods that are alike
-the youngest goes first, where the original chooses at random between pods of about the same age.
+Follows: kubernetes pkg/controller/controller_utils.go (ActivePodsWithRanks), differs: among pods that are
+alike the youngest goes first, where the original chooses at random between pods of about the same age.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
-    """The pods to delete, first the least valuable; related are the pods of the same Deployment, these included."""
+    """The pods to delete, the least valuable first; related are all pods of the same Deployment."""
     crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
     youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
     youngest_first.sort(key=_times, reverse=True)

@@ -51,7 +51,7 @@ class Message(NamedTuple):
 
 @dataclass(slots=True)
 class Turn:
-    """What a step of a pod's life does; seconds is how long the new stage lasts, None = until something changes."""
+    """What a step of a pod's life does; seconds is how long the new stage lasts, None = no end in sight."""
 
     pod: Object | None = None
     messages: list[Message] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Situation(NamedTuple):
     @property
     def restarts(self) -> bool:
         """Whether containers that fail are started again."""
-        return self.pod["spec"].get("restartPolicy", "Always") != "Never"
+        return bool(self.pod["spec"].get("restartPolicy", "Always") != "Never")
 
 
 def stage_of(pod: Object) -> Stage:

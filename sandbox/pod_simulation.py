@@ -65,7 +65,9 @@ class PodSimulation:
             return []
         if is_deleting(pod):
             return self._stop(view, run, pod, now)
-        if change.old and change.old.object["metadata"].get("annotations") != pod["metadata"].get("annotations"):
+        if change.old and change.old.object["metadata"].get("annotations") != pod["metadata"].get(
+            "annotations"
+        ):
             self._look_again(uid, run, now)
         return _open_gates(pod, now)
 
@@ -76,7 +78,9 @@ class PodSimulation:
             return None
         run = PodRun(metadata["namespace"], metadata["name"], stage_of(pod), entered_at=now)
         status = pod.get("status") or {}
-        run.crashes = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)
+        run.crashes = max(
+            (entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0
+        )
         run.ip = self._addresses.take(status.get("podIP", ""))
         self._runs[metadata["uid"]] = run
         self._dirty.mark(metadata["uid"], now + self._pace.jittered(BOUND_SECONDS, view.random))
@@ -129,7 +133,11 @@ class PodSimulation:
     def _carry_out(self, view: View, run: PodRun, pod: Object, turn: Turn, now: float) -> list[Write]:
         run.entered_at = now
         if turn.seconds is not None:
-            pause = self._pace.jittered(turn.seconds, view.random) if turn.jittered else self._pace.seconds(turn.seconds)
+            pause = (
+                self._pace.jittered(turn.seconds, view.random)
+                if turn.jittered
+                else self._pace.seconds(turn.seconds)
+            )
             self._dirty.move(pod["metadata"]["uid"], now + pause)
         writes = list(self._events(view, pod, turn, now))
         if turn.pod is not None and turn.pod.get("status") != pod.get("status"):

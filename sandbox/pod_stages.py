@@ -82,7 +82,9 @@ def _pulled(run: PodRun, at: Situation) -> Turn:
 def _pulled_text(image: str, seconds: float) -> str:
     took = f"{round(seconds * 1000)}ms" if seconds < 1 else f"{seconds:.3f}s"
     size = zlib.crc32(image.encode()) % 200_000_000
-    return f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: {size} bytes.'
+    return (
+        f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: {size} bytes.'
+    )
 
 
 def _fail_pull(run: PodRun, at: Situation) -> Turn:
@@ -109,7 +111,7 @@ def _back_off_pull(run: PodRun, at: Situation) -> Turn:
 
 
 def _pull_error(container: dict[str, Any]) -> str:
-    return f"failed to resolve reference \"{container['image']}\": not found"
+    return f'failed to resolve reference "{container["image"]}": not found'
 
 
 def _back_off_text(container: dict[str, Any]) -> str:
@@ -198,7 +200,10 @@ def _unhealthy(at: Situation) -> list[Message]:
 
 def _with_readiness(at: Situation, *, afflicted: bool = False) -> Object:
     statuses = [
-        {**pod_status.container_status(at.pod, container["name"]), "ready": afflicted or not at.afflicted(container)}
+        {
+            **pod_status.container_status(at.pod, container["name"]),
+            "ready": afflicted or not at.afflicted(container),
+        }
         for container in at.containers
     ]
     return _with(at, statuses)
@@ -239,7 +244,9 @@ def _after_crash(run: PodRun, at: Situation) -> Turn:
     for container in at.containers:
         status = pod_status.container_status(at.pod, container["name"])
         if "terminated" in status["state"]:
-            text = f"back-off {pause:g}s restarting failed container={container['name']} pod={_identity(at.pod)}"
+            text = (
+                f"back-off {pause:g}s restarting failed container={container['name']} pod={_identity(at.pod)}"
+            )
             status = pod_status.waiting(at.pod, container, reason="CrashLoopBackOff", message=text)
             text = f"Back-off restarting failed container {container['name']} in pod {_identity(at.pod)}"
             messages.append(Message("Warning", "BackOff", text, container["name"]))
@@ -262,9 +269,7 @@ def stop(run: PodRun, at: Situation) -> Turn:
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()
-    messages = [
-        Message("Normal", "Killing", f"Stopping container {c['name']}", c["name"]) for c in running
-    ]
+    messages = [Message("Normal", "Killing", f"Stopping container {c['name']}", c["name"]) for c in running]
     grace = at.pod["metadata"].get("deletionGracePeriodSeconds", 0)
     return Turn(messages=messages, seconds=min(float(grace), STOP_SECONDS))
 

@@ -93,7 +93,7 @@ def init_statuses(pod: Object, now: float) -> list[Status]:
 
 
 def with_containers(pod: Object, containers: Sequence[Status], now: float, **fields: Any) -> Object:
-    """A copy of pod with these container statuses, the conditions that follow from them, and further fields."""
+    """A copy of pod with these container statuses, the conditions that follow, and further fields."""
     generation = pod["metadata"].get("generation", 1)
     status = {
         **(pod.get("status") or {}),
@@ -119,13 +119,15 @@ def _conditions(pod: Object, now: float) -> list[dict[str, Any]]:
     ]
     ours = {kind for kind, _, _ in findings}
     others = [c for c in pod["status"].get("conditions") or () if c["type"] not in ours]
-    return [_condition(pod, *finding, now) for finding in findings] + others
+    return [_condition(pod, kind, str(holds), why, now) for kind, holds, why in findings] + others
 
 
 def _unready(pod: Object) -> tuple[str, str]:
     statuses = pod["status"]["containerStatuses"]
     names = [status["name"] for status in statuses if not status["ready"]]
-    return ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]") if names else ("", "")
+    return (
+        ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]") if names else ("", "")
+    )
 
 
 def _gates_open(pod: Object) -> bool:
@@ -139,8 +141,7 @@ def _gated(pod: Object) -> tuple[str, str]:
     return "ReadinessGatesNotReady", "corresponding condition of pod readiness gate is not True"
 
 
-def _condition(pod: Object, kind: str, holds: bool, why: tuple[str, str], now: float) -> dict[str, Any]:  # noqa: FBT001
-    status = "True" if holds else "False"
+def _condition(pod: Object, kind: str, status: str, why: tuple[str, str], now: float) -> dict[str, Any]:
     before = condition(pod, kind)
     same = before is not None and before["status"] == status
     reason, message = why

@@ -1,4 +1,8 @@
-"""The status of a ReplicaSet: counters, and the condition ReplicaFailure. Follows: kubernetes pkg/controller/replicaset/replica_set_utils.go."""
+"""
+The status of a ReplicaSet: counters, and the condition ReplicaFailure.
+
+Follows: kubernetes pkg/controller/replicaset/replica_set_utils.go.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,11 @@ def _conditions(status: Mapping[str, Any], failure: tuple[str, str] | None, now:
     kept = [entry for entry in conditions if entry is not present]
     if failure:
         reason, message = failure
-        stamp = {"status": "True", "lastTransitionTime": format_time(now), "reason": reason, "message": message}
+        stamp = {
+            "status": "True",
+            "lastTransitionTime": format_time(now),
+            "reason": reason,
+            "message": message,
+        }
         kept.append({"type": "ReplicaFailure", **stamp})
     return {"conditions": kept} if kept else {}

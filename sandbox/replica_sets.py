@@ -44,9 +44,9 @@ class ReplicaSetController:
     """
     Steps ReplicaSets whose own state or whose pods changed.
 
-    State: _dirty has (namespace, name) of what to look at; _ready_since when a pod became ready, by uid, finer
-    than the seconds in the object; _failures why pods could not be created, by ReplicaSet; _expected the pods
-    on the way, whose SuccessfulCreate event is written once they are there.
+    State: _dirty has (namespace, name) of what to look at; _ready_since when a pod became ready, by uid and
+    finer than the seconds in the object; _failures why pods could not be created, by ReplicaSet; _expected
+    the pods on the way, whose SuccessfulCreate event is written once they are there.
     """
 
     name = "kube-controller-manager"
@@ -147,7 +147,10 @@ class ReplicaSetController:
         if excess > 0:
             for pod in doomed(active, min(excess, _BURST), _related(view, replica_set)):
                 message = f"Deleted pod: {pod['metadata']['name']}"
-                writes += [_write("delete", pod), self._tell(view, replica_set, "SuccessfulDelete", message, now)]
+                writes += [
+                    _write("delete", pod),
+                    self._tell(view, replica_set, "SuccessfulDelete", message, now),
+                ]
         return writes
 
     def _tell(self, view: View, about: Object, reason: str, message: str, now: float) -> Write:

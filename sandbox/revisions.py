@@ -1,8 +1,8 @@
 """
 The history of a Deployment as its ReplicaSets carry it: template hashes, revision numbers, annotations.
 
-Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, differs: the hash is over the template's
-JSON, not over Go's dump of it, so it names the same templates alike but spells other names.
+Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, differs: the hash is over the
+template's JSON, not over Go's dump of it, so it names the same templates alike but spells other names.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[s
 
 
 def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
-    """The old ReplicaSets beyond revisionHistoryLimit: lowest revision first, never one that still has replicas."""
+    """The old ReplicaSets beyond revisionHistoryLimit, lowest revision first; none that has replicas."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None:
         return []

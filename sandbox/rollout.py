@@ -111,7 +111,7 @@ class Rollout:
         self._write_progress()
 
     def _resize(self) -> None:
-        """Follow spec.replicas without going on with the rollout: the path of paused and scaled Deployments."""
+        """Follow spec.replicas without going on with the rollout: for paused and scaled Deployments."""
         self._sync_new(create=False)
         for step in self._resizes():
             self._scale(step)
@@ -165,7 +165,9 @@ class Rollout:
             self._replace(new, updated)
         status = self.deployment.get("status") or {}
         if statuses.has_deadline(self.deployment) and condition(self.deployment, PROGRESSING) is None:
-            status = self._noted(status, "FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"')
+            status = self._noted(
+                status, "FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"'
+            )
         self._write_status(status, revision=_annotations(updated)[revisions.REVISION])
 
     def _create_new(self, revision: int) -> None:
@@ -176,7 +178,11 @@ class Rollout:
         new = revisions.new_replica_set(self.deployment, replicas=replicas, annotations=annotations)
         self.writes.append(_write("create", new))
         # as the API will store it: the youngest of all
-        self.new = {**new, "metadata": {**new["metadata"], "creationTimestamp": "9999"}, "status": {"replicas": 0}}
+        self.new = {
+            **new,
+            "metadata": {**new["metadata"], "creationTimestamp": "9999"},
+            "status": {"replicas": 0},
+        }
         name = new["metadata"]["name"]
         status = self.deployment.get("status") or {}
         if statuses.has_deadline(self.deployment):
@@ -199,7 +205,9 @@ class Rollout:
         self._replace(replica_set, updated)
         if size != before:
             way = "up" if size > before else "down"
-            self._announce(f"Scaled {way} replica set {replica_set['metadata']['name']} from {before} to {size}")
+            self._announce(
+                f"Scaled {way} replica set {replica_set['metadata']['name']} from {before} to {size}"
+            )
 
     def _replace(self, replica_set: Object, updated: Object) -> None:
         self.writes.append(_write("update", updated))

@@ -24,6 +24,7 @@ from sandbox.workloads import PODS, condition, is_deleting
 _SCHEDULING_SECONDS = 0.3
 _RETRY_SECONDS = 30.0
 _NAME = "default-scheduler"
+_HOST = "sandbox"
 
 _Key = tuple[str, str]
 
@@ -32,7 +33,8 @@ class Scheduler:
     """
     Binds every pod that names no node and asks for the default scheduler.
 
-    State: _dirty has (namespace, name) of unbound pods; _turn counts bindings, so that nodes are used in turn.
+    State: _unbound has (namespace, name) of the pods without a node, _dirty when to look at them; _turn counts
+    bindings, so that nodes are used in turn.
     """
 
     name = "kube-scheduler"
@@ -94,11 +96,16 @@ class Scheduler:
         self._turn += 1
         metadata = pod["metadata"]
         message = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {node}"
-        return [_binding(pod, node), self._event(view, pod, self._recorder, "Scheduled", message, now)]
+        event = self._recorder.event(
+            view, pod, kind="Normal", reason="Scheduled", message=message, now=now, host=_HOST
+        )
+        return [_binding(pod, node), event]
 
     def _give_up(self, view: View, pod: Object, nodes: Sequence[Object], now: float) -> list[Write]:
         message = _why_not(pod, nodes)
-        event = self._event(view, pod, self._failures, "FailedScheduling", message, now)
+        event = self._failures.event(
+            view, pod, kind="Warning", reason="FailedScheduling", message=message, now=now, host=_HOST
+        )
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         self._dirty.mark(key, now + self._pace.seconds(_RETRY_SECONDS))
         before = condition(pod, "PodScheduled")
@@ -106,16 +113,12 @@ class Scheduler:
             return [event]
         return [event, _unscheduled(pod, message, now)]
 
-    @staticmethod
-    def _event(view: View, pod: Object, recorder: EventRecorder, reason: str, message: str, now: float) -> Write:
-        kind = "Normal" if reason == "Scheduled" else "Warning"
-        return recorder.event(view, pod, kind=kind, reason=reason, message=message, now=now, host="sandbox")
-
 
 def _wants_node(pod: Object) -> bool:
     spec = pod["spec"]
-    ours = spec.get("schedulerName", _NAME) == _NAME
-    return ours and not spec.get("nodeName") and not spec.get("schedulingGates") and not is_deleting(pod)
+    if spec.get("nodeName") or spec.get("schedulingGates") or is_deleting(pod):
+        return False
+    return bool(spec.get("schedulerName", _NAME) == _NAME)
 
 
 def _asks_anew(change: Change) -> bool:

@@ -56,7 +56,9 @@ class Task:
             raise TimeoutError(f"{self.name} ran for more than 30 real seconds without a lock operation")
 
     def pause(self, waits_for: str, can_run: Callable[[], bool], wakes_at: float = math.inf) -> None:
-        """Stop here until the scheduler picks this task, once can_run() or wakes_at is reached; this task only."""
+        """
+        Stop here until the scheduler picks this task, once can_run() or wakes_at is reached; this task only.
+        """
         self.waits_for, self.can_run, self.wakes_at = waits_for, can_run, wakes_at
         self._scheduler.main_turn.release()
         self._await_turn()

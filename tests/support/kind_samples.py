@@ -194,7 +194,7 @@ OTHERS: tuple[Object, ...] = (
         "coordination.k8s.io/v1",
         "Lease",
         "held",
-        spec={"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-01T00:00:00.5Z", "leaseTransitions": 0},
+        spec={"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-01T00:00:00.500000Z", "leaseTransitions": 0},
     ),
     _object(
         "events.k8s.io/v1",

@@ -62,15 +62,17 @@ def test_reflector_jitter_keeps_within_twice_the_base(seed: int) -> None:
         assert base <= backoff.next() < 2 * base
 
 
-def test_largest_draw_stays_below_twice_the_base() -> None:
-    """The upper end of the jitter is open."""
+def test_largest_draw_gives_twice_the_base() -> None:
+    """The largest draw gives the delay and all of its jitter but a rounding error."""
     backoff = ExponentialBackoff(0.8, 30, 120, clock=FakeClock(), random=almost_one)
 
-    assert backoff.next() < 1.6
+    assert backoff.next() == pytest.approx(1.6)
 
 
 def test_reset_counts_from_the_last_reset_not_from_the_last_delay() -> None:
-    """Under lasting failure the delay falls back when more than the reset interval has passed since it last did."""
+    """
+    Under lasting failure the delay falls back when more than the reset interval has passed since it last did.
+    """
     clock = FakeClock()
     backoff = reflector_backoff(clock)
     delays = []
@@ -83,7 +85,9 @@ def test_reset_counts_from_the_last_reset_not_from_the_last_delay() -> None:
 
 
 def test_reset_needs_more_than_the_interval() -> None:
-    """At exactly the interval the delay still grows; after it, it starts over, and again only an interval later."""
+    """
+    At exactly the interval the delay still grows; after it, it starts over, and again only an interval later.
+    """
     clock = FakeClock()
     backoff = reflector_backoff(clock)
     assert backoff.next() == pytest.approx(0.8)

@@ -31,7 +31,9 @@ def take(queue: DelayingQueue[str]) -> str:
 
 
 def assert_nothing_comes_within(queue: DelayingQueue[str], clock: FakeClock, seconds: float) -> None:
-    """After that time, the first item to come is one that was added last: whatever was due before it did not come."""
+    """
+    After that time, the first item to come is one that was added last: whatever was due before it did not come.
+    """
     queue.add_after("sentinel", seconds)
     clock.advance(seconds)
     assert take(queue) == "sentinel"
@@ -71,7 +73,11 @@ def test_earlier_add_of_a_waiting_item_wins(queue: DelayingQueue[str], clock: Fa
 
 
 def test_adds_between_steps(queue: DelayingQueue[str], clock: FakeClock) -> None:
-    """DQ-04: items come as their times come, also those added after others were due. Follows TestAddTwoFireEarly."""
+    """
+    DQ-04: items come as their times come, also those added after others were due.
+
+    Follows TestAddTwoFireEarly.
+    """
     queue.add_after("foo", 1)
     queue.add_after("bar", 0.05)
     clock.advance(0.06)

@@ -51,7 +51,11 @@ def test_a_quiet_id_is_not_in_backoff() -> None:
 
 
 def test_the_maximum_is_kept_for_twice_its_length() -> None:
-    """FC-03: 6 s after reaching 5 s the next delay is still 5 s; 11 s after, it is the first. Follows TestBackoffHighWaterMark."""
+    """
+    FC-03: 6 s after reaching 5 s the next delay is still 5 s; 11 s after, it is the first.
+
+    Follows TestBackoffHighWaterMark.
+    """
     clock = FakeClock()
     backoff = at_maximum(clock)
 
@@ -60,7 +64,11 @@ def test_the_maximum_is_kept_for_twice_its_length() -> None:
 
 
 def test_gc_removes_what_has_expired() -> None:
-    """FC-04: with a maximum of 5 s, gc keeps an id for 6 s and removes it after 12 s. Follows TestBackoffGC."""
+    """
+    FC-04: with a maximum of 5 s, gc keeps an id for 6 s and removes it after 12 s.
+
+    Follows TestBackoffGC.
+    """
     clock = FakeClock()
     backoff = at_maximum(clock)
     clock.advance(6)
@@ -73,7 +81,7 @@ def test_gc_removes_what_has_expired() -> None:
 
 
 def test_a_custom_expiry_rules_next_and_gc() -> None:
-    """FC-05: next starts over and gc removes when the given function says so. Follows TestIsInBackOffSinceUpdate."""
+    """FC-05: next starts over and gc removes when the given function says so."""
     clock = FakeClock()
     backoff = at_maximum(clock, has_expired=lambda event_at, updated_at, _max: event_at - updated_at >= 4)
     assert next_after(backoff, clock, 3) == 5
@@ -89,7 +97,11 @@ def test_a_custom_expiry_rules_next_and_gc() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_jitter(seed: int) -> None:
-    """FC-06: with a jitter of 0.1 each delay is 2 to 2.1 times the one before, or the maximum. Follows TestBackoffWithJitter."""
+    """
+    FC-06: with a jitter of 0.1 each delay is 2 to 2.1 times the one before, or the maximum.
+
+    Follows TestBackoffWithJitter.
+    """
     clock = FakeClock()
     backoff = ItemBackoff(1, 1000, max_jitter=0.1, clock=clock, random=random.Random(seed).random)
     before = next_after(backoff, clock, 0)
@@ -103,7 +115,11 @@ def test_jitter(seed: int) -> None:
 
 
 def test_in_backoff_by_event_and_by_update() -> None:
-    """The delay counts from the event to now, or from the last try to the event. Follows TestIsInBackOffSinceUpdate."""
+    """
+    The delay counts from the event to now, or from the last try to the event.
+
+    Follows TestIsInBackOffSinceUpdate.
+    """
     clock = FakeClock()
     backoff = ItemBackoff(4, 40, clock=clock)
     assert not backoff.is_in_backoff_since("id", 0)

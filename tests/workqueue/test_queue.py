@@ -60,11 +60,17 @@ class Worker:
 class ReaddingWorker(Worker):
     """Adds each item once more, while it has it."""
 
+    def __init__(self, queue: Queue[str], in_hand: set[str], lock: threading.Lock, readded: set[str]) -> None:
+        super().__init__(queue, in_hand, lock)
+        self._readded = readded
+
     def _work(self, item: str) -> None:
-        if not item.endswith("-again"):
-            self._queue.add(item + "-again")
-            self._queue.add(item)
         super()._work(item)
+        with self._lock:
+            is_first = item not in self._readded
+            self._readded.add(item)
+        if is_first:
+            self._queue.add(item)
 
 
 def consume(queue: Queue[str], count: int) -> tuple[list[Worker], list[Background[None]]]:
@@ -81,7 +87,11 @@ def produce(queue: Queue[str], producer: int) -> None:
 
 @shut_down_methods
 def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> None:
-    """WQ-01, WQ-02: every item reaches a worker, none two at once, none after the shutdown. Follows TestBasic."""
+    """
+    WQ-01, WQ-02: every item reaches a worker, none two at once, none after the shutdown.
+
+    Follows TestBasic.
+    """
     queue: Queue[str] = Queue()
     workers, threads = consume(queue, 10)
     producers = [Background(lambda producer=n: produce(queue, producer)) for n in range(50)]
@@ -100,18 +110,26 @@ def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> Non
 
 @shut_down_methods
 def test_workers_that_add_their_items_again_come_to_an_end(shut_down: ShutDownMethod) -> None:
-    """WQ-03: items added again before done do not keep a shutdown from ending. Follows TestReinsert."""
+    """
+    WQ-03: items added again before done do not keep a shutdown from ending.
+
+    Follows TestAddWhileProcessing.
+    """
     queue: Queue[str] = Queue()
     lock = threading.Lock()
-    workers = [ReaddingWorker(queue, set(), lock) for _ in range(5)]
+    in_hand: set[str] = set()
+    readded: set[str] = set()
+    workers = [ReaddingWorker(queue, in_hand, lock, readded) for _ in range(5)]
     queue.add_all(str(n) for n in range(50))
     threads = [Background(worker.run) for worker in workers]
     shut_down(queue)
     for thread in threads:
         thread.result()
 
-    delivered = {item for worker in workers for item in worker.delivered}
-    assert {str(n) for n in range(50)} <= delivered
+    delivered = [item for worker in workers for item in worker.delivered]
+    assert set(delivered) == readded == {str(n) for n in range(50)}
+    assert all(delivered.count(item) <= 2 for item in readded)
+    assert [item for worker in workers for item in worker.shared] == []
     assert len(queue) == 0
 
 
@@ -223,7 +241,11 @@ def test_shut_down_does_not_wait_for_what_is_in_flight() -> None:
 
 
 def test_shut_down_releases_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """WQ-10: shut_down from elsewhere ends blocked drains at once. Follows TestForceQueueShutdownUsingShutDown."""
+    """
+    WQ-10: shut_down from elsewhere ends blocked drains at once.
+
+    Follows TestForceQueueShutdownUsingShutDown.
+    """
     queue: Queue[str] = Queue()
     get_in_flight(queue, "foo", "bar")
     waits = Waits(monkeypatch, queue._drained)

@@ -89,7 +89,9 @@ def test_no_update_is_lost_in_any_order_of_steps(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
-    """Every delayed add is followed by a delivery no sooner than asked for, and on time when nobody else asked."""
+    """
+    Every delayed add is followed by a delivery no sooner than asked for, and on time when nobody else asked.
+    """
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     queue: DelayingQueue[str] = DelayingQueue(clock=scheduler.clock, spawn=scheduler.spawn)

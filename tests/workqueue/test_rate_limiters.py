@@ -44,7 +44,11 @@ class StepRateLimiter:
 
 
 def test_exponential_doubles_per_item_until_forgotten() -> None:
-    """RL-01, RL-02, RL-03: delays double per item, independently, and start over after forget. Follows TestItemExponentialFailureRateLimiter."""
+    """
+    RL-01, RL-02, RL-03: delays double per item, independently, and start over after forget.
+
+    Follows TestItemExponentialFailureRateLimiter.
+    """
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1)
     assert whens(limiter, "one", 5) == pytest.approx([1 * MS, 2 * MS, 4 * MS, 8 * MS, 16 * MS])
     assert limiter.num_requeues("one") == 5
@@ -58,7 +62,11 @@ def test_exponential_doubles_per_item_until_forgotten() -> None:
 
 
 def test_exponential_stops_at_its_maximum() -> None:
-    """RL-04, RL-05: the sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow. Follows TestItemExponentialFailureRateLimiterOverFlow."""
+    """
+    RL-04, RL-05: the sixth delay is 32 ms; after 1000 more it is the maximum, not an overflow.
+
+    Follows TestItemExponentialFailureRateLimiterOverFlow.
+    """
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1 * MS, 1000)
     whens(limiter, "one", 5)
     assert limiter.when("one") == pytest.approx(32 * MS)
@@ -68,7 +76,11 @@ def test_exponential_stops_at_its_maximum() -> None:
 
 
 def test_exponential_with_long_delays() -> None:
-    """RL-06: minutes double like milliseconds, and overflow no more than they do. Follows TestItemExponentialFailureRateLimiterOverFlow."""
+    """
+    RL-06: minutes double like milliseconds, and overflow no more than they do.
+
+    Follows TestItemExponentialFailureRateLimiterOverFlow.
+    """
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(MINUTE, 1000 * HOUR)
     whens(limiter, "two", 2)
     assert limiter.when("two") == 4 * MINUTE
@@ -81,7 +93,11 @@ def test_exponential_with_long_delays() -> None:
 
 
 def test_fast_slow() -> None:
-    """RL-07: max_fast_attempts fast delays, then slow ones, until forgotten. Follows TestItemFastSlowRateLimiter."""
+    """
+    RL-07: max_fast_attempts fast delays, then slow ones, until forgotten.
+
+    Follows TestItemFastSlowRateLimiter.
+    """
     limiter: ItemFastSlowRateLimiter[str] = ItemFastSlowRateLimiter(5 * MS, 10, 3)
     assert whens(limiter, "one", 5) == [5 * MS, 5 * MS, 5 * MS, 10, 10]
     assert limiter.num_requeues("one") == 5
@@ -116,7 +132,11 @@ def test_max_of_nothing_does_not_wait() -> None:
 
 
 def test_with_max_wait_bounds_the_delay() -> None:
-    """RL-09: longer delays are cut to the maximum while the inner limiter goes on counting. Follows TestWithMaxWaitRateLimiter."""
+    """
+    RL-09: longer delays are cut to the maximum while the inner limiter goes on counting.
+
+    Follows TestWithMaxWaitRateLimiter.
+    """
     inner = StepRateLimiter()
     limiter: WithMaxWaitRateLimiter[str] = WithMaxWaitRateLimiter(inner, 500)
     assert whens(limiter, "one", 200) == [5 * MS] * 100 + [500] * 100

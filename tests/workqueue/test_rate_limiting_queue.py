@@ -23,7 +23,11 @@ class RecordingQueue(RateLimitingQueue[str]):
 
 
 def test_delays_come_from_the_limiter() -> None:
-    """RL-10, RL-11: failures of an item lengthen its delay until it is forgotten. Follows TestRateLimitingQueue."""
+    """
+    RL-10, RL-11: failures of an item lengthen its delay until it is forgotten.
+
+    Follows TestRateLimitingQueue.
+    """
     queue = RecordingQueue()
     for _ in range(2):
         queue.add_rate_limited("one")
@@ -39,7 +43,9 @@ def test_delays_come_from_the_limiter() -> None:
 
 
 def test_a_failed_item_comes_back_after_its_delay() -> None:
-    """Added rate limited before done, an item comes again when its delay has passed, and forget leaves it there."""
+    """
+    Added rate limited before done, an item comes again when its delay has passed, and forget leaves it there.
+    """
     clock = FakeClock()
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 10)
     with RateLimitingQueue[str](limiter, clock=clock, container=FIFO()) as queue:

@@ -13,14 +13,14 @@ from workqueue.token_bucket import TokenBucket, WaitTooLongError
 
 
 def test_burst_then_refusal() -> None:
-    """FC-07: a burst of 3 is accepted, the fourth is refused. Follows TestMultithreadedThrottling."""
+    """FC-07: a burst of 3 is accepted, the fourth is refused. Follows TestBasicThrottle."""
     bucket = TokenBucket(1, 3, FakeClock())
 
     assert [bucket.try_accept() for _ in range(4)] == [True, True, True, False]
 
 
 def test_tokens_come_back_with_time() -> None:
-    """FC-08: a burst of 1 is used up, and there again 2 s later. Follows TestBasicThrottle."""
+    """FC-08: a burst of 1 is used up, and there again 2 s later. Follows TestIncrementThrottle."""
     clock = FakeClock()
     bucket = TokenBucket(1, 1, clock)
     assert [bucket.try_accept() for _ in range(2)] == [True, False]
@@ -39,7 +39,11 @@ def test_blocking_accepts_take_their_time() -> None:
 
 
 def test_wait_fails_at_once_when_the_token_comes_too_late() -> None:
-    """FC-10: the first wait is served, the second cannot be within its deadline and says so at once. Follows TestWait."""
+    """
+    FC-10: the first wait is served, the second cannot be within its deadline and says so at once.
+
+    Follows TestWait.
+    """
     clock = SteppingClock()
     bucket = TokenBucket(0.0001, 1, clock)
     assert bucket.wait(1)
@@ -51,7 +55,7 @@ def test_wait_fails_at_once_when_the_token_comes_too_late() -> None:
 
 
 def test_no_precision_drift() -> None:
-    """FC-11: a rate just below 1 per second never refuses a caller who comes every 2 s. Follows TestAlwaysFake."""
+    """FC-11: a rate just below 1 per second never refuses a caller who comes every 2 s."""
     clock = FakeClock(start=1234.5)
     bucket = TokenBucket(1 / 1.031425, 1, clock)
     accepted = []

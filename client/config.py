@@ -1,0 +1,287 @@
+"""
+From flags, environment and files to one configuration.
+
+Order: --kubeconfig, else $KUBECONFIG (a list, merged), else ~/.kube/config; when those hold nothing, the
+service account of the pod we run in. --master and --context override what was found.
+Follows: client-go tools/clientcmd (client_config.go, merged_client_builder.go, validation.go) @32ce75a7d.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+
+from client.credentials import Credentials, StaticCredentials
+from client.errors import ConfigError, ConfigProblem
+from client.in_cluster import (
+    SERVICE_ACCOUNT,
+    in_cluster_ca,
+    in_cluster_namespace,
+    in_cluster_possible,
+    in_cluster_server,
+    in_cluster_token,
+)
+from client.kubeconfig import Cluster, Context, Kubeconfig, User, merge, raw_cluster, read_kubeconfig
+from client.proxy import proxy_from_environment
+from client.tls import KeyPair, TLSOptions
+from client.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from workqueue.clock import REAL_CLOCK, Clock
+
+log = structlog.get_logger("client")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """
+    How to reach an API server, and as whom.
+
+    host is `scheme://host:port` with an optional path; source says in words where this came from. What is
+    secret is not in the repr.
+    """
+
+    host: str
+    tls: TLSOptions = field(default_factory=TLSOptions)
+    tls_server_name: str = ""
+    proxy_url: str = field(default="", repr=False)
+    credentials: Credentials = field(default_factory=StaticCredentials, repr=False)
+    impersonate: tuple[tuple[str, str], ...] = ()
+    namespace: str = "default"
+    context_name: str = ""
+    cluster_name: str = ""
+    user_name: str = ""
+    source: str = ""
+
+
+def load_config(
+    *,
+    kubeconfig: str | None = None,
+    master: str | None = None,
+    context: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    home: str | None = None,
+    service_account: str = SERVICE_ACCOUNT,
+    clock: Clock = REAL_CLOCK,
+) -> ClientConfig:
+    """
+    Find the configuration.
+
+    Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
+    home and service_account are where the default files are.
+    Raises: ConfigError, with what the message catalogue needs.
+    """
+    found = _find(kubeconfig or "", environ, home or str(Path.home()))
+    name = context or found.config.current_context
+    if not name and not master:
+        if in_cluster_possible(environ, service_account):
+            return _in_cluster(environ, service_account, clock)
+        raise _no_context(found.config) if found.config.contexts else _nothing(found, service_account)
+    return _from_kubeconfig(found, name, master or "", environ, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the search for kubeconfigs gave; looked_in = (place, what was there)."""
+
+    config: Kubeconfig
+    source: str
+    looked_in: tuple[tuple[str, str], ...]
+
+
+def _find(kubeconfig: str, environ: Mapping[str, str], home: str) -> _Found:
+    if kubeconfig:
+        return _Found(read_kubeconfig(kubeconfig), _short(kubeconfig, home), (("--kubeconfig", kubeconfig),))
+    not_given = ("--kubeconfig", "not given")
+    listed = [path for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    if listed:
+        return _find_listed(list(dict.fromkeys(listed)), home, not_given)
+    default = str(Path(home, ".kube", "config"))
+    config = read_kubeconfig(default, required=False)
+    state = ("empty" if config.files else "missing") if config.empty else "found"
+    looked_in = (not_given, ("$KUBECONFIG", "unset"), ("~/.kube/config", state))
+    return _Found(config, _short(default, home), looked_in)
+
+
+def _find_listed(paths: list[str], home: str, not_given: tuple[str, str]) -> _Found:
+    config = merge(read_kubeconfig(path, required=False) for path in paths)
+    if not config.files:
+        log.warning("Config not found", kubeconfig=os.pathsep.join(paths))
+    state = "found" if not config.empty else "empty" if config.files else "missing"
+    looked_in = (not_given, ("$KUBECONFIG", f"{os.pathsep.join(paths)}: {state}"))
+    return _Found(config, os.pathsep.join(_short(path, home) for path in config.files), looked_in)
+
+
+def _short(path: str, home: str) -> str:
+    return "~" + path.removeprefix(home) if path.startswith(home.rstrip("/") + "/") else path
+
+
+def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> ClientConfig:
+    server = in_cluster_server(environ)
+    return ClientConfig(
+        host=server,
+        tls=TLSOptions(ca_file=in_cluster_ca(folder)),
+        proxy_url=proxy_from_environment(server, environ),
+        credentials=in_cluster_token(folder, clock),
+        namespace=in_cluster_namespace(environ, folder),
+        source="in-cluster",
+    )
+
+
+def _from_kubeconfig(
+    found: _Found, name: str, master: str, environ: Mapping[str, str], clock: Clock
+) -> ClientConfig:
+    config = found.config
+    if name and name not in config.contexts:
+        raise _unknown_context(name, config)
+    context = config.contexts.get(name, Context())
+    cluster = _cluster(config, name, context.cluster, master)
+    user = _user(config, name, context.user)
+    tls = _tls(cluster, context.cluster, key_pair_for(user, context.user))
+    server = server_url(cluster.server, tls)
+    return ClientConfig(
+        host=server,
+        tls=tls,
+        tls_server_name=cluster.tls_server_name,
+        proxy_url=_proxy(cluster, server, environ),
+        credentials=credentials_for(
+            user,
+            context.user,
+            file=config.user_files.get(context.user, ""),
+            plugin_cluster=lambda: raw_cluster(config.cluster_files[context.cluster], context.cluster),
+            clock=clock,
+        ),
+        impersonate=impersonation_headers(user),
+        namespace=context.namespace or "default",
+        context_name=name,
+        cluster_name=context.cluster,
+        user_name=context.user,
+        source=found.source if name else "--master",
+    )
+
+
+def _cluster(config: Kubeconfig, context: str, name: str, master: str) -> Cluster:
+    cluster = config.clusters.get(name)
+    if cluster is None and name:
+        raise _unknown_reference(context, "cluster", name, config.clusters)
+    cluster = cluster or Cluster()
+    if master:
+        # a server name to verify was meant for the server it stood beside
+        return msgspec.structs.replace(cluster, server=master, tls_server_name="")
+    if not cluster.server:
+        what = f'context "{context}" names no cluster' if not name else f'cluster "{name}" has no server'
+        raise ConfigError(ConfigProblem.SERVER, what, fix="set the cluster's server in the kubeconfig")
+    return cluster
+
+
+def _user(config: Kubeconfig, context: str, name: str) -> User:
+    user = config.users.get(name)
+    if user is None and name:
+        raise _unknown_reference(context, "user", name, config.users)
+    return user or User()
+
+
+def _tls(cluster: Cluster, name: str, key_pair: KeyPair) -> TLSOptions:
+    insecure = cluster.insecure_skip_tls_verify.lower()
+    where = f'cluster "{name}"'
+    if insecure not in ("", "true", "false"):
+        what = f"{where}: insecure-skip-tls-verify is {insecure}, not true or false"
+        raise ConfigError(ConfigProblem.MALFORMED, what)
+    given = [cluster.certificate_authority, cluster.certificate_authority_data]
+    if all(given):
+        cause = "certificate-authority and certificate-authority-data are both given"
+        raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
+    if insecure == "true" and any(given):
+        cause = "a CA and insecure-skip-tls-verify exclude each other"
+        raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
+    return TLSOptions(
+        ca=decode_base64(given[1], f'clusters["{name}"].certificate-authority-data'),
+        ca_file=given[0],
+        key_pair=key_pair,
+        insecure_skip_verify=insecure == "true",
+    )
+
+
+def server_url(server: str, tls: TLSOptions) -> str:
+    """
+    A server as `scheme://host:port/path`; without a scheme https if TLS is configured in any way, else http.
+
+    Raises: ConfigError for anything that is not such a URL.
+    """
+    secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
+    text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
+    if not _is_server(text):
+        fix = "it must look like https://10.0.0.1:6443"
+        raise ConfigError(ConfigProblem.SERVER, f'cannot use the server address "{server}"', fix=fix)
+    return text.rstrip("/")
+
+
+def _is_server(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        reachable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+    return reachable and text.isprintable() and not (url.query or url.fragment or url.username)
+
+
+def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:
+    proxy = cluster.proxy_url or proxy_from_environment(server, environ)
+    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+        scheme = urlsplit(proxy).scheme or "none"
+        cause = f"its scheme is {scheme}; http and https are supported"
+        raise ConfigError(ConfigProblem.SERVER, "cannot use the proxy", cause=cause)
+    return proxy
+
+
+def _nothing(found: _Found, service_account: str) -> ConfigError:
+    token = Path(service_account, "token")
+    state = "present, but not in a cluster" if token.exists() else "missing"
+    looked_in = (*found.looked_in, ("in-cluster token", state))
+    return ConfigError(
+        ConfigProblem.NOT_FOUND,
+        "no cluster configuration found",
+        cause="looked in: " + ", ".join(f"{place} ({state})" for place, state in looked_in),
+        fix="python -m controller sandbox  (no cluster needed), or: --kubeconfig PATH",
+        looked_in=looked_in,
+    )
+
+
+def _no_context(config: Kubeconfig) -> ConfigError:
+    have = tuple(sorted(config.contexts))
+    return ConfigError(
+        ConfigProblem.CONTEXT,
+        f"no current context in kubeconfig; have: {', '.join(have)}",
+        fix=f"kubectl config use-context {have[0]}, or: --context {have[0]}",
+        available=have,
+        path=os.pathsep.join(config.files),
+    )
+
+
+def _unknown_context(name: str, config: Kubeconfig) -> ConfigError:
+    have = tuple(sorted(config.contexts))
+    close = difflib.get_close_matches(name, have, n=1)
+    return ConfigError(
+        ConfigProblem.CONTEXT,
+        f'context "{name}" not in kubeconfig; have: {", ".join(have) or "none"}',
+        cause=f"did you mean {close[0]}?" if close else "",
+        fix="kubectl config get-contexts",
+        available=have,
+        path=os.pathsep.join(config.files),
+    )
+
+
+def _unknown_reference(context: str, kind: str, name: str, known: Mapping[str, object]) -> ConfigError:
+    have = tuple(sorted(known))
+    what = f'context "{context}" names {kind} "{name}", which is not in kubeconfig'
+    return ConfigError(
+        ConfigProblem.REFERENCE,
+        f"{what}; have: {', '.join(have) or 'none'}",
+        fix="kubectl config view",
+        available=have,
+    )

@@ -1,0 +1,28 @@
+"""`version`: what this is, and what it runs on."""
+
+from __future__ import annotations
+
+import json
+import platform
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+DISTRIBUTION: Final = "handloop"
+
+
+def version() -> str:
+    """The version of the installed distribution, or of the checkout it runs from."""
+    checkout = Path(__file__).parents[2] / "pyproject.toml"
+    if checkout.exists():
+        return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
+    return metadata.version(DISTRIBUTION)
+
+
+def version_text(output: str) -> str:
+    """One line for people, or JSON."""
+    facts = {"handloop": version(), "python": platform.python_version(), "platform": platform.platform()}
+    if output == "json":
+        return json.dumps(facts)
+    return f"{DISTRIBUTION} {facts['handloop']} (python {facts['python']}, {facts['platform']})"

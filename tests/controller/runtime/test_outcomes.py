@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from client.errors import ClientError, ConnectionRefused
+from controller.runtime.outcomes import Outcomes, SyncOutcomes
+from informers.keys import ObjectName
+from support.api_errors import api_error
+from support.captured_logs import captured_logs
+
+_NAME = ObjectName("default", "example-foo")
+_FAILED = "Error syncing; requeuing for later retry"
+
+
+def _outcomes() -> SyncOutcomes:
+    return SyncOutcomes("test", expected=(ClientError,))
+
+
+def test_outcomes_are_counted() -> None:
+    """Settled, failed, and unexpected among the failed."""
+    outcomes = _outcomes()
+    outcomes.succeeded(_NAME)
+    outcomes.failed(_NAME, ConnectionRefused("refused"))
+    outcomes.failed(_NAME, ValueError("bug"))
+    assert outcomes.statistics() == Outcomes(synced=1, failed=2, unexpected=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (api_error(409, "Conflict"), "info"),
+        (api_error(409, "AlreadyExists"), "info"),
+        (api_error(403, "Forbidden"), "error"),
+        (ConnectionRefused("refused"), "error"),
+    ],
+    ids=["conflict", "already-exists", "forbidden", "transport"],
+)
+def test_a_lost_race_is_no_error(error: Exception, level: str) -> None:
+    """Conflict and AlreadyExists come from a cache that is behind: they are logged as information."""
+    with captured_logs() as logs:
+        _outcomes().failed(_NAME, error)
+    assert logs == [
+        {"event": _FAILED, "log_level": level, "objectReference": _NAME, "err": str(error)},
+    ]
+
+
+def test_a_surprise_comes_with_its_stack() -> None:
+    """An exception that nobody expected shows its type at once and its stack at level 4."""
+    with captured_logs() as logs:
+        try:
+            raise ValueError("bug")
+        except ValueError as error:
+            _outcomes().failed(_NAME, error)
+    failure, stack = logs
+    assert (failure["event"], failure["err"], failure["log_level"]) == (_FAILED, "ValueError('bug')", "error")
+    assert (stack["log_level"], stack["v"]) == ("debug", 4)
+    assert "test_a_surprise_comes_with_its_stack" in stack["stack"]

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.fake_clock import FakeClock
+from support.threads import Background, Waits
+from workqueue.priority import LOW_PRIORITY, PriorityOrder
+from workqueue.priority_queue import PriorityQueue
+from workqueue.queue import ShutDown
+from workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock: FakeClock) -> Iterator[PriorityQueue[str]]:
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
+    with PriorityQueue[str](limiter, clock=clock, order=PriorityOrder(max_overtakes=100)) as queue:
+        yield queue
+
+
+def wait_for_depths(queue: PriorityQueue[str], expected: dict[int, int]) -> None:
+    """Get and add back until the loop has handed over what it will: a blocking get is the wait."""
+    item = Background(queue.get).result()
+    priority = queue._order.priority_in_flight(item)
+    queue.add(item, priority=priority)
+    queue.done(item)
+    assert queue.depths() == expected
+
+
+def test_the_initial_list_yields_to_fresh_events(queue: PriorityQueue[str]) -> None:
+    """A change that comes after ten thousand listed objects is handed out first."""
+    queue.add_all((f"listed-{n}" for n in range(10_000)), priority=LOW_PRIORITY)
+    queue.add("fresh")
+
+    assert queue.get() == "fresh"
+    assert queue.get() == "listed-0"
+
+
+def test_a_fresh_event_raises_a_listed_item(queue: PriorityQueue[str]) -> None:
+    """An item of the initial list that changes is served with the fresh ones, once."""
+    queue.add_all(["a", "b"], priority=LOW_PRIORITY)
+    queue.add("b")
+    assert queue.depths() == {LOW_PRIORITY: 1, 0: 1}
+
+    assert [queue.get(), queue.get()] == ["b", "a"]
+    assert len(queue) == 0
+
+
+def test_the_order_without_one_given_ages() -> None:
+    """By default every tenth pop takes the item that waits longest."""
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
+    queue: PriorityQueue[str] = PriorityQueue(limiter)
+    queue.add("listed", priority=LOW_PRIORITY)
+    queue.add_all(f"fresh-{n}" for n in range(20))
+    popped = [queue.get() for _ in range(10)]
+
+    assert popped == [*(f"fresh-{n}" for n in range(9)), "listed"]
+
+
+def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: PriorityQueue[str]) -> None:
+    """
+    A fresh event for a listed item in flight brings it back as fresh; its own priority is settled by done.
+    """
+    queue.add("a", priority=LOW_PRIORITY)
+    assert queue.get() == "a"
+    queue.add("a")
+    queue.done("a")
+
+    assert queue.depths() == {0: 1}
+    assert queue._order.priority_in_flight("a") == 0
+
+
+def test_a_failed_item_keeps_its_priority(queue: PriorityQueue[str], clock: FakeClock) -> None:
+    """
+    Added back rate limited, a listed item is still a listed item; with a priority given it has that one.
+    """
+    queue.add_all(["a", "b"], priority=LOW_PRIORITY)
+    for item, priority in (("a", None), ("b", 3)):
+        assert queue.get() == item
+        queue.add_rate_limited(item, priority=priority)
+        queue.done(item)
+    clock.advance(1)
+
+    wait_for_depths(queue, {LOW_PRIORITY: 1, 3: 1})
+    assert queue.num_requeues("a") == 1
+
+
+def test_a_delayed_item_has_the_highest_priority_asked_for(
+    queue: PriorityQueue[str], clock: FakeClock
+) -> None:
+    """Of several delayed adds the earliest time and the highest priority count, for one delivery."""
+    queue.add_after("a", 1, priority=LOW_PRIORITY)
+    queue.add_after("a", 2, priority=4)
+    queue.add_after("a", 3)
+    clock.advance(1)
+    wait_for_depths(queue, {4: 1})
+    assert queue.get() == "a"
+    queue.done("a")
+
+    queue.add_after("a", 1, priority=LOW_PRIORITY)
+    clock.advance(1)
+    wait_for_depths(queue, {LOW_PRIORITY: 1})
+
+
+def test_no_delay_is_an_add_with_the_priority(queue: PriorityQueue[str]) -> None:
+    """A delay of zero queues at once, with the given priority."""
+    queue.add_after("a", 0, priority=LOW_PRIORITY)
+
+    assert queue.depths() == {LOW_PRIORITY: 1}
+
+
+def test_adds_wake_getters(queue: PriorityQueue[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Getters that wait are served by an add; one bad item does not keep those before it from them."""
+    waits = Waits(monkeypatch, queue._item_ready)
+    getters = [Background(queue.get) for _ in range(2)]
+    waits.wait_for(2)
+    queue.add("a", priority=LOW_PRIORITY)
+    with pytest.raises(TypeError, match="unhashable"):
+        queue.add_all(["b", ["bad"]])  # type: ignore[list-item]
+
+    assert sorted(getter.result() for getter in getters) == ["a", "b"]
+
+
+def test_adds_are_ignored_while_shutting_down(queue: PriorityQueue[str]) -> None:
+    """After the shutdown neither adds nor delayed adds leave anything behind."""
+    queue.shut_down()
+    queue.add("a")
+    queue.add_after("a", 1)
+    queue.add_after("a", 0)
+
+    assert queue.depths() == {}
+    with pytest.raises(ShutDown):
+        queue.get()
