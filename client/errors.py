@@ -134,6 +134,10 @@ class StreamClosed(TransportError):
     """The stream was closed from this side while, or before, it was read."""
 
 
+class Cancelled(TransportError):
+    """The client was stopped before the request was sent."""
+
+
 class TLSProblem(StrEnum):
     """Why a TLS connection was not made."""
 

@@ -101,7 +101,7 @@ class Controller:
     """
     The control loop for Foos.
 
-    State: _workers, under _lock, set once by run(); all else keeps its own.
+    State: _workers_alive, under _lock; all else keeps its own.
     Threads: handlers run on listener threads, on_undecodable on the Foo reflector's, sync_handler on
     `worker-<i>`, never two at once for one Foo.
     """
@@ -146,7 +146,7 @@ class Controller:
             spawn=spawn,
         )
         self._lock = new_lock("Controller._lock", 95)
-        self._workers: tuple[Joinable, ...] = ()
+        self._workers_alive = 0
 
         log.info("Setting up event handlers")
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
@@ -178,24 +178,24 @@ class Controller:
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             run_worker = partial(self._run_worker, stop)
-            started = tuple(self._spawn(f"worker-{i}", run_worker) for i in range(workers))
-            with self._lock:
-                self._workers = started
+            threads = [self._spawn(f"worker-{i}", run_worker) for i in range(workers)]
             log.info("Started workers")
             stop.wait()
             log.info("Shutting down workers")
         finally:
             self._workqueue.shut_down()
-        self._join_workers()
+        self._join(threads)
 
     def _run_worker(self, stop: threading.Event) -> None:
         """Take and process items until stop is set; what is still queued then is left alone."""
+        self._count_worker(1)
         running = True
         while running and not stop.is_set():
             try:
                 running = self._process_next_work_item()
             except BaseException:  # noqa: BLE001 - even the reporting of an error failed: the worker lives on
                 self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
+        self._count_worker(-1)
 
     def _process_next_work_item(self) -> bool:
         """
@@ -342,15 +342,18 @@ class Controller:
     def statistics(self) -> ControllerStatistics:
         """A snapshot, for health checks and tests."""
         with self._lock:
-            workers = self._workers
-        alive = sum(worker.is_alive() for worker in workers)
+            alive = self._workers_alive
         return ControllerStatistics(alive, *self._outcomes.statistics())
 
-    def _join_workers(self) -> None:
+    def _count_worker(self, change: int) -> None:
+        with self._lock:
+            self._workers_alive += change
+
+    def _join(self, workers: Sequence[Joinable]) -> None:
         deadline = self._clock.now() + self._shutdown_timeout_seconds
-        for worker in self._workers:
+        for worker in workers:
             worker.join(max(0.0, deadline - self._clock.now()))
-        busy = self.statistics().workers_alive
+        busy = sum(worker.is_alive() for worker in workers)
         if busy:
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_timeout_seconds)
 

@@ -218,7 +218,7 @@ class DeltaFIFO(Generic[T]):
             return
         with self._lock:
             idle = [key for key in known.list_keys() if key not in self._items]
-            states = ((key, known.get_by_key(key)) for key in idle)
+            states = ((key, _known_state(known, key)) for key in idle)
             self._append_locked((key, Delta(DeltaType.SYNC, obj)) for key, obj in states if obj is not None)
             self._lock.notify_all()
 
@@ -341,7 +341,7 @@ class DeltaFIFO(Generic[T]):
         known = self._known_objects
         if known is not None:
             gone += [
-                DeletedFinalStateUnknown(key, known.get_by_key(key))
+                DeletedFinalStateUnknown(key, _known_state(known, key))
                 for key in known.list_keys()
                 if key not in listed and key not in self._items
             ]
@@ -386,3 +386,10 @@ def _extend(deltas: Deltas[T], delta: Delta[T]) -> None:
         deltas.append(delta)
     elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
         deltas[-1] = delta
+
+
+def _known_state(known: KnownObjects[T], key: str) -> T | None:
+    obj = known.get_by_key(key)
+    if obj is None:
+        log.info("Key does not exist in known objects store", key=key)
+    return obj

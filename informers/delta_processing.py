@@ -9,6 +9,7 @@ a transaction per batch; a change from before what is stored is dropped (see his
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
 import structlog
@@ -70,54 +71,58 @@ class DeltaProcessor(Generic[T]):
         """
         Apply one batch, oldest delta first.
 
-        Raises: TransactionError when the store refused some; the handlers are told of the others.
+        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers are told
+                of the others.
         """
         started_at = self._clock.now()
         with self._block_deltas:
-            if self._guard.is_needed:
-                for deltas, is_initial in batch:
-                    for delta in deltas:
-                        self._apply_guarded(([delta], is_initial))
-            else:
-                self._apply(batch)
+            failures = self._apply_guarded(batch) if self._guard.is_needed else self._apply(batch)
         self._metrics.objects.set(len(self._indexer))
         self._metrics.processing_latency.observe(self._clock.now() - started_at)
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            raise ExceptionGroup("the store refused objects", failures)
 
-    def _apply_guarded(self, single: tuple[Deltas[T], bool]) -> None:
-        """Apply one delta, unless it tells of the past."""
-        delta_type, obj = single[0][0]
-        key = deletion_handling_meta_namespace_key_func(obj)
-        if self._guard.is_echo(delta_type, obj, self._indexer.get_by_key(key)):
-            log.warning("Event from the past ignored", key=key, type=str(delta_type))
-        else:
-            self._apply([single])
+    def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
+        """Apply the deltas one by one, but for those that tell of the past."""
+        failures: list[TransactionError[T]] = []
+        for deltas, is_initial in batch:
+            for delta in deltas:
+                delta_type, obj = delta
+                key = deletion_handling_meta_namespace_key_func(obj)
+                if self._guard.is_echo(delta_type, obj, self._indexer.get_by_key(key)):
+                    log.debug("Event from the past ignored", v=2, key=key, type=str(delta_type))
+                else:
+                    failures += self._apply([([delta], is_initial)])
+                if delta_type is _DELETED:
+                    self._guard.note_deleted(obj)
+        return failures
 
-    def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> None:
+    def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
         operations = [
             (_DELETE if delta_type is _DELETED else _ADD, obj)
             for deltas, _ in batch
             for delta_type, obj in deltas
         ]
-        failure: TransactionError[T] | None = None
         try:
             previous = self._indexer.apply(operations)
-        except TransactionError as error:
-            failure, previous = error, error.previous
-        self._distribute(batch, previous, failure)
-        if failure is not None:
-            raise failure
+        except TransactionError as failure:
+            self._distribute(batch, failure.previous, failure.errors)
+            return [failure]
+        self._distribute(batch, previous, {})
+        return []
 
     def _distribute(
         self,
         batch: list[tuple[Deltas[T], bool]],
         previous: list[T | None],
-        failure: TransactionError[T] | None,
+        failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners of what did not fail; previous = what each delta found in the store."""
+        """Notify the listeners; previous = what each delta found in the store, failed = those to leave out."""
         notifications: list[Notification[T]] = []
         # without the sync ones; the same list as long as there are none
         changes = notifications
-        failed = failure.errors if failure is not None else ()
         initial, position = 0, -1
         for deltas, is_initial in batch:
             for delta_type, obj in deltas:

@@ -61,14 +61,10 @@ class HistoryGuard(Generic[T]):
         uid, rv = obj.metadata.uid, obj.metadata.resource_version
         if not uid:
             return False
-        if delta_type is DeltaType.DELETED:
-            # the end of a former object of this name is not the end of the present one
-            return stored is not None and stored.metadata.uid != uid and _is_before(rv, stored)
-        if stored is not None:
-            return stored.metadata.uid == uid and _is_before(rv, stored)
-        ended = self._deleted.get(uid)
-        return ended is not None and not is_older(ended, rv)
-
-
-def _is_before(rv: str, stored: Object) -> bool:
-    return is_older(rv, stored.metadata.resource_version)
+        if stored is None:
+            ended = self._deleted.get(uid)
+            return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
+        if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
+            return False
+        # else: a former state, or the end of a former object of this name
+        return is_older(rv, stored.metadata.resource_version)

@@ -41,7 +41,7 @@ class InformerName:
 
     def __init__(self, name: str) -> None:
         if not name:
-            raise InformerNameError("informer name must not be empty")
+            raise InformerNameError("informer name cannot be empty")
         with _REGISTRY.lock:
             if name in _REGISTRY.reserved:
                 raise InformerNameError(f'informer name "{name}" is already registered')
@@ -56,7 +56,11 @@ class InformerName:
             if is_first:
                 self._resources.add(resource)
         if not is_first:
-            log.warning("Informer identity is taken, no metrics", name=self.name, resource=str(resource))
+            log.error(
+                "Duplicate informer registration - metrics will not be published",
+                informerName=self.name,
+                resource=str(resource),
+            )
         return Identifier(self, resource, is_reserved=is_first)
 
     def release(self) -> None:

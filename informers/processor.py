@@ -234,7 +234,7 @@ class ProcessorListener(Generic[T]):
         log.error(
             "Handler failed",
             handler=self._handler_name,
-            event=type(notification).__name__.removesuffix("Notification").lower(),
+            notification=type(notification).__name__.removesuffix("Notification").lower(),
             key=_key_of(notification),
             err=repr(error),
             exc_info=error,

@@ -368,7 +368,8 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
-        if block.out_of_order:
+        if block.out_of_order and not self._guard.is_needed:
+            log.warning("Server sends events out of order, old ones are dropped", reflector=self.name)
             self._guard.saw_disorder()
         if block.entries:
             try:

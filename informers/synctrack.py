@@ -15,6 +15,8 @@ V = TypeVar("V")
 K = TypeVar("K", bound=Hashable)
 
 _LEAF_RANK = 95
+# below all others: evaluate is the user's and may read stores
+_EVALUATION_RANK = 2
 
 
 class SyncTrackError(AssertionError):
@@ -106,7 +108,7 @@ class _Cell(Generic[V]):
     __slots__ = ("lock", "value")
 
     def __init__(self) -> None:
-        self.lock = new_lock("Lazy._cell", _LEAF_RANK + 1)
+        self.lock = new_lock("Lazy._cell", _EVALUATION_RANK)
         self.value: tuple[V] | None = None
 
 

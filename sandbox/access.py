@@ -100,6 +100,16 @@ def service_account(namespace: str, name: str, uid: str) -> User:
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
+def is_master(user: User) -> bool:
+    """Whether nothing is forbidden to a user."""
+    return _MASTERS in user.groups
+
+
+def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
+    """The rules that hold for a user in a namespace, "" = those that hold everywhere."""
+    return list(_rules(state, user, namespace))
+
+
 def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, Any]]:
     bindings = [(binding, "") for binding in state.list(GroupResource(_RBAC, "clusterrolebindings"))]
     if namespace:

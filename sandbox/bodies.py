@@ -121,6 +121,22 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
+    """A kind that is only ever sent (Scale, Binding, Eviction), as decoding sees it; schema is its name."""
+    return ServedResource(
+        group=group,
+        version=version,
+        plural=f"{kind.lower()}s",
+        kind=kind,
+        list_kind=f"{kind}List",
+        singular=kind.lower(),
+        namespaced=True,
+        verbs=("create",),
+        storage_version=version,
+        schema={"$ref": schema},
+    )
+
+
 def no_kind(kind: str, api_version: str) -> str:
     """What Go says about a kind it does not know."""
     return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'

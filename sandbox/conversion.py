@@ -48,6 +48,14 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
     return {**obj, "apiVersion": resource.storage_api_version}
 
 
+def stored_field(resource: ServedResource, field: str) -> str:
+    """A selectable field of the served version as the stored object calls it."""
+    if not _is_event(resource):
+        return field
+    first, dot, rest = field.partition(".")
+    return f"{_CORE_NAMES.get(first, first)}{dot}{rest}"
+
+
 def _is_event(resource: ServedResource) -> bool:
     return resource.group == _EVENTS_GROUP and resource.kind == "Event"
 

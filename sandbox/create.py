@@ -8,9 +8,10 @@ plugin/pkg/admission/namespace/lifecycle.
 from __future__ import annotations
 
 from sandbox import bodies, managed_fields, metadata, rules
-from sandbox.call import Call
+from sandbox.call import Call, shallow_metadata
 from sandbox.controllers import new_name
 from sandbox.conversion import to_storage
+from sandbox.definition import definition_of
 from sandbox.options import WriteOptions, write_options
 from sandbox.prepare import prepare_create
 from sandbox.request import Response
@@ -49,13 +50,11 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     Args: applied means that managedFields are right as they are (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
+    _check_definition(call, obj["metadata"].get("name", ""))
     requested_version = obj["metadata"].get("resourceVersion", "")
-    managed = obj["metadata"].get("managedFields") if applied else None
+    managed = obj["metadata"].get("managedFields") if applied else _managed(call, obj, options)
     obj = named(call, metadata.for_create(obj, call.context, with_generation=call.resource.has_generation))
-    obj = prepare_create(call, obj)
-    obj["metadata"]["managedFields"] = managed or _managed(call, obj, options)
-    if not obj["metadata"]["managedFields"]:
-        del obj["metadata"]["managedFields"]
+    obj = prepare_create(call, shallow_metadata(obj, managedFields=managed or None))
     check(call, obj)
     if requested_version and not options.dry_run:
         raise internal_error("resourceVersion should not be set on objects to be created")
@@ -142,6 +141,15 @@ def wrong_kind(call: Call, obj: Object) -> StatusError:
     """The refusal of a custom resource that says it is of another kind."""
     from_kind = rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
+
+
+def _check_definition(call: Call, name: str) -> None:
+    if not call.resource.custom:
+        return
+    definition = definition_of(call.state, call.resource)
+    if definition is not None and definition["metadata"].get("deletionTimestamp"):
+        text = "create not allowed while custom resource definition is terminating"
+        raise forbidden(call.resource, name, text)
 
 
 def _managed(call: Call, obj: Object, options: WriteOptions) -> list[dict[str, object]]:

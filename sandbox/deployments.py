@@ -98,6 +98,7 @@ class DeploymentController:
             now=now,
             tell=lambda about, message: self._tell(view, about, message, now),
             stuck=deadline is not None and deadline <= now,
+            taken=lambda name: view.state.get(REPLICA_SETS, key[0], name) is not None,
             old_pods_run=lambda replica_sets: any(_runs_pods(view, rs) for rs in replica_sets),
         )
         writes = claimed.writes + rollout.decide()

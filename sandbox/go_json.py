@@ -248,3 +248,8 @@ def _quoted_char(char: str) -> str:
     if char.isprintable():
         return f"'{char}'"
     return f"'\\x{ord(char):02x}'" if ord(char) < 0x80 else f"'\\u{ord(char):04x}'"  # noqa: PLR2004 - ASCII
+
+
+def quoted(text: str) -> str:
+    """A string as JSON."""
+    return json.dumps(text, ensure_ascii=False)

@@ -119,7 +119,7 @@ def parse_messages(source: str) -> dict[str, list[ProtoField]]:
     current: list[ProtoField] = []
     for line in source.splitlines():
         if declared := _PACKAGE.match(line):
-            package = declared[1].removeprefix("k8s.io.")
+            package = _with_hyphens(declared[1].removeprefix("k8s.io."))
         elif opened := _MESSAGE.match(line):
             current = found[f"{package}.{opened[1]}"] = []
         elif entry := _MAP.match(line):
@@ -132,8 +132,13 @@ def parse_messages(source: str) -> dict[str, list[ProtoField]]:
 
 def _full_name(name: str, package: str) -> str:
     if name.startswith(".k8s.io."):
-        return name.removeprefix(".k8s.io.")
+        return _with_hyphens(name.removeprefix(".k8s.io."))
     return f"{package}.{name}" if name[0].isupper() else name
+
+
+def _with_hyphens(name: str) -> str:
+    """Protobuf packages cannot have hyphens, folders and OpenAPI names do."""
+    return name.replace("apiextensions_apiserver", "apiextensions-apiserver", 1)
 
 
 def flat_members(structs: Structs, name: str) -> Iterator[Member]:

@@ -53,7 +53,7 @@ def _pull(run: PodRun, at: Situation) -> Turn:
     messages = [
         Message("Normal", "Pulling", f'Pulling image "{container["image"]}"', container["name"])
         for container in at.containers
-        if run.pull_failures == 0 or at.afflicted(container)
+        if run.pull_failures == 0 or at.affliction is None or at.afflicted(container)
     ]
     turn = Turn(messages=messages, seconds=PULL_SECONDS * factor, jittered=True)
     if run.pull_failures == 0:

@@ -66,6 +66,7 @@ class Context:
     user: User
     random: random.Random
     new_uid: Callable[[], str]
+    signing_key: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

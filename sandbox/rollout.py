@@ -25,8 +25,8 @@ class Rollout:
     """
     The decisions of one look at a Deployment.
 
-    old_pods_run tells whether pods of the old ReplicaSets are still there (Recreate waits for them); stuck,
-    whether the progress deadline has passed.
+    old_pods_run tells whether pods of the old ReplicaSets are still there (Recreate waits for them); taken,
+    whether a ReplicaSet name is in use; stuck, whether the progress deadline has passed.
     State: deployment, new and old are what will be there after `writes`; nothing given in is changed.
     """
 
@@ -39,6 +39,7 @@ class Rollout:
         tell: Tell,
         stuck: bool = False,
         old_pods_run: Callable[[Sequence[Object]], bool] = lambda _: False,
+        taken: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.deployment = deployment
         self.new = revisions.find_new(deployment, replica_sets)
@@ -49,6 +50,7 @@ class Rollout:
         self._tell = tell
         self._stuck = stuck
         self._old_pods_run = old_pods_run
+        self._taken = taken
 
     def decide(self) -> list[Write]:
         """The writes that are due."""
@@ -82,7 +84,8 @@ class Rollout:
 
     def _roll(self) -> None:
         self._sync_new(create=True)
-        assert self.new is not None
+        if self.new is None:
+            return
         size = spec_replicas(self.new)
         target = size_of_new(self._bounds, new=size, total=sum(spec_replicas(rs) for rs in self._all))
         if target != size:
@@ -104,7 +107,8 @@ class Rollout:
             self._write_progress()
             return
         self._sync_new(create=True)
-        assert self.new is not None
+        if self.new is None:
+            return
         if spec_replicas(self.new) != self._bounds.replicas:
             self._scale(Resize(self.new, self._bounds.replicas))
         self._clean_up_when_complete()
@@ -176,6 +180,9 @@ class Rollout:
         annotations = revisions.new_annotations(self.deployment, None, revision)
         annotations |= revisions.size_annotations(self._bounds)
         new = revisions.new_replica_set(self.deployment, replicas=replicas, annotations=annotations)
+        if self._taken(new["metadata"]["name"]):
+            self._write_collision()
+            return
         self.writes.append(_write("create", new))
         # as the API will store it: the youngest of all
         self.new = {
@@ -190,6 +197,11 @@ class Rollout:
         self._write_status(status, revision=str(revision))
         if replicas > 0:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
+
+    def _write_collision(self) -> None:
+        """Another ReplicaSet has the name: count it, so that the next look makes another hash."""
+        status = self.deployment.get("status") or {}
+        self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 
     def _noted(self, status: Mapping[str, Any], reason: str, message: str) -> dict[str, Any]:
         return statuses.with_condition(dict(status), Finding(PROGRESSING, "True", reason, message), self._now)

@@ -33,8 +33,8 @@ class Scheduler:
     """
     Binds every pod that names no node and asks for the default scheduler.
 
-    State: _unbound has (namespace, name) of the pods without a node, _dirty when to look at them; _turn counts
-    bindings, so that nodes are used in turn.
+    State: _unbound has (namespace, name) of the pods without a node, _dirty when to look at them; _turn
+    counts bindings, so that nodes are used in turn.
     """
 
     name = "kube-scheduler"
@@ -135,8 +135,8 @@ def _reopened(change: Change) -> bool:
 
 
 def _fits(pod: Object, node: Object) -> bool:
-    labels = node["metadata"].get("labels") or {}
-    wanted = pod["spec"].get("nodeSelector") or {}
+    labels: dict[str, str] = node["metadata"].get("labels") or {}
+    wanted: dict[str, str] = pod["spec"].get("nodeSelector") or {}
     return is_schedulable(node) and all(labels.get(key) == value for key, value in wanted.items())
 
 

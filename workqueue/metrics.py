@@ -147,7 +147,7 @@ class QueueMetrics:
         """The item was accepted."""
         self._adds.inc()
         self._depth.inc()
-        self._added_at.setdefault(item, self._clock.now())
+        self._added_at[item] = self._clock.now()
 
     def get(self, item: Hashable) -> None:
         """The item was handed out."""

@@ -138,7 +138,7 @@ class EventAggregator:
 class _Observation(NamedTuple):
     """What was written, or is about to be, for one key."""
 
-    count: int
+    times: int
     first_timestamp: str | None
     name: str
     resource_version: str
@@ -173,7 +173,7 @@ class EventLogger:
 
 def _continue(event: Event, seen: _Observation) -> Event:
     metadata = replace(event.metadata, name=seen.name, resource_version=seen.resource_version)
-    return replace(event, metadata=metadata, first_timestamp=seen.first_timestamp, count=seen.count + 1)
+    return replace(event, metadata=metadata, first_timestamp=seen.first_timestamp, count=seen.times + 1)
 
 
 class EventSourceObjectSpamFilter:

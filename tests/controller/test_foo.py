@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Self
 
 import msgspec
 import pytest
@@ -34,7 +35,7 @@ _STATUS = ("PUT", "foos/example-foo/status")
 
 
 def test_a_missing_deployment_is_created() -> None:
-    """SC-01. The Deployment is created; the status says 0 available already. Follows TestCreatesDeployment."""
+    """SC-01. The Deployment is created; the status is right already. Follows TestCreatesDeployment."""
     with FooRig(new_foo()) as rig:
         rig.sync()
         assert rig.writes == [_CREATE]
@@ -96,9 +97,7 @@ def test_a_missing_foo_is_settled() -> None:
             rig.sync()
         assert rig.writes == []
         assert rig.recorder.events == []
-    assert [entry["event"] for entry in logs] == [
-        "Foo referenced by item in work queue no longer exists"
-    ]
+    assert [entry["event"] for entry in logs] == ["Foo referenced by item in work queue no longer exists"]
 
 
 def test_an_empty_deployment_name_is_settled_and_reported_once() -> None:
@@ -177,7 +176,10 @@ def test_a_stale_cache_is_told_by_the_server() -> None:
 @pytest.mark.parametrize(
     ("interfere", "error"),
     [
-        (lambda rig: rig.api.edit("deployments", "example-foo-deployment", {"spec": {"replicas": 5}}), Conflict),
+        (
+            lambda rig: rig.api.edit("deployments", "example-foo-deployment", {"spec": {"replicas": 5}}),
+            Conflict,
+        ),
         (lambda rig: rig.api.delete("deployments", "example-foo-deployment"), NotFound),
         (lambda rig: rig.api.put(disowned(stored_deployment(new_foo(uid="x")))), Conflict),
     ],
@@ -495,14 +497,21 @@ class _Running:
         self._thread.join(_DEADLINE_SECONDS)
         return not self._thread.is_alive()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.release.set()
+        self.join()
+
 
 _NAMES = [ObjectName("default", f"foo-{number}") for number in range(3)]
 
 
 def test_run_works_with_as_many_workers_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers have two syncs in flight; the third item waits."""
-    with FooRig() as rig:
-        running = _Running(rig, monkeypatch, workers=2)
+    with FooRig() as rig, _Running(rig, monkeypatch, workers=2) as running:
         rig.queue.add_all(_NAMES)
         running.wait_for_syncs(2)
         assert rig.controller.statistics().workers_alive == 2
@@ -517,8 +526,7 @@ def test_run_works_with_as_many_workers_as_asked_for(monkeypatch: pytest.MonkeyP
 
 def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """After stop, run returns when the worker has finished what it had begun; queued items are left."""
-    with FooRig() as rig:
-        running = _Running(rig, monkeypatch, workers=1)
+    with FooRig() as rig, _Running(rig, monkeypatch, workers=1) as running:
         rig.queue.add_all(_NAMES)
         running.wait_for_syncs(1)
         running.stop.set()
@@ -530,19 +538,21 @@ def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pyt
 
 def test_a_stop_does_not_wait_for_ever_for_a_sync_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the shutdown timeout run returns and says that a worker is still busy."""
-    with FooRig(shutdown_timeout_seconds=0.05) as rig, captured_logs() as logs:
-        running = _Running(rig, monkeypatch, workers=1)
+    with (
+        captured_logs() as logs,
+        FooRig(shutdown_timeout_seconds=0.05) as rig,
+        _Running(rig, monkeypatch, workers=1) as running,
+    ):
         rig.queue.add(EXAMPLE)
         running.wait_for_syncs(1)
         running.stop.set()
         assert running.join()
         assert rig.controller.statistics().workers_alive == 1
-        running.release.set()
     assert ("Workers did not end in time", 1) in [(entry["event"], entry.get("workers")) for entry in logs]
 
 
 def test_a_stop_before_the_caches_are_filled_is_an_error() -> None:
-    """run does not start workers on half a cache."""
+    """Workers do not start on half a cache."""
     stop = threading.Event()
     stop.set()
     with FooRig() as rig, captured_logs() as logs:
@@ -561,7 +571,7 @@ def test_a_stop_before_the_caches_are_filled_is_an_error() -> None:
 def test_the_deployment_a_foo_wants() -> None:
     """nginx, selected by app and Foo name, with one owner that controls it and blocks its deletion."""
     labels = {"app": "nginx", "controller": "example-foo"}
-    assert msgspec.to_builtins(new_deployment(new_foo(replicas=3))) == {
+    assert msgspec.json.decode(msgspec.json.encode(new_deployment(new_foo(replicas=3)))) == {
         "kind": "Deployment",
         "apiVersion": "apps/v1",
         "metadata": {

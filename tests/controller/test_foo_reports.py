@@ -34,7 +34,7 @@ def test_a_foo_is_reported_invalid_once_per_resource_version() -> None:
 
 
 def test_a_foreign_deployment_is_an_event_a_warning_and_an_error() -> None:
-    """The user reads it in the event, the operator in the log, with owner and fix; the error says the same."""
+    """The user reads it in the event, the operator in the log with owner and fix; the error says it, too."""
     recorder = FakeRecorder()
     foo = new_foo()
     deployment = new_deployment(foo)

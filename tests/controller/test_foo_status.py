@@ -55,7 +55,7 @@ def test_the_subresource_is_used_where_there_is_one() -> None:
 
 
 def test_the_stock_crd_takes_the_status_with_the_object() -> None:
-    """Without the subresource the status goes in a merge patch of the object; the next write goes there at once."""
+    """Without the subresource the status goes with the object; the next write goes there at once."""
     rig = _Rig(FooCRD.STOCK)
     version = rig.api.get(Foo, "example-foo").metadata.resource_version
     with captured_logs() as logs:

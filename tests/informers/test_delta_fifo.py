@@ -2,8 +2,8 @@
 DeltaFIFO, scenario by scenario.
 
 Not every scenario of client-go's RealFIFO has a subject here: that FIFO keeps every delta in the order of
-arrival, this one merges the deltas of a key. Ported below are RFIFO-02, 05, 06, 07, 11, 14 (its rule that a bad
-object stops no other), 19, 20 (the part without atomic events) and 21. These do not apply:
+arrival, this one merges the deltas of a key. Ported below are RFIFO-02, 05, 06, 07, 11, 14 (its rule that a
+bad object stops no other), 19, 20 (the part without atomic events) and 21. These do not apply:
 
     RFIFO-01            three changes of a key are one pop here: FIFO-01
     RFIFO-03            tombstones come after the listed objects here: FIFO-15 to 18
@@ -28,7 +28,7 @@ from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.plain_items import Item, KnownItems, deltas, item_key, tombstone
 from support.threads import DEADLINE_SECONDS, Background, Waits
-from workqueue.clock import Clock
+from workqueue.clock import REAL_CLOCK, Clock
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC
@@ -37,13 +37,12 @@ Batch = list[tuple[Deltas[Item], bool]]
 
 
 def new_fifo(
-    known: KnownItems | None = None, *, emit_replaced: bool = False, clock: Clock | None = None
+    known: KnownItems | None = None, *, emit_replaced: bool = False, clock: Clock = REAL_CLOCK
 ) -> DeltaFIFO[Item]:
-    options = {} if clock is None else {"clock": clock}
-    return DeltaFIFO(key_func=item_key, known_objects=known, emit_replaced=emit_replaced, **options)
+    return DeltaFIFO(key_func=item_key, known_objects=known, emit_replaced=emit_replaced, clock=clock)
 
 
-def ignore(_deltas: Deltas[Item], _is_initial: bool) -> None:  # noqa: FBT001 - ProcessFunc
+def ignore(_deltas: Deltas[Item], _is_initial: bool) -> None:
     """Process nothing."""
 
 
@@ -63,7 +62,7 @@ def pop_initial(fifo: DeltaFIFO[Item]) -> bool:
 
 
 def test_deltas_of_a_key_are_popped_together() -> None:
-    """FIFO-01: what happened to a key is one pop with all deltas, oldest first. Follows TestDeltaFIFO_addUpdate."""
+    """FIFO-01: a key is one pop with all its deltas, oldest first. Follows TestDeltaFIFO_addUpdate."""
     fifo = new_fifo()
     fifo.add(Item("foo", 10))
     fifo.update(Item("foo", 12))
@@ -74,7 +73,7 @@ def test_deltas_of_a_key_are_popped_together() -> None:
 
 
 def test_replace_after_a_queued_delete_keeps_both_in_order() -> None:
-    """FIFO-02: a delete that is queued stays before the replaced object. Follows TestDeltaFIFO_requeueOnPop."""
+    """FIFO-02: a queued delete stays first. Follows TestDeltaFIFO_replaceWithDeleteDeltaIn."""
     old, new = Item("foo", 1), Item("foo", 2)
     fifo = new_fifo(KnownItems([old]))
     fifo.delete(old)
@@ -84,7 +83,11 @@ def test_replace_after_a_queued_delete_keeps_both_in_order() -> None:
 
 @pytest.mark.parametrize("known", [None, KnownItems()], ids=["alone", "with known objects"])
 def test_replace_deletes_what_is_only_queued(known: KnownItems | None) -> None:
-    """FIFO-03, RFIFO-02: an object still queued and no longer listed gets a tombstone with its queued state."""
+    """
+    FIFO-03, RFIFO-02: an object still queued and no longer listed gets a tombstone with its queued state.
+
+    Follows TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, as the next five.
+    """
     fifo = new_fifo(known)
     fifo.add(Item("foo", 10))
     fifo.replace([], "0")
@@ -196,7 +199,7 @@ def test_resync_leaves_a_queued_delete_alone() -> None:
 
 
 def test_resync_queues_what_is_known() -> None:
-    """FIFO-13: an idle known key gets one Sync. Follows TestDeltaFIFO_ResyncExisting."""
+    """FIFO-13: an idle known key gets one Sync. Follows TestDeltaFIFO_Resync."""
     fifo = new_fifo(KnownItems([FOO]))
     fifo.resync()
     assert pop_all(fifo) == [deltas((SYNC, FOO))]
@@ -217,10 +220,12 @@ class VanishingItems(KnownItems):
 
 
 def test_an_object_that_vanishes_during_a_resync_is_skipped() -> None:
-    """A key without a known object gets no Sync."""
+    """A key without a known object gets no Sync, but a line in the log."""
     fifo = new_fifo(VanishingItems([FOO]))
-    fifo.resync()
+    with captured_logs() as entries:
+        fifo.resync()
     assert len(fifo) == 0
+    assert [entry["event"] for entry in entries] == ["Key does not exist in known objects store"]
 
 
 def test_an_object_that_vanishes_during_a_replace_gets_an_empty_tombstone() -> None:
@@ -244,7 +249,11 @@ KNOWN = (Item("foo", 5), Item("bar", 6), Item("baz", 7))
 
 
 def test_replace_makes_deletions_for_known_keys() -> None:
-    """FIFO-15: known, not listed, not queued: a tombstone with the known state. Follows TestDeltaFIFO_ReplaceMakesDeletions."""
+    """
+    FIFO-15: known, not listed and not queued: a tombstone with the known state.
+
+    Follows TestDeltaFIFO_ReplaceMakesDeletions, as the next three.
+    """
     fifo = new_fifo(KnownItems(KNOWN))
     fifo.delete(Item("baz", 10))
     fifo.replace([Item("foo", 5)], "0")
@@ -293,14 +302,14 @@ def test_replace_deletes_what_an_earlier_replace_queued() -> None:
 
 
 def test_listed_objects_are_replaced_not_synced() -> None:
-    """FIFO-19: the type of a listed object's delta with emit_replaced. Follows TestDeltaFIFO_ReplaceDeltaType."""
+    """FIFO-19: what a listed object's delta is with emit_replaced. Follows TestDeltaFIFO_ReplaceDeltaType."""
     fifo = new_fifo(KnownItems([FOO]), emit_replaced=True)
     fifo.replace([FOO], "0")
     assert pop_all(fifo) == [deltas((REPLACED, FOO))]
 
 
 def test_resync_skips_pending_keys() -> None:
-    """FIFO-20, RFIFO-06: a key with a newer state queued is not synced. Follows TestDeltaFIFO_UpdateResyncRace."""
+    """FIFO-20, RFIFO-06: a newer state is queued, so no Sync. Follows TestDeltaFIFO_UpdateResyncRace."""
     fifo = new_fifo(KnownItems([Item("foo", 5)]))
     fifo.update(Item("foo", 6))
     fifo.resync()
@@ -308,7 +317,11 @@ def test_resync_skips_pending_keys() -> None:
 
 
 def test_deletions_of_the_first_replace_count_for_has_synced() -> None:
-    """FIFO-21, RFIFO-05: synced after the deletions too, which are initial. Follows TestDeltaFIFO_HasSyncedCorrectOnDeletion."""
+    """
+    FIFO-21, RFIFO-05: synced only after the deletions, which are initial too.
+
+    Follows TestDeltaFIFO_HasSyncedCorrectOnDeletion.
+    """
     fifo = new_fifo(KnownItems(KNOWN))
     fifo.replace([Item("foo", 5)], "0")
     for _ in range(3):
@@ -332,7 +345,7 @@ def test_a_key_added_again_goes_to_the_back() -> None:
 
 
 def test_key_of_unwraps() -> None:
-    """FIFO-23: objects, tombstones and deltas of either have the object's key. Follows TestDeltaFIFO_KeyOf."""
+    """FIFO-23: tombstones and deltas have their object's key. Follows TestDeltaFIFO_KeyOf."""
     fifo = new_fifo()
     for named in (FOO, tombstone(FOO), deltas((ADDED, FOO)), deltas((DELETED, tombstone(FOO)))):
         assert fifo.key_of(named) == "foo"
@@ -404,14 +417,18 @@ def test_a_resync_before_the_first_list_does_not_sync() -> None:
 
 
 def test_close_ends_all_blocked_pops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FIFO-31, RFIFO-19: every thread blocked in pop learns that the FIFO is closed. Follows TestDeltaFIFO_PopShouldUnblockWhenClosed."""
+    """
+    FIFO-31, RFIFO-19: every thread blocked in pop learns that the FIFO is closed.
+
+    Follows TestDeltaFIFO_PopShouldUnblockWhenClosed.
+    """
     fifo = new_fifo()
     waits = Waits(monkeypatch, fifo._lock)
     threads = [Background(lambda: fifo.pop(ignore)) for _ in range(10)]
     waits.wait_for(10)
     fifo.close()
     for thread in threads:
-        with pytest.raises(FIFOClosed, match="^DeltaFIFO: manipulating with closed queue$"):
+        with pytest.raises(FIFOClosed, match=r"^DeltaFIFO: manipulating with closed queue$"):
             thread.result()
 
 
@@ -474,7 +491,7 @@ def test_a_replace_that_fails_changes_nothing() -> None:
     fifo: DeltaFIFO[Item] = DeltaFIFO(key_func=item_key, transformer=failing)
     with pytest.raises(ArithmeticError, match="negative"):
         fifo.replace([Item("a", 1), Item("b", -1)], "0")
-    with pytest.raises(StoreKeyError, match="couldn't create key for object .*bad key"):
+    with pytest.raises(StoreKeyError, match=r"couldn't create key for object .*bad key"):
         fifo.replace([Item("a", 1), Item("bad")], "0")
     assert len(fifo) == 0
     assert not fifo.has_synced()
@@ -517,7 +534,7 @@ def test_an_empty_block_is_nothing() -> None:
 
 
 def test_a_block_follows_the_rules_of_single_events() -> None:
-    """Order, merging and dropped deletes are those of add, update and delete; a delete sees the adds before it."""
+    """Order, merging and dropped deletes are those of single calls; a delete sees the adds before it."""
     fifo = new_fifo(KnownItems([Item("known", 1)]))
     fifo.enqueue_batch(
         [
@@ -542,7 +559,12 @@ def test_a_block_wakes_a_waiter_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fifo = new_fifo()
     wakes: list[int] = []
     notify_all = fifo._lock.notify_all
-    monkeypatch.setattr(fifo._lock, "notify_all", lambda: (wakes.append(1), notify_all()))
+
+    def counted() -> None:
+        wakes.append(1)
+        notify_all()
+
+    monkeypatch.setattr(fifo._lock, "notify_all", counted)
     fifo.enqueue_batch([(ADDED, Item(f"key-{number}")) for number in range(100)])
     fifo.replace([Item(f"key-{number}") for number in range(100)], "0")
     assert len(wakes) == 2
@@ -612,7 +634,7 @@ def test_a_processing_error_drops_the_deltas() -> None:
     assert fifo.has_synced()
 
 
-def test_replace_waits_for_the_batch_in_processing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replace_waits_for_the_batch_in_processing() -> None:
     """A popped object is in the store before replace compares: it gets its tombstone, not oblivion."""
     known = KnownItems()
     fifo = new_fifo(known)

@@ -1,9 +1,9 @@
 """
 A tiny API server in memory: enough of one for a controller of Foos and Deployments, and nothing else.
 
-It keeps objects as JSON dicts with resource versions, and answers create, PUT of status, merge patch and strategic
-patch with Kubernetes' codes. Everybody else (users, the Deployment controller, the garbage collector, other
-controllers) acts through methods, without requests.
+It keeps objects as JSON dicts with resource versions, and answers create, PUT of status and merge patch with
+Kubernetes' codes. Everybody else (users, the Deployment controller, the garbage collector, other controllers)
+acts through methods, without requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from apis.apps_v1 import Deployment
 from apis.meta import Kind, decode_hook
 from apis.samplecontroller_v1alpha1 import Foo
-from client.transport import Response
+from client.response import Response
 
 T = TypeVar("T", bound=Kind)
 
@@ -49,7 +49,7 @@ class Write(NamedTuple):
     body: Any
 
 
-class APIFailure(Exception):
+class RefusalError(Exception):
     """An answer that is not 2xx."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -63,8 +63,8 @@ class FakeAPI:
     """
     Implements client.transport.Transport for writes.
 
-    before_write is called with the number (from 0) and the request before each write takes effect, after_write
-    once it has; either may raise, which is what the client then sees, or act as somebody else.
+    before_write is called with the number (from 0) and the request before each write takes effect,
+    after_write once it has; either may raise, which is what the client then sees, or act as somebody else.
     Not safe for threads.
     """
 
@@ -99,7 +99,7 @@ class FakeAPI:
         self.before_write(number, write)
         try:
             code, answer = self._act(write, (plural, namespace, name or ""), subresource)
-        except APIFailure as failure:
+        except RefusalError as failure:
             return _response(failure.code, _status(failure, plural, name or ""))
         self.after_write(number, write)
         return _response(code, answer)
@@ -112,7 +112,7 @@ class FakeAPI:
             key = (key[0], key[1], write.body["metadata"]["name"])
             return 201, self._create(key, write.body)
         if key not in self.objects or (subresource and not self._has_subresource(key)):
-            raise APIFailure(404, "NotFound", f'{_group_resource(key[0])} "{key[2]}" not found')
+            raise RefusalError(404, "NotFound", f'{_group_resource(key[0])} "{key[2]}" not found')
         if write.method == "PUT":
             assert subresource == "status", "only status is PUT"
             return 200, self._put_status(key, write.body)
@@ -125,10 +125,10 @@ class FakeAPI:
     def _create(self, key: Key, body: dict[str, Any]) -> dict[str, Any]:
         if key in self.objects:
             message = f'{_group_resource(key[0])} "{key[2]}" already exists'
-            raise APIFailure(409, "AlreadyExists", message)
+            raise RefusalError(409, "AlreadyExists", message)
         if not _DNS_NAME.fullmatch(key[2]):
             message = f'Deployment.apps "{key[2]}" is invalid: metadata.name: Invalid value: "{key[2]}"'
-            raise APIFailure(422, "Invalid", message)
+            raise RefusalError(422, "Invalid", message)
         obj = copy.deepcopy(body)
         self._uids += 1
         obj["metadata"] |= {"namespace": key[1], "uid": f"uid-{self._uids}", "generation": 1}
@@ -158,7 +158,7 @@ class FakeAPI:
         for field in ("resourceVersion", "uid"):
             if metadata.get(field, stored[field]) != stored[field]:
                 message = f'Operation cannot be fulfilled on {_group_resource(key[0])} "{key[2]}"'
-                raise APIFailure(409, "Conflict", message + ": the object has been modified")
+                raise RefusalError(409, "Conflict", message + ": the object has been modified")
 
     def _store(self, key: Key, obj: dict[str, Any]) -> dict[str, Any]:
         """Keep obj under a new version, unless it is what is stored already."""
@@ -236,7 +236,7 @@ def _group_resource(plural: str) -> str:
     return {"foos": Foo.resource, "deployments": Deployment.resource}[plural].group_resource
 
 
-def _status(failure: APIFailure, plural: str, name: str) -> dict[str, Any]:
+def _status(failure: RefusalError, plural: str, name: str) -> dict[str, Any]:
     return {
         "kind": "Status",
         "apiVersion": "v1",

@@ -1,8 +1,8 @@
 """
 A source of objects that a test programs: it can page, drop, expire, refuse, reorder, and lie.
 
-`FakeListerWatcher` plays a script: each list and each watch takes the next answer. `FakeSource` has a state and a
-history, and answers as a server would, unless a scripted answer comes first.
+`FakeListerWatcher` plays a script: each list and each watch takes the next answer. `FakeSource` has a state
+and a history, and answers as a server would, unless a scripted answer comes first.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Task:
     State: `can_run` says whether its wait has ended; `wakes_at` is when that happens by itself.
     """
 
-    def __init__(self, scheduler: Scheduler, name: str, target: Callable[[], None]) -> None:
+    def __init__(self, scheduler: Scheduler, name: str, target: Callable[[], object]) -> None:
         self.name = name
         self.can_run: Callable[[], bool] = lambda: True
         self.waits_for = ""
@@ -56,9 +56,7 @@ class Task:
             raise TimeoutError(f"{self.name} ran for more than 30 real seconds without a lock operation")
 
     def pause(self, waits_for: str, can_run: Callable[[], bool], wakes_at: float = math.inf) -> None:
-        """
-        Stop here until the scheduler picks this task, once can_run() or wakes_at is reached; this task only.
-        """
+        """Stop here until the scheduler picks this task, once can_run() or wakes_at is reached."""
         self.waits_for, self.can_run, self.wakes_at = waits_for, can_run, wakes_at
         self._scheduler.main_turn.release()
         self._await_turn()
@@ -111,7 +109,7 @@ class Scheduler:
         """A workqueue.locks.LockFactory."""
         return SteppedLock(self, name)
 
-    def spawn(self, name: str, target: Callable[[], None]) -> Task:
+    def spawn(self, name: str, target: Callable[[], object]) -> Task:
         """A workqueue.spawn.Spawn; any thread."""
         task = Task(self, name, target)
         self._tasks.append(task)
@@ -126,7 +124,7 @@ class Scheduler:
         """Called by a new task's thread."""
         self._local.task = task
 
-    def run(self, *targets: Callable[[], None]) -> None:
+    def run(self, *targets: Callable[[], object]) -> None:
         """Run targets, and whatever they spawn, to their end. Raises what one of them raised."""
         for number, target in enumerate(targets):
             self.spawn(f"task-{number}", target)

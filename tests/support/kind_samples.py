@@ -41,13 +41,21 @@ RICH_POD_SPEC: Object = {
             "securityContext": {"runAsUser": 0, "privileged": False},
             "tty": True,
         },
-        {"name": "two", "image": "two:1", "imagePullPolicy": "Never", "terminationMessagePolicy": "FallbackToLogsOnError"},
+        {
+            "name": "two",
+            "image": "two:1",
+            "imagePullPolicy": "Never",
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+        },
     ],
     "volumes": [
         {"name": "empty"},
         {"name": "c", "configMap": {"name": "c"}},
         {"name": "s", "secret": {"secretName": "s", "items": [{"key": "a", "path": "b"}]}},
-        {"name": "d", "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+        {
+            "name": "d",
+            "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]},
+        },
         {"name": "h", "hostPath": {"path": "/tmp"}},
         {"name": "p", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
         {"name": "pvc", "persistentVolumeClaim": {"claimName": "x"}},
@@ -88,9 +96,17 @@ CORE: tuple[Object, ...] = (
     _object("v1", "ConfigMap", "bare"),
     _object("v1", "ConfigMap", "data", data={"a": "1", "b": ""}, binaryData={"x": "AAE="}, immutable=True),
     _object("v1", "Secret", "bare"),
-    _object("v1", "Secret", "typed", type="kubernetes.io/basic-auth", data={"username": "dQ==", "password": "cA=="}),
+    _object(
+        "v1",
+        "Secret",
+        "typed",
+        type="kubernetes.io/basic-auth",
+        data={"username": "dQ==", "password": "cA=="},
+    ),
     _object("v1", "ServiceAccount", "bare"),
-    _object("v1", "ServiceAccount", "rich", automountServiceAccountToken=False, imagePullSecrets=[{"name": "x"}]),
+    _object(
+        "v1", "ServiceAccount", "rich", automountServiceAccountToken=False, imagePullSecrets=[{"name": "x"}]
+    ),
     _object("v1", "Pod", "bare", spec=POD_SPEC),
     _object("v1", "Pod", "rich", spec=RICH_POD_SPEC),
     _object(
@@ -104,19 +120,37 @@ CORE: tuple[Object, ...] = (
     ),
     _object("v1", "PodTemplate", "bare", template=TEMPLATE),
     _object("v1", "ReplicationController", "bare", spec={"template": TEMPLATE}),
-    _object("v1", "ReplicationController", "rich", spec={"selector": {"app": "a"}, "replicas": 0, "template": RICH_TEMPLATE}),
+    _object(
+        "v1",
+        "ReplicationController",
+        "rich",
+        spec={"selector": {"app": "a"}, "replicas": 0, "template": RICH_TEMPLATE},
+    ),
     _object("v1", "Service", "bare", spec={"ports": [{"port": 80}]}),
     _object("v1", "Service", "headless", spec={"clusterIP": "None", "selector": {"app": "a"}}),
     _object(
         "v1",
         "Service",
         "node-port",
-        spec={"type": "NodePort", "ports": [{"port": 80, "name": "a", "targetPort": "http"}, {"port": 53, "protocol": "UDP", "name": "b"}]},
+        spec={
+            "type": "NodePort",
+            "ports": [
+                {"port": 80, "name": "a", "targetPort": "http"},
+                {"port": 53, "protocol": "UDP", "name": "b"},
+            ],
+        },
     ),
-    _object("v1", "Service", "balancer", spec={"type": "LoadBalancer", "sessionAffinity": "ClientIP", "ports": [{"port": 80}]}),
+    _object(
+        "v1",
+        "Service",
+        "balancer",
+        spec={"type": "LoadBalancer", "sessionAffinity": "ClientIP", "ports": [{"port": 80}]},
+    ),
     _object("v1", "Service", "external", spec={"type": "ExternalName", "externalName": "example.org"}),
     _object("v1", "Endpoints", "bare"),
-    _object("v1", "Endpoints", "rich", subsets=[{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]),
+    _object(
+        "v1", "Endpoints", "rich", subsets=[{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
+    ),
     _object(
         "v1",
         "Event",
@@ -135,7 +169,16 @@ CORE: tuple[Object, ...] = (
         "v1",
         "LimitRange",
         "rich",
-        spec={"limits": [{"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "100m"}, "default": {"memory": "1Gi"}}]},
+        spec={
+            "limits": [
+                {
+                    "type": "Container",
+                    "max": {"cpu": "2"},
+                    "min": {"cpu": "100m"},
+                    "default": {"memory": "1Gi"},
+                }
+            ]
+        },
     ),
     _object("v1", "ResourceQuota", "bare"),
     _object("v1", "ResourceQuota", "rich", spec={"hard": {"pods": "10", "requests.cpu": "4"}}),
@@ -151,13 +194,19 @@ CORE: tuple[Object, ...] = (
         "v1",
         "PersistentVolume",
         "kinds-sample",
-        spec={"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "nfs": {"server": "s", "path": "/p"}},
+        spec={
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "nfs": {"server": "s", "path": "/p"},
+        },
     ),
 )
 
 APPS: tuple[Object, ...] = (
     _apps("Deployment", "bare"),
-    _apps("Deployment", "recreate", strategy={"type": "Recreate"}, replicas=0, paused=True, minReadySeconds=3),
+    _apps(
+        "Deployment", "recreate", strategy={"type": "Recreate"}, replicas=0, paused=True, minReadySeconds=3
+    ),
     _apps("Deployment", "surge", strategy={"rollingUpdate": {"maxSurge": 1}}, revisionHistoryLimit=0),
     _apps("Deployment", "rich", template=RICH_TEMPLATE, replicas=3, progressDeadlineSeconds=60),
     _apps("ReplicaSet", "bare"),
@@ -178,7 +227,12 @@ APPS: tuple[Object, ...] = (
             }
         ],
     ),
-    _apps("StatefulSet", "partition", serviceName="s", updateStrategy={"type": "RollingUpdate", "rollingUpdate": {}}),
+    _apps(
+        "StatefulSet",
+        "partition",
+        serviceName="s",
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": {}},
+    ),
     _object("apps/v1", "ControllerRevision", "bare", revision=1, data={"a": {"b": None}}),
 )
 
@@ -187,14 +241,34 @@ LABELLED_JOB_TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, **JOB_TEM
 
 OTHERS: tuple[Object, ...] = (
     _object("batch/v1", "Job", "bare", spec={"template": JOB_TEMPLATE}),
-    _object("batch/v1", "Job", "rich", spec={"template": LABELLED_JOB_TEMPLATE, "completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 1}),
-    _object("batch/v1", "CronJob", "bare", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}}),
+    _object(
+        "batch/v1",
+        "Job",
+        "rich",
+        spec={
+            "template": LABELLED_JOB_TEMPLATE,
+            "completions": 5,
+            "completionMode": "Indexed",
+            "backoffLimitPerIndex": 1,
+        },
+    ),
+    _object(
+        "batch/v1",
+        "CronJob",
+        "bare",
+        spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": JOB_TEMPLATE}}},
+    ),
     _object("coordination.k8s.io/v1", "Lease", "bare"),
     _object(
         "coordination.k8s.io/v1",
         "Lease",
         "held",
-        spec={"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-01T00:00:00.500000Z", "leaseTransitions": 0},
+        spec={
+            "holderIdentity": "me",
+            "leaseDurationSeconds": 15,
+            "renewTime": "2024-01-01T00:00:00.500000Z",
+            "leaseTransitions": 0,
+        },
     ),
     _object(
         "events.k8s.io/v1",
@@ -209,7 +283,15 @@ OTHERS: tuple[Object, ...] = (
         note="n",
         regarding={"kind": "Pod", "name": "p", "namespace": "NAMESPACE"},
     ),
-    _object("autoscaling/v2", "HorizontalPodAutoscaler", "bare", spec={"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}),
+    _object(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        "bare",
+        spec={
+            "maxReplicas": 3,
+            "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
+        },
+    ),
     _object(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",
@@ -218,18 +300,29 @@ OTHERS: tuple[Object, ...] = (
             "minReplicas": 2,
             "maxReplicas": 3,
             "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"},
-            "metrics": [{"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}],
+            "metrics": [
+                {
+                    "type": "Resource",
+                    "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+                }
+            ],
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}},
         },
     ),
     _object("policy/v1", "PodDisruptionBudget", "bare", spec={"minAvailable": 1, "selector": SELECTOR}),
-    _object("policy/v1", "PodDisruptionBudget", "percent", spec={"maxUnavailable": "50%", "selector": SELECTOR}),
+    _object(
+        "policy/v1", "PodDisruptionBudget", "percent", spec={"maxUnavailable": "50%", "selector": SELECTOR}
+    ),
     _object("networking.k8s.io/v1", "NetworkPolicy", "bare", spec={"podSelector": {}}),
     _object(
         "networking.k8s.io/v1",
         "NetworkPolicy",
         "egress",
-        spec={"podSelector": SELECTOR, "egress": [{"ports": [{"port": 53}]}], "ingress": [{"from": [{"podSelector": {}}]}]},
+        spec={
+            "podSelector": SELECTOR,
+            "egress": [{"ports": [{"port": 53}]}],
+            "ingress": [{"from": [{"podSelector": {}}]}],
+        },
     ),
     _object(
         "networking.k8s.io/v1",
@@ -239,15 +332,33 @@ OTHERS: tuple[Object, ...] = (
             "rules": [
                 {
                     "host": "example.org",
-                    "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}]},
+                    "http": {
+                        "paths": [
+                            {
+                                "path": "/",
+                                "pathType": "Prefix",
+                                "backend": {"service": {"name": "s", "port": {"number": 80}}},
+                            }
+                        ]
+                    },
                 }
             ],
             "tls": [{"hosts": ["example.org"], "secretName": "t"}],
         },
     ),
-    _object("networking.k8s.io/v1", "IngressClass", "kinds-sample", spec={"controller": "example.org/c", "parameters": {"kind": "P", "name": "p"}}),
+    _object(
+        "networking.k8s.io/v1",
+        "IngressClass",
+        "kinds-sample",
+        spec={"controller": "example.org/c", "parameters": {"kind": "P", "name": "p"}},
+    ),
     _object("rbac.authorization.k8s.io/v1", "Role", "bare"),
-    _object("rbac.authorization.k8s.io/v1", "Role", "rich", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
+    _object(
+        "rbac.authorization.k8s.io/v1",
+        "Role",
+        "rich",
+        rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    ),
     _object(
         "rbac.authorization.k8s.io/v1",
         "RoleBinding",
@@ -255,8 +366,18 @@ OTHERS: tuple[Object, ...] = (
         roleRef={"kind": "Role", "name": "r"},
         subjects=[{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}],
     ),
-    _object("rbac.authorization.k8s.io/v1", "ClusterRole", "kinds-sample", rules=[{"nonResourceURLs": ["/x"], "verbs": ["get"]}]),
-    _object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "kinds-sample", roleRef={"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}),
+    _object(
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "kinds-sample",
+        rules=[{"nonResourceURLs": ["/x"], "verbs": ["get"]}],
+    ),
+    _object(
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRoleBinding",
+        "kinds-sample",
+        roleRef={"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"},
+    ),
     _object(
         "discovery.k8s.io/v1",
         "EndpointSlice",
@@ -280,8 +401,17 @@ OTHERS: tuple[Object, ...] = (
                     "name": "v1",
                     "served": True,
                     "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}},
-                    "additionalPrinterColumns": [{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}],
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {
+                                "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                            },
+                        }
+                    },
+                    "additionalPrinterColumns": [
+                        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+                    ],
                 }
             ],
         },

@@ -70,9 +70,7 @@ def test_largest_draw_gives_twice_the_base() -> None:
 
 
 def test_reset_counts_from_the_last_reset_not_from_the_last_delay() -> None:
-    """
-    Under lasting failure the delay falls back when more than the reset interval has passed since it last did.
-    """
+    """Under lasting failure the delay falls back once the reset interval has passed since it last did."""
     clock = FakeClock()
     backoff = reflector_backoff(clock)
     delays = []
@@ -85,9 +83,7 @@ def test_reset_counts_from_the_last_reset_not_from_the_last_delay() -> None:
 
 
 def test_reset_needs_more_than_the_interval() -> None:
-    """
-    At exactly the interval the delay still grows; after it, it starts over, and again only an interval later.
-    """
+    """At exactly the interval the delay still grows; after it, it starts over, for another interval."""
     clock = FakeClock()
     backoff = reflector_backoff(clock)
     assert backoff.next() == pytest.approx(0.8)

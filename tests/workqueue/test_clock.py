@@ -119,9 +119,7 @@ def test_fake_waits_end_when_notified() -> None:
 
 
 def test_a_step_between_deciding_and_waiting_is_not_lost() -> None:
-    """
-    A thread that decided to wait for a point in time does not miss a step that reaches it before the wait.
-    """
+    """A thread that decided to wait for a point in time does not miss a step that reaches it first."""
     clock = FakeClock()
     condition = threading.Condition()
     with condition:

@@ -31,9 +31,7 @@ def take(queue: DelayingQueue[str]) -> str:
 
 
 def assert_nothing_comes_within(queue: DelayingQueue[str], clock: FakeClock, seconds: float) -> None:
-    """
-    After that time, the first item to come is one that was added last: whatever was due before it did not come.
-    """
+    """Whatever was due within that time would come before an item that is added last for its end."""
     queue.add_after("sentinel", seconds)
     clock.advance(seconds)
     assert take(queue) == "sentinel"

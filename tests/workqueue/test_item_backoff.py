@@ -60,6 +60,7 @@ def test_the_maximum_is_kept_for_twice_its_length() -> None:
     backoff = at_maximum(clock)
 
     assert next_after(backoff, clock, 6) == 5
+    assert next_after(backoff, clock, 10) == 5
     assert next_after(backoff, clock, 11) == 1
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
 from support.interleaving import DeadlockError, Scheduler, SteppedCondition
 from support.ranked_lock import LockOrderError, RankedLock
 from workqueue.locks import (
+    Lock,
     acquire_contended,
     condition_over,
     new_condition,
@@ -92,24 +94,22 @@ def test_ranks_must_rise(blocking: bool) -> None:
         pass
 
 
+def take_both(first: Lock, second: Lock) -> None:
+    with first, second:
+        pass
+
+
 def test_the_scheduler_finds_a_deadlock() -> None:
-    """
-    Two tasks that take two locks in opposite orders deadlock under some seed, and the message names the locks.
-    """
+    """Two tasks that take two locks in opposite orders deadlock under some seed, and the message says so."""
 
-    def run(seed: int) -> None:
-        scheduler = Scheduler(seed)
-        a, b = scheduler.lock("a", 1), scheduler.lock("b", 2)
-
-        def both(first: RankedLock, second: RankedLock) -> None:
-            with first, second:
-                pass
-
-        scheduler.run(lambda: both(a, b), lambda: both(b, a))  # type: ignore[arg-type]
+    def run_all() -> None:
+        for seed in range(50):
+            scheduler = Scheduler(seed)
+            a, b = scheduler.lock("a", 1), scheduler.lock("b", 2)
+            scheduler.run(partial(take_both, a, b), partial(take_both, b, a))
 
     with pytest.raises(DeadlockError, match="task-0 for b, task-1 for a"):
-        for seed in range(50):
-            run(seed)
+        run_all()
 
 
 def test_the_scheduler_repeats_an_order_of_steps() -> None:
@@ -142,6 +142,6 @@ def test_the_scheduler_raises_what_a_task_raised() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        scheduler.run(fail, lambda: scheduler.clock.sleep(100, stop))  # type: ignore[arg-type, return-value]
+        scheduler.run(fail, lambda: scheduler.clock.sleep(100, stop))
 
     assert scheduler.now == 1

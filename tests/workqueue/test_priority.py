@@ -104,9 +104,7 @@ def test_an_item_that_rises_keeps_its_age() -> None:
 )
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 def test_no_item_waits_longer_than_the_bound(max_overtakes: int, backlog: list[int], seed: int) -> None:
-    """
-    The item with m older ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever else is pushed.
-    """
+    """The item with m older ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever else comes."""
     rng = random.Random(seed)
     order: PriorityOrder[str] = PriorityOrder(max_overtakes=max_overtakes)
     for n, priority in enumerate(backlog):
@@ -124,9 +122,7 @@ def test_no_item_waits_longer_than_the_bound(max_overtakes: int, backlog: list[i
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_or_doubled(seed: int) -> None:
-    """
-    Whatever the order of operations, what was pushed is popped once, and the levels agree with the length.
-    """
+    """Whatever the order of operations, what was pushed is popped once, and the levels add up."""
     rng = random.Random(seed)
     order: PriorityOrder[str] = PriorityOrder(max_overtakes=rng.randrange(4))
     waiting: set[str] = set()

@@ -64,9 +64,7 @@ def test_the_order_without_one_given_ages() -> None:
 
 
 def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: PriorityQueue[str]) -> None:
-    """
-    A fresh event for a listed item in flight brings it back as fresh; its own priority is settled by done.
-    """
+    """A fresh event for a listed item in flight brings it back as fresh; done settles its own priority."""
     queue.add("a", priority=LOW_PRIORITY)
     assert queue.get() == "a"
     queue.add("a")
@@ -77,9 +75,7 @@ def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: Priorit
 
 
 def test_a_failed_item_keeps_its_priority(queue: PriorityQueue[str], clock: FakeClock) -> None:
-    """
-    Added back rate limited, a listed item is still a listed item; with a priority given it has that one.
-    """
+    """Added back rate limited, a listed item is still one; with a priority given it has that one."""
     queue.add_all(["a", "b"], priority=LOW_PRIORITY)
     for item, priority in (("a", None), ("b", 3)):
         assert queue.get() == item

@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_producers_and_consumers_share_a_queue(shut_down: ShutDownMethod) -> Non
     """
     queue: Queue[str] = Queue()
     workers, threads = consume(queue, 10)
-    producers = [Background(lambda producer=n: produce(queue, producer)) for n in range(50)]
+    producers = [Background(partial(produce, queue, n)) for n in range(50)]
     for producer in producers:
         producer.result()
     shut_down(queue)

@@ -43,9 +43,7 @@ def test_delays_come_from_the_limiter() -> None:
 
 
 def test_a_failed_item_comes_back_after_its_delay() -> None:
-    """
-    Added rate limited before done, an item comes again when its delay has passed, and forget leaves it there.
-    """
+    """Added rate limited before done, an item comes again after its delay, forgotten or not."""
     clock = FakeClock()
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 10)
     with RateLimitingQueue[str](limiter, clock=clock, container=FIFO()) as queue:

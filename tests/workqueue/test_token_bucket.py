@@ -107,7 +107,7 @@ def test_tokens_never_exceed_the_burst() -> None:
 def test_unlimited_never_and_no_refill() -> None:
     """An infinite rate never waits, burst 0 never accepts, rate 0 gives its burst and no more."""
     clock = FakeClock()
-    unlimited, never, once = (TokenBucket(*a, clock) for a in ((math.inf, 0), (10, 0), (0, 1)))
+    unlimited, never, once = (TokenBucket(r, b, clock) for r, b in ((math.inf, 0), (10, 0), (0, 1)))
 
     assert [unlimited.reserve() for _ in range(3)] == [0, 0, 0]
     assert (never.reserve(), never.try_accept()) == (math.inf, False)

@@ -224,7 +224,9 @@ def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:
         broadcaster.start_event_watcher("quick", lambda event: seen.append(event.message))
         recorder.event(new_foo(), "Normal", "Synced", "dropped")
         release.set()
-    assert [(entry["event"], entry["err"]) for entry in logs] == [(_DROPPED, "too many queued events for slow")]
+    assert [(entry["event"], entry["err"]) for entry in logs] == [
+        (_DROPPED, "too many queued events for slow")
+    ]
     assert seen == ["dropped"]
     assert broadcaster.statistics().dropped == 1
 

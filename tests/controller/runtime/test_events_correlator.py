@@ -41,7 +41,7 @@ class _Stream:
 
 
 def test_events_group_by_reason_and_differ_by_message() -> None:
-    """EV-01. Another message is the same group, another reason is another. Follows TestEventAggregatorByReasonFunc."""
+    """EV-01. Another message is the same group, another reason is not. Follows TestEventAggregatorByReasonFunc."""
     group1, local1 = aggregate_key(new_event(message="end-of-world"))
     group2, local2 = aggregate_key(new_event(message="it was fun"))
     group3, _ = aggregate_key(new_event(reason="other", message="end-of-world"))
@@ -56,13 +56,13 @@ def test_an_aggregate_says_so_in_its_message() -> None:
 
 
 def test_the_first_event_has_count_one_and_no_patch() -> None:
-    """EV-03. Nothing came before, so it is created. Follows TestEventCorrelator create-a-single-event."""
+    """EV-03. Nothing came before, so it is created. Follows TestEventCorrelator."""
     correlation = _Stream().send(new_event())
     assert (correlation.event.count, correlation.patch, correlation.skip) == (1, None, False)
 
 
 def test_the_second_identical_event_patches_the_first() -> None:
-    """EV-04. Name, first time and version are the first one's. Follows the-same-event-should-just-count."""
+    """EV-04. Name, first time and version are the first one's. Follows TestEventCorrelator."""
     stream = _Stream()
     first = stream.send(new_event()).event
     stored = msgspec.structs.replace(
@@ -82,7 +82,7 @@ def test_the_second_identical_event_patches_the_first() -> None:
 
 
 def test_identical_events_count_and_never_aggregate() -> None:
-    """EV-05. The eleventh has count 11 under its own message. Follows the-same-event-is-sent-10-times."""
+    """EV-05. The eleventh has count 11 under its own message. Follows TestEventCorrelator."""
     stream = _Stream()
     for _ in range(10):
         stream.send(new_event(), after_seconds=30)
@@ -91,7 +91,7 @@ def test_identical_events_count_and_never_aggregate() -> None:
 
 
 def test_a_burst_of_identical_events_is_skipped_at_last() -> None:
-    """EV-06. 25 pass, the 26th and 27th within a second each do not. Follows the-same-event-is-sent-too-often."""
+    """EV-06. 25 pass, the next ones a second apart do not. Follows TestEventCorrelator."""
     stream = _Stream()
     passed = [not stream.send(new_event(), after_seconds=1).skip for _ in range(27)]
     assert passed == [True] * 25 + [False] * 2
@@ -107,7 +107,7 @@ def test_what_the_spam_filter_skips_is_still_counted() -> None:
 
 
 def test_events_about_different_objects_have_nothing_in_common() -> None:
-    """EV-07. 30 unique events and one more: count 1, not skipped. Follows create-many-unique-events."""
+    """EV-07. 30 unique events and one more: count 1, not skipped. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(30):
         stream.send(new_event(object_name=f"object-{number}"))
@@ -116,7 +116,7 @@ def test_events_about_different_objects_have_nothing_in_common() -> None:
 
 
 def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:
-    """EV-08. 9 similar and one more: an aggregate, count 1, created. Follows similar-events-should-aggregate."""
+    """EV-08. 9 similar and one more: an aggregate, count 1, created. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"))
@@ -132,8 +132,9 @@ def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:
 def test_the_next_distinct_message_counts_the_aggregate_up() -> None:
     """EV-09. 10 similar and one more: the same aggregate with count 2 and the newest message."""
     stream = _Stream()
-    for number in range(10):
-        aggregate = stream.send(new_event(message=f"message {number}"), after_seconds=1).event
+    for number in range(9):
+        stream.send(new_event(message=f"message {number}"), after_seconds=1)
+    aggregate = stream.send(new_event(message="message 9"), after_seconds=1).event
     correlation = stream.send(new_event(message="message 10"), after_seconds=1)
     assert correlation.event.count == 2
     assert correlation.event.metadata.name == aggregate.metadata.name
@@ -142,7 +143,7 @@ def test_the_next_distinct_message_counts_the_aggregate_up() -> None:
 
 
 def test_events_about_different_containers_do_not_merge() -> None:
-    """EV-10. Another field path is another event. Follows events-from-different-containers-do-not-aggregate."""
+    """EV-10. Another field path is another event. Follows TestEventCorrelator."""
     stream = _Stream()
     stream.send(new_event(field_path="spec.containers{one}"))
     assert stream.send(new_event(field_path="spec.containers{two}")).event.count == 1
@@ -150,7 +151,7 @@ def test_events_about_different_containers_do_not_merge() -> None:
 
 @pytest.mark.parametrize(("gap_seconds", "aggregated"), [(600.0, True), (600.5, False)])
 def test_a_silent_group_starts_anew(gap_seconds: float, aggregated: bool) -> None:
-    """EV-11. After more than 600 s, strictly, the group is forgotten. Follows similar-events-whose-interval-..."""
+    """EV-11. After more than 600 s, strictly, the group is forgotten. Follows TestEventCorrelator."""
     stream = _Stream()
     for number in range(9):
         stream.send(new_event(message=f"message {number}"))

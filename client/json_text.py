@@ -1,0 +1,62 @@
+"""JSON as it comes off the wire: checked, pruned, and shown in messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from client.errors import DecodeError
+
+SHOWN_CHARS: Final = 200
+# well below the interpreter's recursion limit, well above what any modelled field needs
+_DEPTH: Final = 200
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_OPENING: Final = b"[{"
+
+MALFORMED: Final = (ValueError, RecursionError)
+"""What a JSON decoder raises about bad input: msgspec's errors and UnicodeDecodeError are ValueErrors."""
+
+
+def require_utf8(data: bytes) -> None:
+    """
+    Refuse bytes that are not UTF-8, also in the fields that a typed decoder skips.
+
+    Raises: DecodeError saying where.
+    """
+    if data.isascii():
+        return
+    try:
+        str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        near = data[max(0, error.start - 20) : error.start + 20]
+        raise DecodeError(f"invalid UTF-8 at byte {error.start}: {shown(near)}") from error
+
+
+def shown(data: bytes) -> str:
+    """The first 200 characters in ASCII, control characters escaped: fit for one line of a log."""
+    text = data[: SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:SHOWN_CHARS]
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def prune(data: bytes) -> bytes:
+    """
+    The same JSON with whatever is nested more than 200 levels deep replaced by null.
+
+    A decoder that recurses gives up on such data even in fields that it skips; an object must not become
+    unreadable because of a field nobody looks at.
+    """
+    kept: list[bytes] = []
+    depth = position = 0
+    for match in _TOKEN.finditer(data):
+        token = data[match.start()]
+        if token in _OPENING:
+            depth += 1
+            if depth == _DEPTH + 1:
+                kept += [data[position : match.start()], b"null"]
+        elif token in b"]}":
+            depth -= 1
+            if depth == _DEPTH:
+                position = match.end()
+    if not kept:
+        return data
+    return b"".join([*kept, data[position:] if depth <= _DEPTH else b""])

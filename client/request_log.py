@@ -1,0 +1,71 @@
+"""
+Requests in the log: -v 6 the line, 7 headers, 8 bodies cut, 9 bodies whole. Credentials are never in it.
+
+The level is asked before a line is made, so that requests cost nothing to log while nobody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+
+log = structlog.get_logger("client")
+
+LINE: Final = 6
+HEADERS: Final = 7
+BODIES: Final = 8
+WHOLE_BODIES: Final = 9
+_CUT_BYTES: Final = 1024
+_SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
+# paths whose bodies are secret: Secrets, and service account tokens
+_SECRET_PATHS: Final = ("/secrets", "/token")
+
+
+class _Verbosity:
+    """State: level, written by whoever sets up logging, read by every request."""
+
+    level = 0
+
+
+def set_verbosity(level: int) -> None:
+    """Log requests from this -v level on."""
+    _Verbosity.level = level
+
+
+def enabled(level: int) -> bool:
+    """Whether lines of this level are wanted."""
+    return _Verbosity.level >= level
+
+
+def log_answer(*, verb: str, url: str, status: int | str, seconds: float) -> None:
+    """One line per attempt."""
+    if enabled(LINE):
+        milliseconds = round(seconds * 1000, 1)
+        log.debug("Response", v=LINE, verb=verb, url=url, status=status, milliseconds=milliseconds)
+
+
+def log_headers(what: str, request: str, headers: Mapping[str, str]) -> None:
+    """The fields of a request or answer."""
+    if enabled(HEADERS):
+        log.debug(what, v=HEADERS, request=request, headers=masked(headers))
+
+
+def log_body(what: str, path: str, body: bytes) -> None:
+    """A body, cut below level 9."""
+    if not body or not enabled(BODIES):
+        return
+    if any(part in path for part in _SECRET_PATHS):
+        text = f"<{len(body)} bytes not shown>"
+    else:
+        text = (body if enabled(WHOLE_BODIES) else body[:_CUT_BYTES]).decode("utf-8", "backslashreplace")
+    log.debug(what, v=BODIES, body=text, bytes=len(body))
+
+
+def masked(headers: Mapping[str, str]) -> dict[str, str]:
+    """Header fields for a log: credentials keep their scheme only."""
+    return {
+        name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
+        for name, value in headers.items()
+    }

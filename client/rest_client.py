@@ -1,0 +1,195 @@
+"""
+A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics, log.
+
+It knows the API's manners but no kinds. Threads: any.
+"""
+
+from __future__ import annotations
+
+import random as random_module
+import threading
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import structlog
+
+from client.errors import APIError, Cancelled, TransportError, error_from_status
+from client.metrics import NO_METRICS, RequestMetrics
+from client.request_log import log_answer, log_body
+from client.response import Response, Stream
+from client.retry import MAX_RETRIES, retry_after_seconds, wait_before_retry
+from client.status import status_from_body
+from client.transport import Transport
+from client.user_agent import default_user_agent
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.token_bucket import TokenBucket
+
+log = structlog.get_logger("client")
+
+_FAILED: Final = 400
+_DEFAULT_BURST: Final = 10
+_SAID_WAIT_SECONDS: Final = 1.0
+
+
+class Call(NamedTuple):
+    """
+    One request and what it is about.
+
+    path is percent-encoded; verb, resource (`plural.group`), namespace and name are for messages.
+    """
+
+    verb: str
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    timeout_seconds: float | None = None
+
+    @property
+    def read(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method == "GET"
+
+
+class RESTClient:
+    """
+    Sends calls over a transport.
+
+    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop ends every wait
+    early. random gives the jitter of waits.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        qps: float = 0,
+        burst: int = 0,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = random_module.random,
+        metrics: RequestMetrics = NO_METRICS,
+        user_agent: str = "",
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._transport = transport
+        self._bucket = TokenBucket(qps, burst or _DEFAULT_BURST, clock) if qps > 0 else None
+        self._clock = clock
+        self._random = random
+        self._metrics = metrics
+        self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
+        self._stop = threading.Event() if stop is None else stop
+        # an in-process transport has no host
+        self._host = str(getattr(transport, "host", "")).partition("://")[2]
+
+    def send(self, call: Call) -> Response:
+        """
+        The server's answer, when it is not a failure.
+
+        Raises: APIError, TransportError; what the server asked to repeat has been repeated.
+        Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
+        """
+        for attempt in range(MAX_RETRIES + 1):
+            self._wait_for_turn(call)
+            try:
+                return self._attempt(call)
+            except (APIError, TransportError) as error:
+                wait = wait_before_retry(error, read=call.read, uniform=self._random())
+                if wait is None or attempt == MAX_RETRIES or self._stop.is_set():
+                    raise
+                code = _code(error)
+                log.debug("Waiting before a retry", v=4, request=call.path, seconds=wait, err=str(error))
+                if self._clock.sleep(wait, self._stop):
+                    raise
+            self._metrics.request_retry(code=code, verb=call.method, host=self._host)
+        raise AssertionError("the last attempt returns or raises")
+
+    def open(self, call: Call) -> Stream:
+        """
+        An open stream whose status is not a failure.
+
+        Nothing is waited for or repeated: whoever watches backs off by itself, and must be able to stop meanwhile.
+
+        Raises: APIError, TransportError.
+        """
+        started_at = self._clock.now()
+        try:
+            stream = self._transport.stream(
+                call.method, call.path, query=call.query, headers={**self._headers, **call.headers}
+            )
+            if stream.status >= _FAILED:
+                self._finish(call, started_at, str(stream.status))
+                raise self._error(call, Response(stream.status, stream.headers, _read_all(stream)))
+        except TransportError:
+            self._finish(call, started_at, _NO_ANSWER)
+            raise
+        self._finish(call, started_at, str(stream.status))
+        return stream
+
+    def _attempt(self, call: Call) -> Response:
+        started_at = self._clock.now()
+        log_body("Request body", call.path, call.body or b"")
+        try:
+            response = self._transport.request(
+                call.method,
+                call.path,
+                query=call.query,
+                headers={**self._headers, **call.headers},
+                body=call.body,
+                timeout_seconds=call.timeout_seconds,
+            )
+        except TransportError:
+            self._finish(call, started_at, _NO_ANSWER)
+            raise
+        self._finish(call, started_at, str(response.status))
+        self._metrics.request_size(verb=call.method, host=self._host, size=len(call.body or b""))
+        self._metrics.response_size(verb=call.method, host=self._host, size=len(response.body))
+        log_body("Response body", call.path, response.body)
+        if response.status >= _FAILED:
+            raise self._error(call, response)
+        return response
+
+    def _finish(self, call: Call, started_at: float, code: str) -> None:
+        seconds = self._clock.now() - started_at
+        self._metrics.request_total(code=code, method=call.method, host=self._host)
+        self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
+        log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)
+
+    def _error(self, call: Call, response: Response) -> APIError:
+        return error_from_status(
+            status_from_body(response.body, response.status),
+            verb=call.verb,
+            resource=call.resource,
+            namespace=call.namespace,
+            name=call.name,
+            retry_after_seconds=retry_after_seconds(response.headers),
+        )
+
+    def _wait_for_turn(self, call: Call) -> None:
+        if self._bucket is None:
+            return
+        wait = self._bucket.reserve()
+        if wait > _SAID_WAIT_SECONDS:
+            log.info(
+                "Waited before sending request", delay=wait, reason="client-side throttling", verb=call.method
+            )
+        if wait > 0 and self._clock.sleep(wait, self._stop):
+            raise Cancelled("the client was stopped", host=self._host, request=f"{call.method} {call.path}")
+        self._metrics.rate_limiter_duration(verb=call.method, host=self._host, seconds=wait)
+
+
+_NO_ANSWER: Final = "<error>"
+
+
+def _code(error: APIError | TransportError) -> str:
+    return str(error.code) if isinstance(error, APIError) else _NO_ANSWER
+
+
+def _read_all(stream: Stream) -> bytes:
+    try:
+        return stream.read_all()
+    finally:
+        stream.close()

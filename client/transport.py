@@ -1,0 +1,318 @@
+"""
+The seam between the client and the network: requests in, bytes out.
+
+HTTPTransport speaks HTTP/1.1 to one server; the sandbox offers another Transport that never leaves the
+process. Nothing here knows kinds or JSON, waits for the server's sake, or follows a redirect.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import quote, urlencode, urlsplit
+
+import structlog
+from urllib3 import HTTPHeaderDict
+
+from client.certificate import Certificate
+from client.config import ClientConfig
+from client.connection import Answer, Route, arm, exchange
+from client.connections import Connections, Lent
+from client.errors import BadAnswer, ConfigError, ConnectionBroken
+from client.failures import FAILURES, Attempt, explain
+from client.http_stream import HTTPStream, dispose
+from client.request_log import log_headers
+from client.resolver import connect, resolve
+from client.response import Headers, Response, Stream
+from client.tls import TLSContexts
+from client.tls_errors import shown_certificate
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.spawn import Spawn, spawn_thread
+
+log = structlog.get_logger("client")
+
+REQUEST_SECONDS: Final = 30.0
+READ_SECONDS: Final = 75.0
+BODY_LIMIT: Final = 256 << 20
+_PROBE_SECONDS: Final = 5.0
+_IDEMPOTENT: Final = ("GET", "HEAD")
+_UNAUTHORIZED: Final = 401
+_REDIRECTION: Final = 3
+
+
+class Transport(Protocol):
+    """What can carry requests to an API server."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Response:
+        """
+        Send a request and read its whole answer, whatever its status.
+
+        Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
+        Raises: TransportError; with outcome_unknown for a write that may have reached the server.
+        Blocks: until the answer is complete, at most timeout_seconds.
+        """
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_seconds: float | None = None,
+    ) -> Stream:
+        """
+        Send a request and return once the head of its answer is there, whatever its status.
+
+        Args: read_timeout_seconds is how long the answer may be silent, None = default.
+        Raises: TransportError.
+        """
+
+
+class _Request(NamedTuple):
+    """One request as it goes out, without credentials."""
+
+    method: str
+    target: str
+    headers: HTTPHeaderDict
+    body: bytes | None
+    seconds: float
+    deadline: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.method} {self.target.partition('?')[0]}"
+
+
+class HTTPTransport:
+    """
+    A client.transport.Transport over sockets.
+
+    Every request ends within its deadline, however slowly the server drips. A GET on a connection that the
+    server had given up meanwhile is repeated once on a new one; a write is not: its outcome is unknown. A 401
+    makes rotating credentials fresh and repeats the request once. Redirects are refused: a token goes to one
+    host only.
+
+    Threads: any. State: none but that of Connections, TLSContexts and the credentials.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        read_seconds: float = READ_SECONDS,
+        body_limit: int = BODY_LIMIT,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Prepare; nothing is sent.
+
+        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials.
+        Raises: ConfigError when certificates do not load.
+        """
+        url = urlsplit(config.host)
+        proxy = urlsplit(config.proxy_url) if config.proxy_url else None
+        contexts = TLSContexts(config.tls) if url.scheme == "https" else None
+        self._route = Route(url, proxy, config.tls_server_name, spawn)
+        self._prefix = url.path.rstrip("/")
+        self._host = f"{url.scheme}://{url.netloc}"
+        self._credentials = config.credentials
+        self._impersonate = config.impersonate
+        self._connections = Connections(self._route, contexts)
+        self._request_seconds = request_seconds
+        self._read_seconds = read_seconds
+        self._body_limit = body_limit
+        self._clock = clock
+        if config.tls.insecure_skip_verify:
+            log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self._host)
+
+    @property
+    def host(self) -> str:
+        """`scheme://host:port`."""
+        return self._host
+
+    def close(self) -> None:
+        """Close idle connections; requests and streams under way end by themselves."""
+        self._connections.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Response:
+        """Send a request and read its whole answer; see Transport."""
+        seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
+        request = self._prepare(method, self._target(path, query), headers, body, seconds)
+        return self._read(request, *self._authorized(request))
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_seconds: float | None = None,
+    ) -> HTTPStream:
+        """Send a request and read the head of its answer; see Transport."""
+        idle_seconds = self._read_seconds if read_timeout_seconds is None else read_timeout_seconds
+        request = self._prepare(method, self._target(path, query), headers, None, self._request_seconds)
+        lent, answer = self._authorized(request)
+        arm(answer.transport_socket, deadline=None, idle_seconds=idle_seconds)
+        attempt = self._attempt(request, sent=True)._replace(seconds=idle_seconds)
+        return HTTPStream(lent.connection, answer, lambda error: explain(error, attempt))
+
+    def _target(self, path: str, query: Mapping[str, str] | None) -> str:
+        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        return self._route.target(f"{self._prefix}{path}{encoded}")
+
+    def _prepare(
+        self, method: str, target: str, headers: Mapping[str, str] | None, body: bytes | None, seconds: float
+    ) -> _Request:
+        fields = HTTPHeaderDict(headers or {})
+        # an encoding that was not asked for could hide a bomb; bytes on the wire are what the limits count
+        fields["Accept-Encoding"] = "identity"
+        fields.extend(self._route.headers())
+        fields.extend(list(self._impersonate))
+        deadline = time.monotonic() + seconds
+        return _Request(method, target, fields, body, seconds, deadline)
+
+    def _authorized(self, request: _Request) -> tuple[Lent, Answer]:
+        """Exchange with credentials; a 401 that fresher ones may cure is repeated once."""
+        started_at = self._clock.now()
+        lent, answer = self._exchange(self._with_credentials(request))
+        if answer.status != _UNAUTHORIZED or not self._credentials.rejected(started_at):
+            return lent, answer
+        self._read(request, lent, answer)
+        return self._exchange(self._with_credentials(request))
+
+    def _with_credentials(self, request: _Request) -> _Request:
+        try:
+            authorization = self._credentials.authorization()
+        except ConfigError as error:
+            raise explain(error, self._attempt(request, sent=False)) from error
+        if not authorization:
+            return request
+        fields = request.headers.copy()
+        fields["Authorization"] = authorization
+        return request._replace(headers=fields)
+
+    def _exchange(self, request: _Request) -> tuple[Lent, Answer]:
+        """On an idle connection if there is one; a read that finds it dead is repeated on a new one."""
+        try:
+            lent = self._connections.take_idle(self._credentials.key_pair())
+        except ConfigError as error:
+            raise explain(error, self._attempt(request, sent=False)) from error
+        if lent is not None:
+            try:
+                return lent, self._send(request, lent)
+            except ConnectionBroken:
+                if request.method not in _IDEMPOTENT:
+                    raise
+        lent = self._connect(request)
+        return lent, self._send(request, lent)
+
+    def _connect(self, request: _Request) -> Lent:
+        try:
+            return self._connections.connect(self._credentials.key_pair(), request.deadline)
+        except FAILURES as error:
+            raise explain(error, self._attempt(request, sent=False)) from error
+
+    def _send(self, request: _Request, lent: Lent) -> Answer:
+        log.debug(
+            "Request headers", v=_LOGGED_HEADERS, request=request.words, headers=masked(request.headers)
+        )
+        try:
+            arm(lent.connection.sock, deadline=request.deadline)
+            answer = exchange(lent.connection, request.method, request.target, request.headers, request.body)
+        except FAILURES as error:
+            lent.connection.close()
+            raise explain(error, self._attempt(request, sent=True)) from error
+        except BaseException:
+            lent.connection.close()
+            raise
+        log_headers("Response headers", request.words, answer.headers)
+        self._require_plain(request, lent, answer)
+        return answer
+
+    def _require_plain(self, request: _Request, lent: Lent, answer: Answer) -> None:
+        encoding = answer.headers.get("Content-Encoding", "identity").lower()
+        problem = ""
+        if answer.status // 100 == _REDIRECTION:
+            problem = f"redirect ({answer.status}) to {answer.headers.get('Location', 'nowhere')!r} refused"
+        elif encoding not in ("identity", ""):
+            problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
+        if problem:
+            dispose(lent.connection, answer)
+            raise explain(BadAnswer(problem), self._attempt(request, sent=True))
+
+    def _read(self, request: _Request, lent: Lent, answer: Answer) -> Response:
+        try:
+            body = self._read_body(answer)
+        except FAILURES as error:
+            dispose(lent.connection, answer)
+            raise explain(error, self._attempt(request, sent=True)) from error
+        except BaseException:
+            dispose(lent.connection, answer)
+            raise
+        headers = Headers(answer.getheaders())
+        answer.close()
+        if answer.will_close:
+            lent.connection.close()
+        else:
+            self._connections.give_back(lent)
+        return Response(answer.status, headers, body)
+
+    def _read_body(self, answer: Answer) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while block := answer.read_block():
+            size += len(block)
+            if size > self._body_limit:
+                raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
+            parts.append(block)
+        return b"".join(parts)
+
+    def _attempt(self, request: _Request, *, sent: bool) -> Attempt:
+        proxy = self._route.proxy
+        return Attempt(
+            host=self._host,
+            request=request.words,
+            write=request.method not in _IDEMPOTENT,
+            sent=sent,
+            seconds=request.seconds,
+            verified_name=self._route.verified_name,
+            proxy=f"{proxy.scheme}://{proxy.hostname}:{proxy.port}" if proxy else "",
+            probe=self._probe,
+        )
+
+    def _probe(self) -> Certificate | None:
+        """What certificate the server shows, for a message about one that was refused."""
+        server = self._route.server
+        if self._route.proxy is not None:
+            return None
+        deadline = time.monotonic() + _PROBE_SECONDS
+        try:
+            addresses = resolve(
+                server.hostname or "", server.port or 443, deadline=deadline, spawn=self._route.spawn
+            )
+            return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
+        except OSError:
+            return None

@@ -1,0 +1,70 @@
+"""What is running, where, as whom: a few lines on a terminal, one log line elsewhere."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from typing import TextIO
+
+import structlog
+
+from controller.cli.durations import format_duration
+from controller.cli.options import Options
+from controller.cli.version import DISTRIBUTION, version
+
+log = structlog.get_logger("controller")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the banner says besides the options; empty texts are not known."""
+
+    host: str
+    context: str
+    source: str
+    server_version: str
+    user: str
+    metrics: str
+    health: str
+    checks: str
+
+
+def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
+    """Write the banner to a terminal; to anything else one log line with the same facts."""
+    if stream.isatty():
+        stream.write(banner(facts, options))
+        stream.flush()
+        return
+    log.info(
+        "Starting handloop",
+        version=version(),
+        cluster=facts.host,
+        serverVersion=facts.server_version,
+        context=facts.context,
+        source=facts.source,
+        identity=facts.user,
+        namespaces=options.namespace or "all",
+        workers=options.workers,
+        resync=format_duration(options.resync),
+        metrics=facts.metrics,
+        health=facts.health,
+        checks=facts.checks,
+    )
+
+
+def banner(facts: Facts, options: Options) -> str:
+    """Five lines for people."""
+    server = f" ({facts.server_version})" if facts.server_version else ""
+    context = f"  context {facts.context}" if facts.context else ""
+    source = f"  from {facts.source}" if facts.source else ""
+    scope = options.namespace or "all"
+    rows = [
+        f"{DISTRIBUTION} {version()} · python {platform.python_version()} · pid {os.getpid()}",
+        f"  cluster   {facts.host}{server}{context}{source}",
+        f"  identity  {facts.user or 'unknown'} · namespaces: {scope} · workers {options.workers} · resync "
+        + format_duration(options.resync),
+        f"  serving   metrics {facts.metrics} · health {facts.health}",
+        f"  checks    {facts.checks}",
+    ]
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,198 @@
+"""
+Watches: a stream of the changes a client asked for.
+
+A Subscription says what; a Watcher is one stream's place in the history. Nothing wakes a watcher: whoever
+drives the sandbox asks each one for what it has not sent yet, so a burst of changes is one pass, not one
+wake-up per change and watcher.
+Follows: apiserver pkg/storage/cacher (synthetic ADDED events, transitions of selectors, bookmarks),
+pkg/endpoints/handlers/watch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from sandbox.resource import GroupResource
+from sandbox.state import State
+from sandbox.status import Status, failure
+from sandbox.stored import Change, ChangeType, Object, Stored
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_BEFORE_TIMEOUT_SECONDS: Final = 2.0
+_END: Final = b"}\n"
+
+
+class EventObject(Protocol):
+    """How the object of an event is written; first is true for the first event of the stream."""
+
+    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        """The object's JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """
+    What a client watches.
+
+    position is where in the history it starts; initial are objects to be sent as ADDED before. after_initial
+    marks the end of those with a bookmark. refusal ends the stream at once with an ERROR event. silent_until
+    holds everything back up to a resource version. deadline is unix time.
+    """
+
+    group_resource: GroupResource
+    namespace: str
+    matches: Callable[[Object], bool] | None
+    presentation: EventObject
+    bookmark_object: Object
+    position: int
+    rv: int
+    deadline: float
+    bookmarks: bool = False
+    initial: Sequence[Stored] = ()
+    after_initial: bool = False
+    refusal: Status | None = None
+    silent_until: int = 0
+
+
+class Watcher:
+    """
+    One open watch.
+
+    State: position is the next change to look at; sent_rv the newest version the client knows of.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(self, subscription: Subscription, state: State, *, bookmark_seconds: float, now: float) -> None:
+        self.subscription = subscription
+        self.ended = False
+        self._collection = state.collection(subscription.group_resource)
+        self._epoch = self._collection.epoch
+        self._state = state
+        self._position = subscription.position
+        self._sent_rv = subscription.rv
+        self._first = True
+        self._started = False
+        self._bookmark_seconds = bookmark_seconds
+        self._next_bookmark = self._bookmark_after(now)
+
+    def take(self, now: float) -> list[bytes]:
+        """The lines that are due, oldest first; `ended` is set with the last ones."""
+        if self.ended:
+            return []
+        lines = [] if self._started else self._opening(now)
+        self._started = True
+        if not self.ended:
+            lines += self._changes(now)
+        if not self.ended and self._next_bookmark is not None and now >= self._next_bookmark:
+            lines += self._periodic_bookmark(now)
+        if now >= self.subscription.deadline or self._epoch != self._collection.epoch:
+            self.ended = True
+        return lines
+
+    def next_wake(self) -> float:
+        """The unix time at which something is due even without changes."""
+        if self._next_bookmark is None:
+            return self.subscription.deadline
+        return min(self.subscription.deadline, self._next_bookmark)
+
+    def _opening(self, now: float) -> list[bytes]:
+        subscription = self.subscription
+        if subscription.refusal is not None:
+            self.ended = True
+            return [error_line(subscription.refusal)]
+        lines = [self._line(ChangeType.ADDED, stored, now) for stored in subscription.initial]
+        if subscription.after_initial:
+            lines.append(self._bookmark(now, {INITIAL_EVENTS_END: "true"}))
+        return lines
+
+    def _changes(self, now: float) -> list[bytes]:
+        changes = self._collection.history.read(self._position)
+        if changes is None:
+            if self._epoch != self._collection.epoch:
+                return []
+            self.ended = True
+            return [error_line(too_old(self._sent_rv, self._collection.history.floor))]
+        lines = []
+        for change in changes:
+            self._sent_rv = max(self._sent_rv, change.rv)
+            line = self._seen(change, now)
+            if line is not None:
+                lines.append(line)
+        self._position += len(changes)
+        return lines
+
+    def _seen(self, change: Change, now: float) -> bytes | None:
+        """The line for a change, None when this client does not see it."""
+        subscription = self.subscription
+        if subscription.namespace and change.namespace != subscription.namespace:
+            return None
+        if change.rv <= subscription.silent_until:
+            return None
+        matches = subscription.matches
+        if matches is None:
+            return self._line(change.type, change.new, now)
+        return self._transition(change, matches, now)
+
+    def _transition(self, change: Change, matches: Callable[[Object], bool], now: float) -> bytes | None:
+        was = change.old is not None and matches(change.old.object)
+        is_ = change.type is not ChangeType.DELETED and matches(change.new.object)
+        if is_:
+            kind = ChangeType.MODIFIED if was else ChangeType.ADDED
+            return self._line(kind, change.new, now)
+        if not was or change.old is None:
+            return None
+        # leaving the selection: the object as it was when it still belonged, at the version of the change
+        last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
+        return self._line(ChangeType.DELETED, last, now)
+
+    def _line(self, kind: str, stored: Stored, now: float) -> bytes:
+        content = self.subscription.presentation.event(stored, now, first=self._first)
+        self._first = False
+        return b"".join((_OPENINGS[kind], content, _END))
+
+    def _periodic_bookmark(self, now: float) -> list[bytes]:
+        self._next_bookmark = self._bookmark_after(now)
+        newest = self._state.resource_version
+        if newest <= self._sent_rv or self.subscription.silent_until > newest:
+            return []
+        self._sent_rv = newest
+        return [self._bookmark(now, {})]
+
+    def _bookmark(self, now: float, annotations: dict[str, str]) -> bytes:
+        metadata: Object = {"resourceVersion": str(self._sent_rv)}
+        if annotations:
+            metadata["annotations"] = annotations
+        obj = {**self.subscription.bookmark_object, "metadata": metadata}
+        return self._line("BOOKMARK", Stored(obj, self._sent_rv), now)
+
+    def _bookmark_after(self, now: float) -> float | None:
+        """The next bookmark: in a while, and once shortly before the stream ends."""
+        if not self.subscription.bookmarks:
+            return None
+        last = self.subscription.deadline - _BEFORE_TIMEOUT_SECONDS
+        regular = now + self._bookmark_seconds
+        return min(regular, last) if last > now else regular
+
+
+_OPENINGS: Final = {
+    kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
+
+
+def error_line(status: Status) -> bytes:
+    """An ERROR event."""
+    return b"".join((_OPENINGS["ERROR"], msgspec.json.encode(status), _END))
+
+
+def too_old(rv: int, oldest: int) -> Status:
+    """The Status of a watch from further back than the history goes."""
+    return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
+
+
+def _at_version(stored: Stored, rv: int) -> Stored:
+    obj = stored.object
+    return Stored({**obj, "metadata": {**obj["metadata"], "resourceVersion": str(rv)}}, rv)

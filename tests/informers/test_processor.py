@@ -1,0 +1,383 @@
+"""One handler, its buffer, its thread; and the set of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from apis.apps_v1 import Deployment
+from informers.keys import DeletedFinalStateUnknown
+from informers.processor import (
+    PANIC_PAUSE_SECONDS,
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    ProcessorListener,
+    SharedProcessor,
+    UpdateNotification,
+)
+from support.deployments import deployment
+from support.fake_clock import FakeClock
+from support.recording_handler import Hook, RecordingHandler
+from support.recording_metrics import Instrument
+from workqueue.spawn import Joinable, spawn_thread
+
+
+def add(name: str, *, initial: bool = False) -> Notification[Deployment]:
+    return AddNotification(deployment(name), initial)
+
+
+def adds(count: int, *, initial: bool = False) -> list[Notification[Deployment]]:
+    return [add(f"d{number}", initial=initial) for number in range(count)]
+
+
+class Rig:
+    """A processor on a fake clock; everything is stopped at the end of the test."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.panics = Instrument()
+        self.spawned: list[str] = []
+        self.processor: SharedProcessor[Deployment] = SharedProcessor(clock=self.clock, spawn=self._spawn)
+        self.informer_synced = True
+
+    def listen(
+        self, hook: Hook | None = None, *, resync: float = 0
+    ) -> tuple[RecordingHandler, ProcessorListener[Deployment]]:
+        """Add a listener with a recording handler."""
+        handler = RecordingHandler(hook)
+        listener = ProcessorListener(
+            handler,
+            name=f"listener-{len(self.processor.listeners())}",
+            requested_resync_seconds=resync,
+            resync_seconds=resync,
+            informer_has_synced=lambda: self.informer_synced,
+            panics=self.panics,
+            clock=self.clock,
+        )
+        self.processor.add_listener(listener)
+        return handler, listener
+
+    def distribute(self, *notifications: Notification[Deployment], initial: int = 0) -> None:
+        """Distribute a batch without sync notifications."""
+        self.processor.distribute(notifications, notifications, initial=initial)
+
+    def _spawn(self, name: str, target: object) -> Joinable:
+        self.spawned.append(name)
+        return spawn_thread(name, target)  # type: ignore[arg-type] # the tests' own signature is wider
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    made = Rig()
+    yield made
+    made.processor.stop()
+
+
+class Gate:
+    """A handler's hook that blocks until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._open = threading.Event()
+
+    def __call__(self, _line: str) -> None:
+        self.reached.set()
+        assert self._open.wait(30)
+
+    def wait(self) -> None:
+        """Until the handler is in the gate."""
+        assert self.reached.wait(30)
+
+    def open(self) -> None:
+        """Let the handler through, for good."""
+        self._open.set()
+
+
+def test_slow_handler_delays_neither_the_producer_nor_the_others(rig: Rig) -> None:
+    """INF-25, P15: a blocked handler's buffer grows; the other handler gets everything, and so does it later."""
+    gate = Gate()
+    slow, slow_listener = rig.listen(gate)
+    fast, _ = rig.listen()
+    rig.processor.start()
+    for number in range(1000):
+        rig.distribute(add(f"d{number}"))
+    wanted = [f"add d{number} 1 late" for number in range(1000)]
+    assert fast.wait_for(1000) == wanted
+    gate.wait()
+    assert slow_listener.statistics().pending == 1000
+    gate.open()
+    assert slow.wait_for(1000) == wanted
+
+
+def test_handler_is_called_according_to_the_notification(rig: Rig) -> None:
+    """Adds, updates, deletes and tombstones reach their functions, in the order of distribution."""
+    handler, _ = rig.listen()
+    rig.distribute(
+        add("a", initial=True),
+        UpdateNotification(deployment("a", 1), deployment("a", 2)),
+        DeleteNotification(deployment("a", 3)),
+        DeleteNotification[Deployment](DeletedFinalStateUnknown("default/b", None)),
+        initial=1,
+    )
+    rig.processor.start()
+    assert handler.wait_for(4) == [
+        "add a 1 initial",
+        "update a 1 2",
+        "delete a 3",
+        "delete default/b gone",
+    ]
+
+
+def test_what_was_distributed_before_the_start_is_kept(rig: Rig) -> None:
+    """INF-03: threads may start after the first events; nothing is lost, and nothing blocks."""
+    handler, listener = rig.listen()
+    rig.distribute(*adds(3))
+    assert handler.seen() == []
+    assert listener.statistics().pending == 3
+    rig.processor.start()
+    handler.wait_for(3)
+
+
+def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> None:
+    """INF-22, P14: 5 events, each raises: 5 panics, a second's pause after each, the next one still runs."""
+    calls = threading.Semaphore(0)
+
+    def fail(_line: str) -> None:
+        calls.release()
+        raise RuntimeError("test panic")
+
+    _, first = rig.listen(fail)
+    _, second = rig.listen(fail)
+    rig.processor.start()
+    with capture_logs() as logs:
+        rig.distribute(*adds(5))
+        for round_number in range(5):
+            for _ in range(2):
+                assert calls.acquire(timeout=30)
+            rig.clock.wait_for_waiters(2)
+            assert (first.statistics().panics, second.statistics().panics) == (round_number + 1,) * 2
+            rig.clock.advance(PANIC_PAUSE_SECONDS)
+    assert rig.panics.count == 10
+    assert {entry["event"] for entry in logs} == {"Handler failed"}
+    assert logs[0]["handler"] == "support.recording_handler.RecordingHandler"
+    assert logs[0]["key"] == "default/d0"
+    assert "test panic" in logs[0]["err"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), RecursionError(), MemoryError()], ids=repr)
+def test_no_exception_ends_a_listener(rig: Rig, error: BaseException) -> None:
+    """P14: whatever a handler raises, the listener's thread lives on."""
+
+    def fail_once(line: str) -> None:
+        if line.startswith("add a "):
+            raise error
+
+    handler, _ = rig.listen(fail_once)
+    rig.processor.start()
+    with capture_logs():
+        rig.distribute(add("a"), add("b"))
+        rig.clock.wait_for_waiters(1)
+        rig.clock.advance(PANIC_PAUSE_SECONDS)
+        assert handler.wait_for(1) == ["add b 1 late"]
+
+
+def test_failed_tombstone_and_update_are_logged_by_key(rig: Rig) -> None:
+    """The log line names the object whatever the notification was."""
+
+    def fail(_line: str) -> None:
+        raise RuntimeError("test panic")
+
+    _, listener = rig.listen(fail)
+    rig.processor.start()
+    with capture_logs() as logs:
+        rig.distribute(DeleteNotification[Deployment](DeletedFinalStateUnknown("default/gone", None)))
+        rig.clock.wait_for_waiters(1)
+        rig.distribute(UpdateNotification(deployment("a"), deployment("a", 2)))
+        rig.clock.advance(PANIC_PAUSE_SECONDS)
+        rig.clock.wait_for_waiters(1)
+        rig.processor.stop()
+    assert [(entry["key"], entry["event"]) for entry in logs] == [
+        ("default/gone", "Handler failed"),
+        ("default/a", "Handler failed"),
+    ]
+    assert [entry["notification"] for entry in logs] == ["delete", "update"]
+    assert listener.statistics().handled == 2
+
+
+def test_registration_syncs_when_the_initial_adds_have_returned(rig: Rig) -> None:
+    """INF-19: not when they are delivered, but when the last one has returned."""
+    gate = Gate()
+    handler, listener = rig.listen(gate)
+    rig.processor.start()
+    rig.distribute(*adds(2, initial=True), initial=2)
+    gate.wait()
+    assert not listener.has_synced()
+    gate.open()
+    handler.wait_for(2)
+    rig.distribute(add("later"))
+    handler.wait_for(3)
+    assert listener.has_synced()
+
+
+def test_initial_adds_count_before_later_events_of_the_same_batch(rig: Rig) -> None:
+    """INF-19: a blocked later event does not keep the registration from being synced."""
+    gate = Gate()
+    handler, listener = rig.listen(lambda line: gate(line) if "update" in line else None)
+    update = UpdateNotification(deployment("x", 1), deployment("x", 2))
+    rig.distribute(*adds(2, initial=True), add("c"), update, initial=2)
+    rig.processor.start()
+    gate.wait()
+    assert listener.has_synced()
+    gate.open()
+    handler.wait_for(4)
+
+
+def test_registration_is_not_synced_before_the_informer(rig: Rig) -> None:
+    """INF-19: without initial adds it is as synced as the informer."""
+    rig.informer_synced = False
+    _, listener = rig.listen()
+    assert not listener.has_synced()
+    rig.informer_synced = True
+    assert listener.has_synced()
+
+
+def test_failed_initial_add_leaves_the_registration_unsynced(rig: Rig) -> None:
+    """INF-21: the others are handled, but this registration never reports synced."""
+
+    def fail_first(line: str) -> None:
+        if "d0" in line:
+            raise RuntimeError("test panic")
+
+    handler, listener = rig.listen(fail_first)
+    rig.processor.start()
+    with capture_logs():
+        rig.distribute(*adds(3, initial=True), initial=3)
+        rig.clock.wait_for_waiters(1)
+        rig.clock.advance(PANIC_PAUSE_SECONDS)
+        handler.wait_for(2)
+        rig.distribute(add("later"))
+        handler.wait_for(3)
+    assert not listener.has_synced()
+    assert not listener.statistics().synced
+
+
+def test_stop_discards_what_is_buffered_and_waits_for_the_running_call(rig: Rig) -> None:
+    """INF-34: stop returns when the call in progress has; nothing after it is delivered."""
+    gate = Gate()
+    handler, listener = rig.listen(gate)
+    rig.processor.start()
+    rig.distribute(*adds(5))
+    gate.wait()
+    rig.distribute(*adds(5))
+    stopper = threading.Thread(target=rig.processor.stop)
+    stopper.start()
+    assert stopper.is_alive()
+    gate.open()
+    stopper.join(30)
+    assert handler.seen() == ["add d0 1 late"]
+    assert listener.statistics().pending == 0
+
+
+def test_stop_ends_the_pause_after_a_panic(rig: Rig) -> None:
+    """INF-22: a listener that pauses is not waited for."""
+
+    def fail(_line: str) -> None:
+        raise RuntimeError("test panic")
+
+    rig.listen(fail)
+    rig.processor.start()
+    with capture_logs():
+        rig.distribute(add("a"))
+        rig.clock.wait_for_waiters(1)
+        rig.processor.stop()
+
+
+def test_removed_listener_gets_nothing_more(rig: Rig) -> None:
+    """INF-18: events after the removal are not delivered; the other listener gets them."""
+    removed, listener = rig.listen()
+    kept, _ = rig.listen()
+    rig.processor.start()
+    rig.distribute(add("a"))
+    removed.wait_for(1)
+    thread = rig.processor.remove_listener(listener)
+    assert thread is not None
+    thread.join(30)
+    rig.distribute(add("b"))
+    kept.wait_for(2)
+    assert removed.seen() == ["add a 1 late"]
+
+
+def test_removing_twice_or_before_the_start_is_harmless(rig: Rig) -> None:
+    """INF-13, INF-20: there is no thread to speak of, and no error."""
+    _, listener = rig.listen()
+    assert rig.processor.remove_listener(listener) is None
+    assert rig.processor.remove_listener(listener) is None
+    rig.processor.start()
+    assert rig.spawned == []
+
+
+def test_listener_added_to_a_running_processor_runs_at_once(rig: Rig) -> None:
+    """A late listener gets what is distributed from then on."""
+    rig.processor.start()
+    late, listener = rig.listen()
+    rig.distribute(add("a"))
+    late.wait_for(1)
+    assert rig.spawned == ["listener-0"]
+    assert rig.processor.thread_of(listener) is not None
+    assert not listener.is_current_thread()
+
+
+def test_sync_notifications_go_to_syncing_listeners_only(rig: Rig) -> None:
+    """cache.md 8.7: new listeners are syncing; after the first check only those that are due."""
+    due, _ = rig.listen(resync=2)
+    never, _ = rig.listen()
+    rig.processor.start()
+    sync = UpdateNotification(deployment("a"), deployment("a"))
+    rig.processor.distribute([sync], [])
+    due.wait_for(1)
+    never.wait_for(1)
+    rig.clock.advance(2)
+    assert rig.processor.should_resync()
+    rig.processor.distribute([sync, add("b")], [add("b")])
+    assert due.wait_for(3)[1:] == ["update a 1 1", "add b 1 late"]
+    assert never.wait_for(2)[1:] == ["add b 1 late"]
+    assert not rig.processor.should_resync()
+    rig.processor.distribute([sync, add("c")], [add("c")])
+    assert due.wait_for(4)[3:] == ["add c 1 late"]
+
+
+def test_resyncs_are_due_period_after_period(rig: Rig) -> None:
+    """INF-02: checked every second, periods 0, 2 and 3 are due at 2, 3, 4, 6 and never."""
+    rig.listen(resync=0)
+    rig.listen(resync=2)
+    rig.listen(resync=3)
+    due_at = []
+    for second in range(1, 7):
+        rig.clock.advance(1)
+        if rig.processor.should_resync():
+            due_at.append(second)
+    assert due_at == [2, 3, 4, 6]
+
+
+def test_changed_check_period_reaches_every_listener(rig: Rig) -> None:
+    """INF-04: the effective periods are computed anew from what was asked for."""
+    _, first = rig.listen(resync=0)
+    _, second = rig.listen(resync=60)
+    rig.processor.resync_check_period_changed(lambda requested: requested * 2)
+    assert (first.resync_seconds, second.resync_seconds) == (0, 120)
+
+
+def test_statistics_count_what_was_handled(rig: Rig) -> None:
+    """A snapshot names the handler and counts calls."""
+    handler, listener = rig.listen()
+    rig.processor.start()
+    rig.distribute(*adds(3))
+    handler.wait_for(3)
+    rig.processor.stop()
+    statistics = listener.statistics()
+    assert statistics.name == "support.recording_handler.RecordingHandler"
+    assert (statistics.handled, statistics.pending, statistics.panics) == (3, 0, 0)

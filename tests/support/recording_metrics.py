@@ -1,0 +1,61 @@
+"""Informer instruments that remember."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+
+class Instrument:
+    """Gauge, counter and histogram in one: `values` has every value set or observed, `count` the increments."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.count = 0
+
+    @property
+    def last(self) -> float:
+        """The newest value."""
+        return self.values[-1]
+
+    def set(self, value: float) -> None:
+        self.values.append(value)
+
+    def observe(self, value: float) -> None:
+        self.values.append(value)
+
+    def inc(self) -> None:
+        self.count += 1
+
+
+class RecordingMetricsProvider:
+    """Implements informers.metrics.MetricsProvider; `made` maps (value, name[, reason]) to the instrument."""
+
+    def __init__(self) -> None:
+        self.made: defaultdict[tuple[str, ...], Instrument] = defaultdict(Instrument)
+
+    def new_objects_metric(self, name: str) -> Instrument:
+        return self.made["objects", name]
+
+    def new_queued_items_metric(self, name: str) -> Instrument:
+        return self.made["queued_items", name]
+
+    def new_processing_latency_metric(self, name: str) -> Instrument:
+        return self.made["processing_latency", name]
+
+    def new_store_resource_version_metric(self, name: str) -> Instrument:
+        return self.made["store_resource_version", name]
+
+    def new_relists_metric(self, name: str, reason: str) -> Instrument:
+        return self.made["relists", name, reason]
+
+    def new_watch_restarts_metric(self, name: str) -> Instrument:
+        return self.made["watch_restarts", name]
+
+    def new_last_event_timestamp_metric(self, name: str) -> Instrument:
+        return self.made["last_event_timestamp", name]
+
+    def new_quarantined_metric(self, name: str) -> Instrument:
+        return self.made["quarantined", name]
+
+    def new_handler_panics_metric(self, name: str) -> Instrument:
+        return self.made["handler_panics", name]

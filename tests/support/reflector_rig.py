@@ -1,0 +1,93 @@
+"""A reflector on scripted answers and a clock of its own: one thread, nothing waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apis.apps_v1 import Deployment
+from client.options import ListOptions
+from client.watch_events import EventType, WatchEvent
+from informers.metrics import InformerMetrics
+from informers.reflector import Reflector
+from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
+from support.recording_metrics import RecordingMetricsProvider
+from support.recording_store import RecordingStore
+from support.stepping_clock import SteppingClock
+
+NAME = "deployments.apps"
+
+
+class CountingBackoff:
+    """Always the same delay; counts the calls."""
+
+    def __init__(self, seconds: float = 1.0) -> None:
+        self.calls = 0
+        self._seconds = seconds
+
+    def next(self) -> float:
+        self.calls += 1
+        return self._seconds
+
+
+class ReflectorRig:
+    """Everything a reflector needs, and the reflector."""
+
+    def __init__(
+        self,
+        source: FakeListerWatcher | None = None,
+        *,
+        random: Callable[[], float] = lambda: 0.0,
+        clock: SteppingClock | None = None,
+        **options: Any,
+    ) -> None:
+        self.source = source or FakeListerWatcher()
+        self.clock = clock or SteppingClock()
+        self.store = RecordingStore()
+        self.backoff = CountingBackoff()
+        self.metrics = RecordingMetricsProvider()
+        options.setdefault("backoff", self.backoff)
+        self.reflector: Reflector[Deployment] = Reflector(
+            self.source,
+            Deployment,
+            self.store,
+            metrics=InformerMetrics(NAME, self.metrics),
+            clock=self.clock,
+            random=random,
+            **options,
+        )
+
+    def round(self) -> None:
+        """One list_and_watch."""
+        self.reflector.list_and_watch()
+
+    def watch(self, *script: list[WatchEvent[Deployment]] | Exception | None) -> FakeWatch[Deployment]:
+        """Script the next watch."""
+        stream: FakeWatch[Deployment] = FakeWatch(*script)
+        self.source.watches.append(stream)
+        return stream
+
+    def last_watch(self, *script: list[WatchEvent[Deployment]] | Exception | None) -> FakeWatch[Deployment]:
+        """Script the next watch, which stops the reflector at its end."""
+        return self.watch(*script).then(self.reflector.stop)
+
+    def expiring_watch(self, *script: list[WatchEvent[Deployment]]) -> FakeWatch[Deployment]:
+        """Script the next watch, which ends the round with a 410."""
+        return self.watch(*script).send(WatchEvent(EventType.ERROR, expired()))
+
+    def asked_versions(self) -> list[str]:
+        """The resource versions of all lists."""
+        return self.source.list_versions()
+
+    def watched_versions(self) -> list[str]:
+        """The resource versions of all watches."""
+        return [options.resource_version or "" for options in self.source.watch_options]
+
+    def rv(self) -> str:
+        """The reflector's last sync resource version."""
+        return self.reflector.last_sync_resource_version()
+
+
+def is_streaming(options: ListOptions) -> bool:
+    """Whether a watch asked for a streaming list."""
+    return options.send_initial_events
