@@ -1,8 +1,8 @@
 """
 What the client reports about its requests; nobody listens by default.
 
-The names behind it are controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as
-there.
+The names behind it are controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP
+method, as there.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The level is asked before a line is made, so that requests cost nothing to log w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import structlog
@@ -46,7 +46,7 @@ def log_answer(*, verb: str, url: str, status: int | str, seconds: float) -> Non
         log.debug("Response", v=LINE, verb=verb, url=url, status=status, milliseconds=milliseconds)
 
 
-def log_headers(what: str, request: str, headers: Mapping[str, str]) -> None:
+def log_headers(what: str, request: str, headers: Iterable[tuple[str, str]]) -> None:
     """The fields of a request or answer."""
     if enabled(HEADERS):
         log.debug(what, v=HEADERS, request=request, headers=masked(headers))
@@ -63,9 +63,9 @@ def log_body(what: str, path: str, body: bytes) -> None:
     log.debug(what, v=BODIES, body=text, bytes=len(body))
 
 
-def masked(headers: Mapping[str, str]) -> dict[str, str]:
+def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Header fields for a log: credentials keep their scheme only."""
     return {
         name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
-        for name, value in headers.items()
+        for name, value in headers
     }

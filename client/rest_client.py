@@ -1,5 +1,5 @@
 """
-A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics, log.
+A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics.
 
 It knows the API's manners but no kinds. Threads: any.
 """
@@ -59,8 +59,8 @@ class RESTClient:
     """
     Sends calls over a transport.
 
-    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop ends every wait
-    early. random gives the jitter of waits.
+    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop ends every
+    wait early. random gives the jitter of waits.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RESTClient:
         """
         An open stream whose status is not a failure.
 
-        Nothing is waited for or repeated: whoever watches backs off by itself, and must be able to stop meanwhile.
+        Nothing is waited for or repeated: whoever watches backs off by itself, and can be stopped meanwhile.
 
         Raises: APIError, TransportError.
         """

@@ -1,11 +1,12 @@
 """
 When a request is repeated: the server asks for it, or the answer to a read got lost.
 
-A 429 says that the server did not act, so any request may come again; a 5xx may hide a write that happened, so only
-reads do. Both only with a Retry-After of whole seconds; dates and garbage count as none. A lost connection repeats a
-read after a second. Everything else is for the caller, who knows what it wants.
-Follows: client-go rest/with_retry.go @32ce75a7d, differs: 5xx never repeat a write; a server that has not yet seen our
-resource version is not waited for, because the reflector has a better answer.
+A 429 says that the server did not act, so any request may come again; a 5xx may hide a write that happened, so
+only reads do. Both only when the server names a wait: a Retry-After of whole seconds, or the same in its Status;
+dates and garbage count as none. A lost connection repeats a read after a second. Everything else is for the
+caller, who knows what it wants.
+Follows: client-go rest/with_retry.go @32ce75a7d, differs: 5xx never repeat a write; a server that has not yet
+seen our resource version is not waited for, because the reflector has a better answer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     """
     Seconds to wait before sending the request again, None to give up.
 
-    Args: read is whether the request changes nothing; uniform in [0, 1) spreads clients that were told the same.
+    Args: read = the request changes nothing; uniform in [0, 1) spreads clients that were told the same.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None

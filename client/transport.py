@@ -236,9 +236,7 @@ class HTTPTransport:
             raise explain(error, self._attempt(request, sent=False)) from error
 
     def _send(self, request: _Request, lent: Lent) -> Answer:
-        log.debug(
-            "Request headers", v=_LOGGED_HEADERS, request=request.words, headers=masked(request.headers)
-        )
+        log_headers("Request headers", request.words, request.headers.items())
         try:
             arm(lent.connection.sock, deadline=request.deadline)
             answer = exchange(lent.connection, request.method, request.target, request.headers, request.body)
@@ -248,7 +246,7 @@ class HTTPTransport:
         except BaseException:
             lent.connection.close()
             raise
-        log_headers("Response headers", request.words, answer.headers)
+        log_headers("Response headers", request.words, answer.headers.items())
         self._require_plain(request, lent, answer)
         return answer
 

@@ -52,7 +52,9 @@ _FIELD_PATHS: Final = (
     "status.podIP",
     "status.podIPs",
 )
-_ENV_FIELD_PATHS: Final = tuple(path for path in _FIELD_PATHS if path not in {"metadata.annotations", "metadata.labels"})
+_ENV_FIELD_PATHS: Final = tuple(
+    path for path in _FIELD_PATHS if path not in {"metadata.annotations", "metadata.labels"}
+)
 _STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _ENV_NAME: Final = re.compile(r"[ -<>-~]+")
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
@@ -88,7 +90,11 @@ def init_containers(path: str, found: list[Object], volumes: Collection[str], ta
             continue
         for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
             if container.get(name) is not None:
-                causes.append(forbidden_field(f"{at}.{name}", "may not be set for init containers without restartPolicy=Always"))
+                causes.append(
+                    forbidden_field(
+                        f"{at}.{name}", "may not be set for init containers without restartPolicy=Always"
+                    )
+                )
     return causes
 
 
@@ -157,7 +163,9 @@ def environment_name(name: str) -> list[str]:
     """Complaints about the name of an environment variable."""
     if _ENV_NAME.fullmatch(name):
         return []
-    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+    return [
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    ]
 
 
 def _environment(path: str, found: Any) -> list[Cause]:
@@ -198,7 +206,11 @@ def field_reference(path: str, reference: Object, supported: Collection[str] = _
     if subscript and base in {"metadata.annotations", "metadata.labels"}:
         return []
     if base not in _FIELD_PATHS and not base.startswith("spec.host"):
-        return [invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: field label not supported: {field}")]
+        return [
+            invalid_value(
+                f"{path}.fieldPath", field, f"error converting fieldPath: field label not supported: {field}"
+            )
+        ]
     return [] if field in supported else [not_supported(f"{path}.fieldPath", field, sorted(supported))]
 
 
@@ -210,7 +222,9 @@ def _key_reference(path: str, reference: Object) -> list[Cause]:
 
 def config_key(key: str) -> list[str]:
     """Complaints about a key of a ConfigMap or Secret."""
-    found = [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
+    found = (
+        [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
+    )
     if not _CONFIG_KEY.fullmatch(key):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         found.append(names.regex_error(text, "[-._a-zA-Z0-9]+", "key.name", "KEY_NAME", "key-name"))
@@ -339,7 +353,9 @@ def _handler(path: str, holder: Object) -> list[Cause]:
     if not given:
         return [required(path, "must specify a handler type")]
     causes = _action(f"{path}.{given[0]}", given[0], holder[given[0]])
-    return causes + [forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type") for name in given[1:]]
+    return causes + [
+        forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type") for name in given[1:]
+    ]
 
 
 def _action(path: str, kind: str, action: Object) -> list[Cause]:

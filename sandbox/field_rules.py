@@ -109,7 +109,12 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
     if isinstance(value, str):
         if _PERCENT.fullmatch(value):
             return []
-        example = names.regex_error("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", "1%", "93%")
+        example = names.regex_error(
+            "a valid percent string must be a numeric string followed by an ending '%'",
+            "[0-9]+%",
+            "1%",
+            "93%",
+        )
         return [invalid_value(path, value, example)]
     return [invalid_value(path, value, NEGATIVE)] if isinstance(value, int) and value < 0 else []
 
@@ -169,7 +174,8 @@ def is_valid_selector(selector: Object | None) -> bool:
     """Whether a selector's expressions can be evaluated at all."""
     found = (selector or {}).get("matchExpressions") or ()
     return all(
-        term.get("operator") in _OPERATORS and bool(entries(term, "values")) == (term["operator"] in {"In", "NotIn"})
+        term.get("operator") in _OPERATORS
+        and bool(entries(term, "values")) == (term["operator"] in {"In", "NotIn"})
         for term in found
     )
 

@@ -86,7 +86,11 @@ def _host_network_ports(path: str, spec: Object) -> list[Cause]:
     if not spec.get("hostNetwork"):
         return []
     return [
-        invalid_value(f"{path}.containers[{i}].ports[{j}].hostPort", port["hostPort"], "must match `containerPort` when `hostNetwork` is true")
+        invalid_value(
+            f"{path}.containers[{i}].ports[{j}].hostPort",
+            port["hostPort"],
+            "must match `containerPort` when `hostNetwork` is true",
+        )
         for i, container in enumerate(entries(spec, "containers"))
         for j, port in enumerate(entries(container, "ports"))
         if port.get("hostPort") and port["hostPort"] != port.get("containerPort")
@@ -110,7 +114,9 @@ def _volume_source(at: str, volume: Object) -> list[Cause]:
     if not given:
         return [required(at, "must specify a volume type")]
     causes = _source(f"{at}.{given[0]}", given[0], volume[given[0]])
-    return causes + [forbidden_field(f"{at}.{name}", "may not specify more than 1 volume type") for name in given[1:]]
+    return causes + [
+        forbidden_field(f"{at}.{name}", "may not specify more than 1 volume type") for name in given[1:]
+    ]
 
 
 def _source(path: str, kind: str, source: Object) -> list[Cause]:
@@ -163,7 +169,9 @@ def _affinity(path: str, found: Object) -> list[Cause]:
         for index, weighted in enumerate(entries(rules, "preferredDuringSchedulingIgnoredDuringExecution")):
             at = f"{path}.{kind}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
             if not 1 <= weighted.get("weight", 0) <= 100:  # noqa: PLR2004
-                causes.append(invalid_value(f"{at}.weight", weighted.get("weight", 0), "must be in the range 1-100"))
+                causes.append(
+                    invalid_value(f"{at}.weight", weighted.get("weight", 0), "must be in the range 1-100")
+                )
             causes += _affinity_term(f"{at}.podAffinityTerm", part(weighted, "podAffinityTerm"))
     return causes
 
@@ -181,12 +189,16 @@ def _spread(path: str, found: Sequence[Object]) -> list[Cause]:
     for index, constraint in enumerate(found):
         at = f"{path}[{index}]"
         if constraint.get("maxSkew", 0) <= 0:
-            causes.append(invalid_value(f"{at}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero"))
+            causes.append(
+                invalid_value(f"{at}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
+            )
         if not constraint.get("topologyKey"):
             causes.append(required(f"{at}.topologyKey", "can not be empty"))
         actions = ("DoNotSchedule", "ScheduleAnyway")
         if constraint.get("whenUnsatisfiable") not in actions:
-            causes.append(not_supported(f"{at}.whenUnsatisfiable", constraint.get("whenUnsatisfiable", ""), actions))
+            causes.append(
+                not_supported(f"{at}.whenUnsatisfiable", constraint.get("whenUnsatisfiable", ""), actions)
+            )
         causes += label_selector(f"{at}.labelSelector", constraint.get("labelSelector"))
     return causes
 
@@ -229,7 +241,11 @@ def template(path: str, found: Object) -> list[Cause]:
         causes += all_invalid(f"{path}.annotations", key, names.qualified_name(key.lower()))
     causes += pod_spec(f"{path}.spec", part(found, "spec"))
     if entries(part(found, "spec"), "ephemeralContainers"):
-        causes.append(forbidden_field(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+        causes.append(
+            forbidden_field(
+                f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"
+            )
+        )
     return causes
 
 
@@ -265,7 +281,11 @@ def _update(new: Object, old: Object) -> list[Cause]:
 
 
 def _deadline(new: Object, old: Object) -> list[Cause]:
-    path, after, before = "spec.activeDeadlineSeconds", new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
+    path, after, before = (
+        "spec.activeDeadlineSeconds",
+        new.get("activeDeadlineSeconds"),
+        old.get("activeDeadlineSeconds"),
+    )
     if after is None:
         text = "must not update from a positive integer to nil value"
         return [] if before is None else [invalid_value(path, None, text)]
@@ -276,8 +296,20 @@ def _deadline(new: Object, old: Object) -> list[Cause]:
 
 def _added_tolerations(new: Object, old: Object) -> list[Cause]:
     after = list(entries(new, "tolerations"))
-    missing = [entry for entry in entries(old, "tolerations") if not any(_same_toleration(entry, other) for other in after)]
-    return [forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")] if missing else []
+    missing = [
+        entry
+        for entry in entries(old, "tolerations")
+        if not any(_same_toleration(entry, other) for other in after)
+    ]
+    return (
+        [
+            forbidden_field(
+                "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
+            )
+        ]
+        if missing
+        else []
+    )
 
 
 def _same_toleration(left: Object, right: Object) -> bool:

@@ -1,0 +1,111 @@
+"""What we may do and who we are, as the server sees it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from apis.resource import Resource
+from client.errors import DecodeError, Forbidden, NotFound
+from client.json_text import MALFORMED, shown
+from client.rest_client import Call, RESTClient
+
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+class Permission(NamedTuple):
+    """One thing a program wants to do. namespace "" means everywhere, or a cluster-scoped resource."""
+
+    verb: str
+    resource: Resource
+    namespace: str = ""
+    subresource: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = self.resource.group_resource + (f"/{self.subresource}" if self.subresource else "")
+        where = f"in namespace {self.namespace}" if self.namespace else "at cluster scope"
+        return f"{self.verb} {what} {where}"
+
+
+class Access(msgspec.Struct, frozen=True, rename="camel"):
+    """The server's decision; denied is stronger than not allowed, reason may say why."""
+
+    allowed: bool = False
+    denied: bool = False
+    reason: str = ""
+    evaluation_error: str = ""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who the server takes us for."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: Access
+
+
+class _UserInfo(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: Identity = Identity()
+
+
+class _SelfReview(msgspec.Struct, frozen=True):
+    status: _UserInfo
+
+
+def check_access(rest: RESTClient, permission: Permission) -> Access:
+    """
+    Whether we may do that (SelfSubjectAccessReview, which everybody may ask).
+
+    Raises: APIError, TransportError, DecodeError.
+    """
+    resource = permission.resource
+    attributes = {
+        "verb": permission.verb,
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.plural,
+        "subresource": permission.subresource,
+        "namespace": permission.namespace if resource.namespaced else "",
+        "name": permission.name,
+    }
+    given = {key: value for key, value in attributes.items() if value}
+    body = _post(rest, _ACCESS_REVIEWS, "SelfSubjectAccessReview", {"resourceAttributes": given})
+    return _decode(body, _Review).status
+
+
+def who_am_i(rest: RESTClient) -> Identity | None:
+    """
+    Who the server takes us for; None where it does not tell (before 1.28, or forbidden).
+
+    Raises: APIError, TransportError, DecodeError.
+    """
+    try:
+        body = _post(rest, _SELF_REVIEWS, "SelfSubjectReview", {})
+    except (NotFound, Forbidden):
+        return None
+    return _decode(body, _SelfReview).status.user_info
+
+
+def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any]) -> bytes:
+    review: dict[str, Any] = {"kind": kind, "apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
+    if spec:
+        review["spec"] = spec
+    resource = path.rpartition("/")[2]
+    headers = {"Content-Type": "application/json"}
+    return rest.send(
+        Call("create", "POST", path, headers=headers, body=msgspec.json.encode(review), resource=resource)
+    ).body
+
+
+def _decode(body: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except MALFORMED as error:
+        raise DecodeError(f"not a review ({error}): {shown(body)}") from error

@@ -1,0 +1,113 @@
+"""What a server is and serves: its version, and the resources of a group and version."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from apis.resource import Resource
+from client.errors import DecodeError, NotFound
+from client.json_text import MALFORMED, shown
+from client.rest_client import Call, RESTClient
+
+A = TypeVar("A")
+
+
+class Version(msgspec.Struct, frozen=True, rename="camel"):
+    """The server's version; git_version is the one people know, such as `v1.36.3`."""
+
+    major: str = ""
+    minor: str = ""
+    git_version: str = ""
+    platform: str = ""
+
+    def __str__(self) -> str:
+        return self.git_version or f"v{self.major}.{self.minor}"
+
+
+class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource, or as `plural/subresource` a subresource of one, and what may be asked of it."""
+
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+    singular_name: str = ""
+    verbs: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+
+
+class GroupResources(msgspec.Struct, frozen=True):
+    """
+    What a group serves in one version.
+
+    resources holds subresources too, under `plural/subresource`.
+    """
+
+    resources: tuple[ServedResource, ...] = ()
+
+    def find(self, plural: str, subresource: str = "") -> ServedResource | None:
+        """The resource or subresource of that name, or None."""
+        name = f"{plural}/{subresource}" if subresource else plural
+        return next((resource for resource in self.resources if resource.name == name), None)
+
+    def subresources(self, plural: str) -> frozenset[str]:
+        """The names of a resource's subresources, such as status and scale."""
+        names = (resource.name.partition("/") for resource in self.resources)
+        return frozenset(subresource for name, _, subresource in names if name == plural and subresource)
+
+
+class _GroupVersion(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True, rename="camel"):
+    versions: tuple[_GroupVersion, ...] = ()
+    preferred_version: _GroupVersion = _GroupVersion()
+
+
+class Discovery:
+    """
+    Asks a server about itself. Threads: any. Nothing is cached: what a server serves changes with its CRDs.
+
+    Every method raises APIError, TransportError, and DecodeError for an answer that makes no sense.
+    """
+
+    def __init__(self, rest: RESTClient) -> None:
+        self._rest = rest
+
+    def version(self) -> Version:
+        """The server's version."""
+        return self._get("/version", Version)
+
+    def resources(self, group: str, version: str) -> GroupResources | None:
+        """What a group serves in a version; None when it does not serve that version at all."""
+        root = f"/apis/{quote(group, safe='')}" if group else "/api"
+        return self._get_or_none(f"{root}/{quote(version, safe='')}", GroupResources)
+
+    def versions(self, group: str) -> tuple[str, ...]:
+        """The versions a named group serves, the preferred one first; () when it does not exist."""
+        found = self._get_or_none(f"/apis/{quote(group, safe='')}", _Group)
+        if found is None:
+            return ()
+        names = [found.preferred_version.version, *(entry.version for entry in found.versions)]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def serves(self, resource: Resource) -> ServedResource | None:
+        """The server's entry for a resource in its version; None when it has none (its CRD is not installed)."""
+        served = self.resources(resource.group, resource.version)
+        return None if served is None else served.find(resource.plural)
+
+    def _get(self, path: str, kind: type[A]) -> A:
+        body = self._rest.send(Call("get", "GET", path)).body
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except MALFORMED as error:
+            raise DecodeError(f"not what {path} should answer ({error}): {shown(body)}") from error
+
+    def _get_or_none(self, path: str, kind: type[A]) -> A | None:
+        try:
+            return self._get(path, kind)
+        except NotFound:
+            return None

@@ -1,0 +1,261 @@
+"""
+Create, read, change, delete and watch the objects of one kind.
+
+Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; a page or event that holds an
+object that does not fit its type still delivers the others.
+"""
+
+from __future__ import annotations
+
+import random as random_module
+import threading
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from apis.meta import Kind, Object
+from apis.resource import Resource
+from apis.unstructured import Unstructured
+from client.codec import Codec, TypedCodec, UnstructuredCodec
+from client.discovery import Discovery, Version
+from client.metrics import NO_METRICS, RequestMetrics
+from client.options import ListOptions
+from client.pages import ListPage
+from client.rest_client import Call, RESTClient
+from client.transport import Transport
+from client.watch_stream import WatchStream
+from workqueue.clock import REAL_CLOCK, Clock
+
+T = TypeVar("T", bound=Object)
+K = TypeVar("K", bound=Kind)
+
+
+class PatchType(StrEnum):
+    """How a patch is meant; values are the media types. Custom resources do not take STRATEGIC."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Client:
+    """
+    One API server. Threads: any.
+
+    Args: as RESTClient; qps and burst limit requests, 0 = no limit; stop ends waits (a Retry-After, the rate
+    limit), so give it the event that stops the program.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        qps: float = 0,
+        burst: int = 0,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = random_module.random,
+        metrics: RequestMetrics = NO_METRICS,
+        user_agent: str = "",
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._clock = clock
+        self.rest = RESTClient(
+            transport,
+            qps=qps,
+            burst=burst,
+            clock=clock,
+            random=random,
+            metrics=metrics,
+            user_agent=user_agent,
+            stop=stop,
+        )
+
+    def resource(self, kind: type[K]) -> ResourceClient[K]:
+        """The objects of a typed kind."""
+        return ResourceClient(self.rest, TypedCodec(kind), clock=self._clock)
+
+    def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
+        """The objects of a kind nobody typed."""
+        return ResourceClient(self.rest, UnstructuredCodec(resource), clock=self._clock)
+
+    def discovery(self) -> Discovery:
+        """What the server serves."""
+        return Discovery(self.rest)
+
+    def version(self) -> Version:
+        """
+        The server's version.
+
+        Raises: APIError, TransportError, DecodeError.
+        """
+        return self.discovery().version()
+
+    def get_raw(self, path: str) -> bytes:
+        """
+        The body at a path, such as `/readyz`.
+
+        Raises: APIError, TransportError.
+        """
+        return self.rest.send(Call("get", "GET", quote(path, safe="/%"))).body
+
+
+class ResourceClient(Generic[T]):
+    """
+    The objects of one kind, in all namespaces.
+
+    Every method raises APIError when the server says no, TransportError when there is no answer (after a write with
+    outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind. They block
+    until the answer is there, at most 30 s an attempt. Threads: any.
+    """
+
+    def __init__(self, rest: RESTClient, codec: Codec[T], *, clock: Clock = REAL_CLOCK) -> None:
+        self._rest = rest
+        self._codec = codec
+        self._clock = clock
+
+    @property
+    def kind(self) -> Resource:
+        """What this client is about."""
+        return self._codec.resource
+
+    def create(
+        self, obj: T, *, namespace: str = "", field_manager: str | None = None, dry_run: bool = False
+    ) -> T:
+        """Create an object; namespace "" takes the object's own. Returns what the server stored."""
+        namespace = namespace or obj.metadata.namespace
+        query = _write_query(field_manager, dry_run=dry_run)
+        body = self._codec.encode(obj)
+        return self._object(self._call("create", "POST", namespace, query=query, body=body))
+
+    def get(self, name: str, *, namespace: str = "", subresource: str = "") -> T:
+        """The object as the server has it; a NotFound when there is none."""
+        return self._object(self._call("get", "GET", namespace, _named(name), subresource))
+
+    def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
+        """One page; namespace "" means all namespaces."""
+        response = self._rest.send(self._call("list", "GET", namespace, query=options.query()))
+        return self._codec.pages().decode(response.body)
+
+    def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
+        """Open a watch; close it when done. Nothing is repeated, whatever the server asks."""
+        stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
+        return WatchStream(stream, self._codec.events(), clock=self._clock)
+
+    def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
+        """
+        Replace an object; fields that a typed view does not hold are erased, so use it for our own kinds only.
+
+        A resource version in obj makes it conditional: a Conflict when the object has changed since.
+        """
+        return self._put(obj, "", field_manager, dry_run=dry_run)
+
+    def update_status(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
+        """Replace an object's status; everything else in obj but its name and version is ignored."""
+        return self._put(obj, "status", field_manager, dry_run=dry_run)
+
+    def patch(
+        self,
+        name: str,
+        patch: Any,
+        *,
+        namespace: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        field_manager: str | None = None,
+        force: bool | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """
+        Change parts of an object.
+
+        Args: patch is anything JSON (a dict, or a list for JSON), or bytes that are sent as they are; force takes
+        fields over from other managers (APPLY only, which also needs a field_manager).
+        """
+        query = _write_query(field_manager, dry_run=dry_run)
+        if force is not None:
+            query["force"] = "true" if force else "false"
+        body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch)
+        call = self._call("patch", "PATCH", namespace, _named(name), subresource, query=query, body=body)
+        return self._object(call._replace(headers={"Content-Type": str(patch_type)}))
+
+    def delete(
+        self,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation_policy: str | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """
+        Delete an object; with finalizers it only begins.
+
+        Args: uid and resource_version are preconditions: a Conflict when the object has others.
+        propagation_policy is Background, Foreground or Orphan.
+        """
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options = {
+            "preconditions": {key: value for key, value in preconditions.items() if value is not None}
+            or None,
+            "propagationPolicy": propagation_policy,
+            "gracePeriodSeconds": grace_period_seconds,
+            "dryRun": ["All"] if dry_run else None,
+        }
+        given = {key: value for key, value in options.items() if value is not None}
+        body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
+        self._rest.send(self._call("delete", "DELETE", namespace, _named(name), body=body))
+
+    def _put(self, obj: T, subresource: str, field_manager: str | None, *, dry_run: bool) -> T:
+        verb = f"update {subresource}".strip()
+        metadata = obj.metadata
+        query = _write_query(field_manager, dry_run=dry_run)
+        body = self._codec.encode(obj)
+        name = _named(metadata.name)
+        return self._object(
+            self._call(verb, "PUT", metadata.namespace, name, subresource, query=query, body=body)
+        )
+
+    def _object(self, call: Call) -> T:
+        return self._codec.decode(self._rest.send(call).body)
+
+    def _call(
+        self,
+        verb: str,
+        method: str,
+        namespace: str,
+        name: str = "",
+        subresource: str = "",
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> Call:
+        resource = self._codec.resource
+        return Call(
+            verb=verb,
+            method=method,
+            path=resource.path(namespace=namespace, name=name, subresource=subresource),
+            query=query or {},
+            headers={"Content-Type": "application/json"} if body is not None else {},
+            body=body,
+            resource=resource.group_resource,
+            namespace=namespace if resource.namespaced else "",
+            name=name,
+        )
+
+
+def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
+    query = {"fieldManager": field_manager} if field_manager else {}
+    return query | {"dryRun": "All"} if dry_run else query
+
+
+def _named(name: str) -> str:
+    """A name that addresses one object: an empty one would address the whole collection, also in a delete."""
+    if not name:
+        raise ValueError("an object's name must not be empty")
+    return name

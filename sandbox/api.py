@@ -1,0 +1,193 @@
+"""
+The API: what a request is answered, and what it changes, as a function of the state.
+
+Nothing here keeps anything: the same state, request and context give the same outcome. Committing the changes
+is the store's work, time and chance come in through the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sandbox import access, documents, negotiate, pods, reviews, routes, scale
+from sandbox.call import Call, warning_headers
+from sandbox.catalog import Catalog
+from sandbox.create import create
+from sandbox.deletion import delete, delete_collection
+from sandbox.documents import Site
+from sandbox.negotiate import Form
+from sandbox.options import boolean
+from sandbox.patching import patch
+from sandbox.reading import get, list_objects
+from sandbox.request import Context, Outcome, Request, Response, WatchResponse
+from sandbox.resource import ServedResource
+from sandbox.routes import ResourcePath
+from sandbox.state import State
+from sandbox.status import (
+    PageNotFoundError,
+    StatusError,
+    bad_request,
+    method_not_allowed,
+    not_found,
+    request_entity_too_large,
+)
+from sandbox.update import update
+from sandbox.watching import watch
+
+Verb = Callable[[Call], Response | WatchResponse]
+
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_PAGE_NOT_FOUND: Final = Response(
+    404,
+    (
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("Cache-Control", "no-cache, private"),
+        ("X-Content-Type-Options", "nosniff"),
+    ),
+    (b"404 page not found\n",),
+)
+
+_VERBS: Final[dict[str, Verb]] = {
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+_SCALE: Final[dict[str, Verb]] = {
+    "get": scale.get_scale,
+    "update": scale.update_scale,
+    "patch": scale.patch_scale,
+}
+_POD_SUBRESOURCES: Final[dict[str, Verb]] = {
+    "log": pods.logs,
+    "binding": pods.bind,
+    "eviction": pods.evict,
+    "exec": pods.refuse_stream,
+    "attach": pods.refuse_stream,
+    "portforward": pods.refuse_stream,
+    "proxy": pods.refuse_stream,
+}
+
+
+def handle(site: Site, request: Request, context: Context) -> Outcome:
+    """Answer a request; refusals are answers too."""
+    try:
+        return _handle(site, request, context)
+    except StatusError as error:
+        return Outcome(refusal(request, error))
+    except PageNotFoundError:
+        return Outcome(_PAGE_NOT_FOUND)
+
+
+def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()) -> Response:
+    """The answer for an error."""
+    form = negotiate.error_form(request.headers.get("accept", ""), request.query.get("pretty"))
+    headers = (
+        ("Content-Type", form.content_type),
+        ("Cache-Control", "no-cache, private"),
+        *error.headers,
+        *warning_headers(list(warnings)),
+    )
+    return Response(error.code, headers, (form.encode_value(error.status),))
+
+
+def _handle(site: Site, request: Request, context: Context) -> Outcome:
+    if len(request.body) > MAX_BODY_BYTES:
+        raise request_entity_too_large(MAX_BODY_BYTES)
+    parts = routes.split(request.path)
+    path = routes.resource_path(parts)
+    if path is None:
+        access.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
+        return Outcome(documents.document(site, request, parts))
+    verb = _verb(request, path)
+    access.check_resource(site.state, context.user, access.attributes(path, verb))
+    resource = routes.find(site.catalog, path, request.method)
+    return _resource(site, request, context, path, resource, verb)
+
+
+def _resource(
+    site: Site, request: Request, context: Context, path: ResourcePath, resource: ServedResource, verb: str
+) -> Outcome:
+    call = Call(
+        request=request,
+        context=context,
+        state=site.state,
+        catalog=site.catalog,
+        resource=resource,
+        path=path,
+        verb=verb,
+        form=_form(request, resource, verb),
+    )
+    if resource.deprecation_warning:
+        call.warn(resource.deprecation_warning)
+    try:
+        response = _work(call)(call)
+    except StatusError as error:
+        return Outcome(refusal(request, error, tuple(call.warnings)))
+    return Outcome(response, tuple(call.changes))
+
+
+def _form(request: Request, resource: ServedResource, verb: str) -> Form:
+    accept = request.headers.get("accept", "")
+    pretty = request.query.get("pretty")
+    return negotiate.negotiate(accept, pretty=pretty, watch=verb == "watch", resource=resource)
+
+
+def _verb(request: Request, path: ResourcePath) -> str:
+    verb = path.verb(request.method)
+    if verb == "list" and boolean(request.query.get("watch")):
+        return "watch"
+    return verb
+
+
+def _path_verb(method: str) -> str:
+    return {"POST": "post", "HEAD": "get"}.get(method, method.lower())
+
+
+def _work(call: Call) -> Verb:
+    """The function that carries a request out."""
+    resource, subresource = call.resource, call.path.subresource
+    if resource.verbs == ("create",):
+        return reviews.review
+    if resource.custom:
+        return _custom(call)
+    if subresource == "scale":
+        return _SCALE[call.verb]
+    if subresource == "token":
+        return reviews.request_token
+    if subresource == "proxy" or (resource.plural == "pods" and subresource in _POD_SUBRESOURCES):
+        return _POD_SUBRESOURCES[subresource]
+    return _VERBS[call.verb]
+
+
+def _custom(call: Call) -> Verb:
+    subresource = call.path.subresource
+    if subresource and call.resource.subresource(subresource) is None:
+        raise not_found(call.resource, call.name)
+    if call.verb in ("update", "patch") and not call.name:
+        raise bad_request("name must be provided")
+    if not subresource:
+        return _VERBS[call.verb]
+    if call.verb not in ("get", "update", "patch"):
+        raise method_not_allowed(call.resource, call.verb)
+    return _SCALE[call.verb] if subresource == "scale" else _VERBS[call.verb]
+
+
+def catalog_changed(before: Catalog, after: Catalog) -> list[ServedResource]:
+    """The custom resources whose definition is gone or not what it was."""
+    return [
+        resource
+        for resource in before.resources
+        if resource.custom and not _same(resource, after.find(resource.group, resource.version, resource.plural))
+    ]
+
+
+def _same(resource: ServedResource, other: ServedResource | None) -> bool:
+    return other is not None and all(
+        getattr(resource, name) == getattr(other, name) for name in ServedResource.__slots__
+    )

@@ -1,0 +1,375 @@
+"""
+What configuration, services, namespaces, storage and quotas may look like, and what of them may change.
+
+Follows: kubernetes pkg/apis/core/validation (validation.go, events.go), pkg/apis/coordination/validation.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+from typing import Any, Final
+
+from sandbox import names, quantity
+from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
+from sandbox.container_rules import PROTOCOLS, config_key_causes
+from sandbox.field_rules import (
+    NEGATIVE,
+    Object,
+    all_invalid,
+    entries,
+    immutable,
+    labels,
+    named_by,
+    one_of,
+    part,
+    port_number,
+    port_number_or_name,
+)
+from sandbox.status import Cause
+
+MAX_DATA: Final = 1024 * 1024
+_FROZEN: Final = "field is immutable when `immutable` is set"
+_NEEDED_KEYS: Final = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_EVENT_LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+
+
+def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ConfigMap: valid keys, one mebibyte, and frozen when it says so."""
+    del subresource
+    causes = _frozen(new, old, "data", "binaryData")
+    plain, binary = part(new, "data"), part(new, "binaryData")
+    for key in plain:
+        causes += config_key_causes(f"data[{key}]", key)
+        if key in binary:
+            causes.append(invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key in binary:
+        causes += config_key_causes(f"binaryData[{key}]", key)
+    size = sum(len(value.encode()) for value in plain.values()) + sum(map(_decoded_size, binary.values()))
+    return [*causes, too_long("", MAX_DATA)] if size > MAX_DATA else causes
+
+
+def _decoded_size(text: str) -> int:
+    return len(text) * 3 // 4 - text.count("=")
+
+
+def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
+    if old is None or not old.get("immutable"):
+        return []
+    causes = [] if new.get("immutable") else [forbidden_field("immutable", _FROZEN)]
+    return causes + [forbidden_field(name, _FROZEN) for name in members if new.get(name) != old.get(name)]
+
+
+def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Secret: valid keys, and those its type needs."""
+    del subresource
+    causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
+    causes += _frozen(new, old, "data")
+    data = part(new, "data")
+    for key in data:
+        causes += config_key_causes(f"data[{key}]", key)
+    if sum(map(_decoded_size, data.values())) > MAX_DATA:
+        causes.append(too_long("data", MAX_DATA))
+    return causes + _needed_keys(new, data)
+
+
+def _needed_keys(new: Object, data: Object) -> list[Cause]:
+    kind = new.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        name = part(new, "metadata", "annotations").get("kubernetes.io/service-account.name")
+        return [] if name else [required("metadata.annotations[kubernetes.io/service-account.name]")]
+    if kind == "kubernetes.io/basic-auth":
+        keys = ("username", "password")
+        return [] if any(key in data for key in keys) else [required(f"data[{key}]") for key in keys]
+    missing = [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    if missing or kind not in {"kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson"}:
+        return missing
+    return _json_object(f"data[{_NEEDED_KEYS[kind][0]}]", data[_NEEDED_KEYS[kind][0]])
+
+
+def _json_object(path: str, text: str) -> list[Cause]:
+    try:
+        found = json.loads(base64.b64decode(text))
+    except ValueError:
+        return [invalid_value(path, "<secret contents redacted>", "unexpected end of JSON input")]
+    if isinstance(found, dict):
+        return []
+    kind = "array" if isinstance(found, list) else "string"
+    text = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    return [invalid_value(path, "<secret contents redacted>", text)]
+
+
+def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Service: its ports, and the address it keeps."""
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
+    causes = _kept_address(spec, part(old, "spec")) if old is not None else []
+    ports = entries(spec, "ports")
+    if not ports and spec.get("clusterIP", "") != "None" and not _bad_address(spec) and kind != "ExternalName":
+        causes.append(required("spec.ports"))
+    if kind == "ExternalName":
+        causes += named_by("spec.externalName", spec.get("externalName", "").rstrip("."), names.dns_1123_subdomain)
+    causes += _service_ports(ports)
+    causes += labels("spec.selector", part(spec, "selector"))
+    causes += one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
+    address = spec.get("clusterIP", "")
+    if address and not headless:
+        causes += ip_address("spec.clusterIPs[0]", address)
+    for index, external in enumerate(entries(spec, "externalIPs")):
+        causes += ip_address(f"spec.externalIPs[{index}]", external)
+    causes += one_of("spec.type", kind, _SERVICE_TYPES)
+    causes += _policies(spec)
+    return causes + _duplicate_ports(ports)
+
+
+def _kept_address(spec: Object, before: Object) -> list[Cause]:
+    old, new = before.get("clusterIP", ""), spec.get("clusterIP", "")
+    if not old or old == new or "ExternalName" in (spec.get("type"), before.get("type")):
+        return []
+    return [
+        invalid_value("spec.clusterIPs[0]", entries(spec, "clusterIPs") or None, "may not change once set")
+    ]
+
+
+def _bad_address(spec: Object) -> bool:
+    address = spec.get("clusterIP", "")
+    return bool(address and address != "None" and ip_address("", address))
+
+
+def _policies(spec: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name in ("externalTrafficPolicy", "internalTrafficPolicy"):
+        if spec.get(name):
+            causes += one_of(f"spec.{name}", spec[name], ("Cluster", "Local"))
+    return causes
+
+
+def _service_ports(ports: Any) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        path, name = f"spec.ports[{index}]", port.get("name", "")
+        if not name and len(ports) > 1:
+            causes.append(required(f"{path}.name"))
+        elif name:
+            causes += all_invalid(f"{path}.name", name, names.dns_1123_label(name))
+            causes += [duplicate(f"{path}.name", name)] if name in seen else []
+            seen.add(name)
+        causes += port_number(f"{path}.port", port.get("port", 0))
+        causes += one_of(f"{path}.protocol", port.get("protocol"), PROTOCOLS)
+        causes += port_number_or_name(f"{path}.targetPort", port.get("targetPort", 0))
+    return causes
+
+
+def _duplicate_ports(ports: Any) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: list[tuple[Any, Any]] = []
+    for index, port in enumerate(ports):
+        key = (port.get("protocol", ""), port.get("port", 0))
+        if key in seen:
+            shown = {"Name": "", "Protocol": key[0], "AppProtocol": None, "Port": key[1], "TargetPort": 0, "NodePort": 0}
+            causes.append(duplicate(f"spec.ports[{index}]", shown))
+        seen.append(key)
+    return causes
+
+
+_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_LEGACY_ADDRESS: Final = "must be a valid IP address"
+
+
+def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
+    """An IPv4 or IPv6 address."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return [invalid_value(path, address, text)]
+    return []
+
+
+def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """Endpoints."""
+    del old, subresource
+    causes: list[Cause] = []
+    for index, subset in enumerate(entries(new, "subsets")):
+        path = f"subsets[{index}]"
+        if not entries(subset, "addresses") and not entries(subset, "notReadyAddresses"):
+            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
+        for kind in ("addresses", "notReadyAddresses"):
+            for at, address in enumerate(entries(subset, kind)):
+                causes += ip_address(f"{path}.{kind}[{at}].ip", address.get("ip", ""), text=_LEGACY_ADDRESS)
+        ports = entries(subset, "ports")
+        for at, port in enumerate(ports):
+            if len(ports) > 1 and not port.get("name"):
+                causes.append(required(f"{path}.ports[{at}].name"))
+            causes += port_number(f"{path}.ports[{at}].port", port.get("port", 0))
+            causes += one_of(f"{path}.ports[{at}].protocol", port.get("protocol"), PROTOCOLS)
+    return causes
+
+
+def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A core/v1 event: it lives in the namespace of what it is about."""
+    del old, subresource
+    return event_causes(new, controller="reportingComponent")
+
+
+def event_causes(new: Object, *, controller: str) -> list[Cause]:
+    """What holds for events of either group; controller is what the field is called there."""
+    about = part(new, "involvedObject") or part(new, "regarding")
+    namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
+    mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
+    if not new.get("eventTime"):
+        fits = namespace in {"", "default"} if not where else where == namespace
+        return [] if fits else [mismatch]
+    causes = [mismatch] if not where and namespace not in {"default", "kube-system"} else []
+    component = new.get("reportingComponent") or new.get("reportingController") or ""
+    causes += [] if component else [required(controller)]
+    causes += all_invalid(controller, component, names.qualified_name(component))
+    for name, limit in _EVENT_LIMITS.items():
+        value = new.get(name) or (new.get("note") if name == "message" else None) or ""
+        if not value and name != "message":
+            causes.append(required(name))
+        if len(value.encode()) > limit:
+            causes.append(invalid_value(name, "", f"can have at most {limit} characters"))
+    return causes
+
+
+def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """An events.k8s.io event: the fields of old events stay unset, and nothing but the series changes."""
+    del subresource
+    causes = event_causes(new, controller="reportingController")
+    if old is not None:
+        return causes
+    series = new.get("series")
+    if series is not None and series.get("count", 0) < 2:  # noqa: PLR2004
+        causes.append(invalid_value("series.count", "", "should be at least 2"))
+    if not new.get("eventTime"):
+        causes.append(required("eventTime"))
+    kind = new.get("type", "")
+    if kind not in {"Normal", "Warning"}:
+        causes.append(invalid_value("type", "", f"has invalid value: {kind}"))
+    for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
+        if new.get(name) or new.get(f"deprecated{name[0].upper()}{name[1:]}"):
+            causes.append(invalid_value(name, "", "needs to be unset"))
+    return causes
+
+
+def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Lease."""
+    del old, subresource
+    spec = part(new, "spec")
+    causes = []
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        causes.append(invalid_value("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        causes.append(invalid_value("spec.leaseTransitions", transitions, NEGATIVE))
+    if spec.get("preferredHolder") and not spec.get("strategy"):
+        text = "may only be specified if `strategy` is defined"
+        causes.append(forbidden_field("spec.preferredHolder", text))
+    return causes
+
+
+def namespace(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Namespace: its phase follows its deletion."""
+    del old
+    if subresource != "status":
+        return []
+    phase, deleting = part(new, "status").get("phase", ""), part(new, "metadata").get("deletionTimestamp")
+    if deleting and phase != "Terminating":
+        text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        return [invalid_value("status.Phase", phase, text)]
+    if not deleting and phase != "Active":
+        return [invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
+    return []
+
+
+def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PersistentVolumeClaim: what it asks for stays, except for more storage once it is bound."""
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    causes = _access_modes("spec.accessModes", entries(spec, "accessModes"))
+    if not part(spec, "resources", "requests").get("storage"):
+        causes.append(required("spec.resources[storage]"))
+    before = part(old, "spec") if old is not None else spec
+    changed = {name for name in (*spec, *before) if spec.get(name) != before.get(name)} - {
+        "resources",
+        "volumeName",
+    }
+    if changed:
+        text = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        causes.append(forbidden_field("spec", text))
+    return causes
+
+
+def _access_modes(path: str, modes: Any) -> list[Cause]:
+    if not modes:
+        return [required(path, "at least 1 access mode is required")]
+    return [not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+
+
+def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PersistentVolume."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    modes = entries(spec, "accessModes")
+    causes = [] if modes else [required("spec.accessModes")]
+    causes += [
+        not_supported("spec.accessModes", mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES
+    ]
+    return causes if part(spec, "capacity") else [*causes, required("spec.capacity")]
+
+
+def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ResourceQuota: amounts that are not negative."""
+    del old
+    member = "status" if subresource == "status" else "spec"
+    hard = part(new, member, "hard")
+    return [
+        invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
+        for name, value in hard.items()
+        if quantity.parse(str(value)) < 0
+    ]
+
+
+def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A LimitRange: one entry of each type, and bounds in order."""
+    del old, subresource
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, item in enumerate(entries(part(new, "spec"), "limits")):
+        path, kind = f"spec.limits[{index}]", item.get("type", "")
+        causes += all_invalid(f"{path}.type", kind, names.qualified_name(kind))
+        causes += [duplicate(f"{path}.type", kind)] if kind in seen else []
+        seen.add(kind)
+        if kind == "Pod":
+            for name in ("default", "defaultRequest"):
+                if part(item, name):
+                    causes.append(
+                        forbidden_field(f"{path}.{name}", "may not be specified when `type` is 'Pod'")
+                    )
+        causes += _bounds(path, item)
+    return causes
+
+
+def _bounds(path: str, item: Object) -> list[Cause]:
+    least, most = part(item, "min"), part(item, "max")
+    return [
+        invalid_value(
+            f"{path}.min[{name}]", str(value), f"min value {value} is greater than max value {most[name]}"
+        )
+        for name, value in least.items()
+        if name in most and quantity.parse(str(value)) > quantity.parse(str(most[name]))
+    ]

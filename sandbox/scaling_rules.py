@@ -1,0 +1,177 @@
+"""
+What CronJobs, autoscalers and disruption budgets may look like.
+
+Follows: kubernetes pkg/apis/batch/validation, pkg/apis/autoscaling/validation, pkg/apis/policy/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from sandbox import names
+from sandbox.causes import forbidden_field, invalid_value, not_supported, required
+from sandbox.field_rules import (
+    Object,
+    all_invalid,
+    at_most_100_percent,
+    entries,
+    int_or_percent,
+    label_selector,
+    nonnegative,
+    one_of,
+    part,
+)
+from sandbox.status import Cause
+from sandbox.workload_rules import job_spec
+
+_CRON_FIELDS: Final = 5
+_CRON_FIELD: Final = re.compile(r"[\d*/,\-?A-Za-z#L]+")
+_MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_METRIC_MEMBERS: Final = {
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "External": "external",
+}
+
+
+def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A CronJob."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    causes = _schedule(spec.get("schedule", "")) + nonnegative("spec", spec, "startingDeadlineSeconds")
+    policies = ("Allow", "Forbid", "Replace")
+    causes += one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
+    causes += job_spec("spec.jobTemplate.spec", part(spec, "jobTemplate", "spec"))
+    return causes + nonnegative("spec", spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def _schedule(schedule: str) -> list[Cause]:
+    if not schedule:
+        return [required("spec.schedule")]
+    if schedule in _MACROS or schedule.startswith("@every "):
+        return []
+    if schedule.startswith("@"):
+        return [invalid_value("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")]
+    fields = schedule.split()
+    if len(fields) != _CRON_FIELDS:
+        shown = "[" + " ".join(fields) + "]"
+        return [
+            invalid_value(
+                "spec.schedule", schedule, f"expected exactly 5 fields, found {len(fields)}: {shown}"
+            )
+        ]
+    wrong = next((field for field in fields if not _CRON_FIELD.fullmatch(field)), None)
+    return (
+        []
+        if wrong is None
+        else [invalid_value("spec.schedule", schedule, f"failed to parse int from {wrong}")]
+    )
+
+
+def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A HorizontalPodAutoscaler of either version."""
+    del old
+    if subresource == "status":
+        return nonnegative("status", part(new, "status"), "currentReplicas", "desiredReplicas")
+    spec = part(new, "spec")
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    causes = []
+    if least is not None and least < 1:
+        causes.append(invalid_value("spec.minReplicas", least, "must be greater than or equal to 1"))
+    if most == 0:
+        causes.append(required("spec.maxReplicas", "must be set and greater than 0"))
+    elif most < 0:
+        causes.append(invalid_value("spec.maxReplicas", most, "must be greater than or equal to 1"))
+    if least is not None and most < least:
+        causes.append(
+            invalid_value("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+        )
+    causes += _target(part(spec, "scaleTargetRef"))
+    for index, metric in enumerate(entries(spec, "metrics")):
+        causes += _metric(f"spec.metrics[{index}]", metric)
+    return causes
+
+
+def _target(target: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name in ("kind", "name"):
+        value = target.get(name, "")
+        path = f"spec.scaleTargetRef.{name}"
+        causes += all_invalid(path, value, names.path_segment(value)) if value else [required(path)]
+    return causes
+
+
+def _metric(path: str, metric: Object) -> list[Cause]:
+    kind = metric.get("type", "")
+    if not kind:
+        return [required(f"{path}.type", "must specify a metric source type")]
+    if kind not in _METRIC_MEMBERS:
+        return [not_supported(f"{path}.type", kind, sorted(_METRIC_MEMBERS))]
+    member = _METRIC_MEMBERS[kind]
+    source = metric.get(member)
+    if source is None:
+        text = f"must populate information for the given metric source"
+        return [required(f"{path}.{member}", text)]
+    return _metric_target(f"{path}.{member}", member, source)
+
+
+def _metric_target(path: str, member: str, source: Object) -> list[Cause]:
+    causes = []
+    if member in {"resource", "containerResource"} and not source.get("name"):
+        causes.append(required(f"{path}.name", "must specify a resource name"))
+    target = part(source, "target")
+    kind = target.get("type", "")
+    kinds = ("Utilization", "Value", "AverageValue")
+    if not kind:
+        causes.append(required(f"{path}.target.type", "must specify a metric target type"))
+    elif kind not in kinds:
+        text = "must be either Utilization, Value, or AverageValue"
+        causes.append(invalid_value(f"{path}.target.type", kind, text))
+    utilization = target.get("averageUtilization")
+    if utilization is not None and utilization < 1:
+        causes.append(
+            invalid_value(f"{path}.target.averageUtilization", utilization, "must be greater than 0")
+        )
+    if member == "resource" and utilization is None and target.get("averageValue") is None:
+        text = "must set either a target raw value or a target utilization"
+        causes.append(required(f"{path}.target.averageUtilization", text))
+    if utilization is not None and target.get("averageValue") is not None:
+        text = "may not set both a target raw value and a target utilization"
+        causes.append(forbidden_field(f"{path}.target.averageValue", text))
+    return causes
+
+
+def disruption_budget(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PodDisruptionBudget."""
+    del old
+    if subresource == "status":
+        members = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+        return nonnegative("status", part(new, "status"), *members)
+    spec = part(new, "spec")
+    causes = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        causes.append(
+            invalid_value("spec", _internal(spec), "minAvailable and maxUnavailable cannot be both set")
+        )
+    for name in ("minAvailable", "maxUnavailable"):
+        if spec.get(name) is not None:
+            causes += int_or_percent(f"spec.{name}", spec[name]) + at_most_100_percent(
+                f"spec.{name}", spec[name]
+            )
+    causes += label_selector("spec.selector", spec.get("selector"))
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    policies = ("AlwaysAllow", "IfHealthyBudget")
+    return causes + (
+        one_of("spec.unhealthyPodEvictionPolicy", policy, policies) if policy is not None else []
+    )
+
+
+def _internal(spec: Object) -> dict[str, Any]:
+    """The spec as Go's internal type shows it: capitalised names, absent members as null."""
+    members = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
+    return {name[0].upper() + name[1:]: spec.get(name) for name in members}

@@ -1,0 +1,364 @@
+"""
+What Deployments and the other owners of pods may look like, and what of them may change.
+
+Follows: kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation, pkg/apis/policy/validation and
+pkg/apis/autoscaling/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sandbox import names
+from sandbox.causes import forbidden_field, invalid_value, not_supported, required
+from sandbox.field_rules import (
+    NEGATIVE,
+    Object,
+    all_invalid,
+    amount,
+    at_most_100_percent,
+    entries,
+    immutable,
+    int_or_percent,
+    is_valid_selector,
+    label_selector,
+    nonnegative,
+    one_of,
+    part,
+    selects,
+)
+from sandbox.pod_rules import template
+from sandbox.status import Cause
+
+MISMATCH: Final = "`selector` does not match template `labels`"
+_STATEFUL_SET_MUTABLE: Final = (
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+)
+_STATEFUL_SET_FORBIDDEN: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_JOB_IMMUTABLE: Final = (
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+MAX_JOB_HOSTNAME: Final = 63
+MAX_CRON_JOB_NAME: Final = 52
+
+
+def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Deployment, or its status."""
+    if subresource == "status":
+        return _replica_status(
+            new, "updatedReplicas", "readyReplicas", "availableReplicas", over="readyReplicas"
+        )
+    spec = part(new, "spec")
+    causes = nonnegative("spec", spec, "replicas") + _selector(spec, "deployment")
+    causes += _template_of(spec, "ReplicaSet") if is_valid_selector(spec.get("selector")) else []
+    causes += _strategy(part(spec, "strategy"))
+    causes += nonnegative("spec", spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        causes.append(
+            invalid_value("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+        )
+    return causes + _same_selector(new, old)
+
+
+def _same_selector(new: Object, old: Object | None) -> list[Cause]:
+    if old is None:
+        return []
+    return immutable("spec.selector", part(new, "spec").get("selector"), part(old, "spec").get("selector"))
+
+
+def _selector(spec: Object, kind: str) -> list[Cause]:
+    """A selector that is there, well-formed and not empty."""
+    selector = spec.get("selector")
+    if selector is None:
+        return [required("spec.selector")]
+    causes = label_selector("spec.selector", selector)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        causes.append(invalid_value("spec.selector", selector, f"empty selector is invalid for {kind}"))
+    if not is_valid_selector(selector):
+        text = "" if kind == "statefulset" else "invalid label selector"
+        causes.append(invalid_value("spec.selector", selector, text))
+    return causes
+
+
+def _template_of(spec: Object, owner: str, *, restart: str = "Always") -> list[Cause]:
+    """A pod template that its owner selects and that never stops by itself."""
+    found, path = part(spec, "template"), "spec.template"
+    causes = []
+    found_labels = part(found, "metadata", "labels")
+    selector = spec.get("selector")
+    if selector != {} and not selects(selector, found_labels):
+        causes.append(invalid_value(f"{path}.metadata.labels", dict(found_labels) or None, MISMATCH))
+    causes += template(path, found)
+    return causes + _restarts(path, found, owner, restart)
+
+
+def _restarts(path: str, found: Object, owner: str, restart: str = "Always") -> list[Cause]:
+    inner, causes = part(found, "spec"), []
+    if inner.get("restartPolicy") != restart:
+        causes.append(not_supported(f"{path}.spec.restartPolicy", inner.get("restartPolicy", ""), [restart]))
+    if inner.get("activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {owner} is not Supported"
+        causes.append(forbidden_field(f"{path}.spec.activeDeadlineSeconds", text))
+    return causes
+
+
+def _strategy(strategy: Object) -> list[Cause]:
+    path, rolling = "spec.strategy", strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "Recreate":
+            text = "may not be specified when strategy `type` is 'Recreate'"
+            return [] if rolling is None else [forbidden_field(f"{path}.rollingUpdate", text)]
+        case "RollingUpdate":
+            return _rolling_update(f"{path}.rollingUpdate", rolling or {})
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": rolling}
+            return [not_supported(path, shown, ("Recreate", "RollingUpdate"))]
+
+
+def _rolling_update(path: str, rolling: Object) -> list[Cause]:
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    causes = int_or_percent(f"{path}.maxUnavailable", unavailable) + int_or_percent(f"{path}.maxSurge", surge)
+    if amount(unavailable) == 0 and amount(surge) == 0:
+        causes.append(
+            invalid_value(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+        )
+    return causes + at_most_100_percent(f"{path}.maxUnavailable", unavailable)
+
+
+def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
+    """Counts of a status: not negative, and none above the number of replicas."""
+    status = part(new, "status")
+    causes = nonnegative("status", status, "observedGeneration", "replicas", *members, "unavailableReplicas")
+    replicas = status.get("replicas", 0)
+    for name in members:
+        if status.get(name, 0) > replicas:
+            causes.append(
+                invalid_value(f"status.{name}", status[name], "cannot be greater than status.replicas")
+            )
+    available, ready = status.get("availableReplicas", 0), status.get(over, 0)
+    if available > ready:
+        causes.append(invalid_value("status.availableReplicas", available, f"cannot be greater than {over}"))
+    return causes
+
+
+def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ReplicaSet, or its status."""
+    if subresource == "status":
+        members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        return _replica_status(new, *members, over="readyReplicas")
+    spec = part(new, "spec")
+    causes = nonnegative("spec", spec, "replicas", "minReadySeconds") + _selector(spec, "deployment")
+    causes += _template_of(spec, "ReplicaSet") if is_valid_selector(spec.get("selector")) else []
+    return causes + _same_selector(new, old)
+
+
+def replication_controller(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ReplicationController, or its status."""
+    del old
+    if subresource == "status":
+        members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        return _replica_status(new, *members, over="readyReplicas")
+    spec = part(new, "spec")
+    causes = nonnegative("spec", spec, "minReadySeconds")
+    selector = part(spec, "selector")
+    if not selector:
+        causes.append(required("spec.selector"))
+    causes += nonnegative("spec", spec, "replicas")
+    found = spec.get("template")
+    if found is None:
+        return [*causes, required("spec.template")]
+    found_labels = part(found, "metadata", "labels")
+    if selector and any(found_labels.get(key) != value for key, value in selector.items()):
+        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+    return (
+        causes + template("spec.template", found) + _restarts("spec.template", found, "ReplicationController")
+    )
+
+
+def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A DaemonSet, or its status."""
+    if subresource == "status":
+        names_ = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+        more = ("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable")
+        return nonnegative("status", part(new, "status"), *names_, *more)
+    spec, selector = part(new, "spec"), part(new, "spec").get("selector")
+    found_labels = part(spec, "template", "metadata", "labels")
+    causes = _same_selector(new, old) + label_selector("spec.selector", selector)
+    if is_valid_selector(selector) and not selects(selector, found_labels):
+        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        causes.append(invalid_value("spec.selector", selector, "empty selector is invalid for daemonset"))
+    causes += template("spec.template", part(spec, "template"))
+    causes += _restarts("spec.template", part(spec, "template"), "DaemonSet")
+    causes += nonnegative("spec", spec, "minReadySeconds") + _daemon_strategy(part(spec, "updateStrategy"))
+    return causes + nonnegative("spec", spec, "revisionHistoryLimit")
+
+
+def _daemon_strategy(strategy: Object) -> list[Cause]:
+    path, rolling = "spec.updateStrategy", strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "OnDelete":
+            return []
+        case "RollingUpdate":
+            return _daemon_rolling(f"{path}.rollingUpdate", rolling or {})
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": rolling}
+            return [not_supported(path, shown, ("RollingUpdate", "OnDelete"))]
+
+
+def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    for check in (int_or_percent, at_most_100_percent):
+        causes += check(f"{path}.maxUnavailable", unavailable) + check(f"{path}.maxSurge", surge)
+    if amount(unavailable) and amount(surge):
+        causes.append(
+            invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
+        )
+    if not amount(unavailable) and not amount(surge):
+        causes.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return causes
+
+
+def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A StatefulSet, or its status."""
+    if subresource == "status":
+        members = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+        return _replica_status(new, *members, over="readyReplicas")
+    spec = part(new, "spec")
+    causes = _stateful_policies(spec) + nonnegative("spec", spec, "replicas", "minReadySeconds")
+    service = spec.get("serviceName", "")
+    if service and old is None:
+        causes += all_invalid("spec.serviceName", service, names.dns_1123_label(service))
+    causes += _selector(spec, "statefulset")
+    if is_valid_selector(spec.get("selector")):
+        causes += _template_of(_with_claims(spec), "StatefulSet")
+    if old is not None and _frozen(spec) != _frozen(part(old, "spec")):
+        causes.append(forbidden_field("spec", _STATEFUL_SET_FORBIDDEN))
+    return causes
+
+
+def _frozen(spec: Object) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _STATEFUL_SET_MUTABLE}
+
+
+def _with_claims(spec: Object) -> Object:
+    """The spec with a volume for each claim template, as its pods get them."""
+    claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
+    if not claims:
+        return spec
+    found, inner = part(spec, "template"), part(spec, "template", "spec")
+    own = [volume for volume in entries(inner, "volumes") if volume.get("name") not in claims]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return {**spec, "template": {**found, "spec": {**inner, "volumes": [*added, *own]}}}
+
+
+def _stateful_policies(spec: Object) -> list[Cause]:
+    causes = []
+    management = spec.get("podManagementPolicy", "")
+    if management not in {"OrderedReady", "Parallel"}:
+        causes.append(
+            invalid_value("spec.podManagementPolicy", management, "must be 'OrderedReady' or 'Parallel'")
+        )
+    strategy = part(spec, "updateStrategy")
+    rolling = strategy.get("rollingUpdate")
+    if strategy.get("type") == "OnDelete" and rolling is not None:
+        text = "only allowed for updateStrategy 'RollingUpdate'"
+        causes.append(invalid_value("spec.updateStrategy.rollingUpdate", rolling, text))
+    elif strategy.get("type") == "RollingUpdate":
+        causes += nonnegative("spec.updateStrategy.rollingUpdate", rolling or {}, "partition")
+    elif strategy.get("type") != "OnDelete":
+        shown = {"Type": strategy.get("type", ""), "RollingUpdate": rolling}
+        causes.append(invalid_value("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'"))
+    retention = part(spec, "persistentVolumeClaimRetentionPolicy")
+    for name in ("whenDeleted", "whenScaled"):
+        if retention.get(name) not in {"Retain", "Delete"}:
+            path = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            causes.append(not_supported(path, retention.get(name, ""), ("Retain", "Delete")))
+    return causes
+
+
+def controller_revision(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ControllerRevision: its data stays as it is."""
+    del subresource
+    if old is not None:
+        return immutable("data", new.get("data"), old.get("data"))
+    causes = [invalid_value("revision", new["revision"], NEGATIVE)] if new.get("revision", 0) < 0 else []
+    return causes if new.get("data") is not None else [*causes, required("data", "data is mandatory")]
+
+
+def pod_template(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PodTemplate."""
+    del old, subresource
+    return template("template", part(new, "template"))
+
+
+def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Job; its status is checked lightly."""
+    if subresource == "status":
+        return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
+    spec = part(new, "spec")
+    causes = job_spec("spec", spec)
+    selector = spec.get("selector")
+    if selector is None:
+        causes.append(required("spec.selector"))
+    else:
+        causes += label_selector("spec.selector", selector)
+    found_labels = part(spec, "template", "metadata", "labels")
+    if is_valid_selector(selector) and not selects(selector, found_labels):
+        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
+    return causes if old is None else causes + _job_update(spec, part(old, "spec"))
+
+
+def _job_update(spec: Object, before: Object) -> list[Cause]:
+    indexed = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    causes = (
+        [] if indexed else immutable("spec.completions", spec.get("completions"), before.get("completions"))
+    )
+    causes += _same_selector({"spec": spec}, {"spec": before})
+    if not before.get("suspend"):
+        causes += immutable("spec.template", spec.get("template"), before.get("template"))
+    for name in _JOB_IMMUTABLE:
+        causes += immutable(f"spec.{name}", spec.get(name), before.get(name))
+    return causes
+
+
+def job_spec(path: str, spec: Object) -> list[Cause]:
+    """What Jobs and the Jobs of a CronJob have in common."""
+    members = (
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+    )
+    causes = nonnegative(path, spec, *members, "backoffLimitPerIndex", "maxFailedIndexes")
+    mode = spec.get("completionMode", "NonIndexed")
+    if mode not in {"NonIndexed", "Indexed"}:
+        causes.append(not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
+    if mode == "Indexed" and spec.get("completions") is None:
+        causes.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    if mode == "NonIndexed":
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                causes.append(invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode"))
+    causes += template(f"{path}.template", part(spec, "template"))
+    policy = part(spec, "template", "spec").get("restartPolicy", "")
+    where = f"{path}.template.spec.restartPolicy"
+    if policy in {"", "Always"}:
+        return [*causes, required(where, 'valid values: "OnFailure", "Never"')]
+    return causes + one_of(where, policy, ("OnFailure", "Never"))

@@ -1,0 +1,107 @@
+"""DeltaFIFO between a reflector and an informer thread, in many orders of their steps."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from informers.delta_fifo import DeltaFIFO, Deltas, DeltaType, FIFOClosed
+from informers.indexer import Indexer
+from informers.keys import DeletedFinalStateUnknown
+from support.interleaving import Scheduler
+from support.plain_items import Item, item_key
+from workqueue.locks import set_lock_factory
+
+
+class Cluster:
+    """
+    The truth, and what a reflector tells of it.
+
+    Some changes are missed, as when a watch breaks; a list follows then.
+    """
+
+    def __init__(self, fifo: DeltaFIFO[Item], seed: int) -> None:
+        self.objects: dict[str, Item] = {}
+        self._fifo = fifo
+        self._choose = random.Random(seed)
+        self._value = 0
+
+    def reflect(self) -> None:
+        self._fifo.replace(self.objects.values(), "0")
+        for _ in range(12):
+            events = [self._change() for _ in range(self._choose.randint(1, 4))]
+            if self._choose.random() < 0.3:
+                self._fifo.replace(list(self.objects.values()), "0")
+            else:
+                self._fifo.enqueue_batch(events)
+        self._fifo.close()
+
+    def _change(self) -> tuple[DeltaType, Item]:
+        self._value += 1
+        obj = Item(self._choose.choice("abcd"), self._value)
+        if obj.key not in self.objects:
+            self.objects[obj.key] = obj
+            return DeltaType.ADDED, obj
+        if self._choose.random() < 0.5:
+            del self.objects[obj.key]
+            return DeltaType.DELETED, obj
+        self.objects[obj.key] = obj
+        return DeltaType.UPDATED, obj
+
+
+class Informer:
+    """Applies what is popped to a store, and resyncs now and then."""
+
+    def __init__(self, fifo: DeltaFIFO[Item], store: Indexer[Item], seed: int) -> None:
+        self._fifo = fifo
+        self._store = store
+        self._choose = random.Random(seed)
+
+    def loop(self) -> None:
+        while True:
+            try:
+                self._fifo.pop_batch(
+                    self.process, self._choose.randint(1, 3), self._choose.choice([None, 1.0])
+                )
+            except FIFOClosed:
+                return
+            if self._choose.random() < 0.3:
+                self._fifo.resync()
+
+    def process(self, batch: list[tuple[Deltas[Item], bool]]) -> None:
+        for deltas, _ in batch:
+            for kind, obj in deltas:
+                if kind is DeltaType.DELETED:
+                    self._store.delete(obj)
+                else:
+                    assert isinstance(obj, Item)
+                    assert self.is_news(kind, obj), f"{kind} of {obj} goes back in time"
+                    self._store.update(obj)
+
+    def is_news(self, kind: DeltaType, obj: Item) -> bool:
+        """Only a resync or a list may tell what is known, and nothing may tell what is older."""
+        stored = self._store.get_by_key(obj.key)
+        if stored is None:
+            return True
+        repeats = kind in (DeltaType.SYNC, DeltaType.REPLACED)
+        return obj.value > stored.value or (repeats and obj.value == stored.value)
+
+
+def key_of_any(obj: Item | DeletedFinalStateUnknown[Item]) -> str:
+    return obj.key if isinstance(obj, DeletedFinalStateUnknown) else item_key(obj)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_store_ends_as_the_cluster_is(seed: int) -> None:
+    """Whoever runs when, nothing is lost, left over or taken back, and nobody sleeps for ever."""
+    scheduler = Scheduler(seed)
+    set_lock_factory(scheduler.lock)
+    store: Indexer[Item] = Indexer(key_func=key_of_any)
+    fifo: DeltaFIFO[Item] = DeltaFIFO(
+        key_func=item_key, known_objects=store, emit_replaced=True, clock=scheduler.clock
+    )
+    cluster = Cluster(fifo, seed)
+    scheduler.run(cluster.reflect, Informer(fifo, store, seed).loop)
+    assert {obj.key: obj for obj in store.list()} == cluster.objects
+    assert fifo.has_synced()
