@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -10,6 +10,8 @@ from apis.resource import Resource
 from client.errors import DecodeError, Forbidden, NotFound
 from client.json_text import MALFORMED, shown
 from client.rest_client import Call, RESTClient
+
+R = TypeVar("R")
 
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -104,7 +106,7 @@ def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any]) -> bytes
     ).body
 
 
-def _decode(body: bytes, kind: Any) -> Any:
+def _decode(body: bytes, kind: type[R]) -> R:
     try:
         return msgspec.json.decode(body, type=kind)
     except MALFORMED as error:

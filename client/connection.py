@@ -11,6 +11,7 @@ import http.client
 import socket
 import time
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote
 
@@ -80,12 +81,14 @@ class _Timed:
     """Connects within a deadline. Mixed into urllib3's classes, whose `_dns_host` and `port` it uses."""
 
     deadline: float = 0.0
-    spawn: Spawn
+    route: Route
     _dns_host: str
     port: int
 
     def _new_conn(self) -> socket.socket:
-        addresses = resolve(self._dns_host, self.port, deadline=self.deadline, spawn=self.spawn)
+        started_at = time.monotonic()
+        addresses = resolve(self._dns_host, self.port, deadline=self.deadline, spawn=self.route.spawn)
+        self.route.resolved(self._dns_host, time.monotonic() - started_at)
         sock = with_deadline(connect(addresses, deadline=self.deadline))
         sock.arm(deadline=self.deadline)
         return sock
@@ -107,12 +110,17 @@ Connection = PlainConnection | SecureConnection
 
 
 class Route(NamedTuple):
-    """Where connections go: the server, or a proxy on the way to it."""
+    """
+    Where connections go: the server, or a proxy on the way to it.
+
+    resolved is told how many seconds the resolution of a name took.
+    """
 
     server: SplitResult
     proxy: SplitResult | None
     tls_server_name: str
     spawn: Spawn
+    resolved: Callable[[str, float], None]
 
     @property
     def verified_name(self) -> str:
@@ -149,7 +157,7 @@ def new_connection(route: Route, context: Any) -> Connection:
             server_hostname=route.tls_server_name or None,
             **_proxy_options(route.proxy),
         )
-    connection.spawn = route.spawn
+    connection.route = route
     return connection
 
 

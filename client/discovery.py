@@ -95,7 +95,7 @@ class Discovery:
         return tuple(dict.fromkeys(name for name in names if name))
 
     def serves(self, resource: Resource) -> ServedResource | None:
-        """The server's entry for a resource in its version; None when it has none (its CRD is not installed)."""
+        """The server's entry for a resource in its version; None when it has none, as without its CRD."""
         served = self.resources(resource.group, resource.version)
         return None if served is None else served.find(resource.plural)
 

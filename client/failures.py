@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from client.chunked import ChunkError
 from client.errors import (
@@ -76,13 +77,14 @@ def _classify(error: Exception, attempt: Attempt) -> tuple[type[TransportError],
         return ProxyError, f"proxy {attempt.proxy} refused the connection"
     for kinds, kind, reason in _RULES:
         if isinstance(error, kinds):
-            return kind, reason.format(seconds=attempt.seconds, host=attempt.host, words=_words(error))
+            name = urlsplit(attempt.proxy or attempt.host).hostname
+            return kind, reason.format(seconds=attempt.seconds, name=name, words=_words(error))
     return TransportError, _words(error)
 
 
 # The first that fits; more special ones before the general ones they derive from.
 _RULES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[TransportError], str], ...]] = (
-    (socket.gaierror, NameResolutionError, "no address for {host} ({words})"),
+    (socket.gaierror, NameResolutionError, "no address for {name} ({words})"),
     (TimeoutError, DeadlineExceeded, "no complete answer in {seconds:g} s"),
     (ConnectionRefusedError, ConnectionRefused, "connection refused"),
     (http.client.RemoteDisconnected, ConnectionBroken, "the server closed the connection without an answer"),

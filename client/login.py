@@ -74,6 +74,8 @@ def _fetched(command: str, answer: Any, hint: str) -> Fetched:
         raise _plugin_error(command, "answered without a status", hint)
     token = answer.get("token")
     certificate, key = answer.get("clientCertificateData"), answer.get("clientKeyData")
+    if not _fits_in_header(token):
+        raise _plugin_error(command, "answered with a token that does not fit in a header", hint)
     if bool(certificate) != bool(key):
         raise _plugin_error(command, "answered with half a key pair", hint)
     if not token and not certificate:
@@ -88,6 +90,10 @@ def _fetched(command: str, answer: Any, hint: str) -> Fetched:
         key_pair=KeyPair(str(certificate).encode(), str(key).encode()) if certificate else None,
         expires_at=expires_at,
     )
+
+
+def _fits_in_header(token: object) -> bool:
+    return token is None or (isinstance(token, str) and token.isascii() and token.isprintable())
 
 
 def fetch_from_provider(user: Mapping[str, Any], folder: str, now: float) -> Fetched:

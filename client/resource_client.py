@@ -1,7 +1,7 @@
 """
 Create, read, change, delete and watch the objects of one kind.
 
-Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; a page or event that holds an
+Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; a page or event with an
 object that does not fit its type still delivers the others.
 """
 
@@ -107,9 +107,9 @@ class ResourceClient(Generic[T]):
     """
     The objects of one kind, in all namespaces.
 
-    Every method raises APIError when the server says no, TransportError when there is no answer (after a write with
-    outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind. They block
-    until the answer is there, at most 30 s an attempt. Threads: any.
+    Every method raises APIError when the server says no, TransportError when there is no answer (for a write
+    with outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind.
+    They block until the answer is there, at most 30 s an attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, clock: Clock = REAL_CLOCK) -> None:
@@ -147,7 +147,7 @@ class ResourceClient(Generic[T]):
 
     def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
-        Replace an object; fields that a typed view does not hold are erased, so use it for our own kinds only.
+        Replace an object; fields that a typed view does not hold are erased: only for kinds we own.
 
         A resource version in obj makes it conditional: a Conflict when the object has changed since.
         """
@@ -172,8 +172,8 @@ class ResourceClient(Generic[T]):
         """
         Change parts of an object.
 
-        Args: patch is anything JSON (a dict, or a list for JSON), or bytes that are sent as they are; force takes
-        fields over from other managers (APPLY only, which also needs a field_manager).
+        Args: patch is anything JSON (a dict, or a list for JSON), or bytes that are sent as they are; force
+        takes fields over from other managers (APPLY only, which also needs a field_manager).
         """
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:

@@ -1,10 +1,10 @@
 """
 When a request is repeated: the server asks for it, or the answer to a read got lost.
 
-A 429 says that the server did not act, so any request may come again; a 5xx may hide a write that happened, so
-only reads do. Both only when the server names a wait: a Retry-After of whole seconds, or the same in its Status;
-dates and garbage count as none. A lost connection repeats a read after a second. Everything else is for the
-caller, who knows what it wants.
+A 429 says that the server did not act, so any request may come again; a 5xx may hide a write that happened,
+so only reads do. Both only when the server names a wait: a Retry-After of whole seconds, or the same in its
+Status; dates and garbage count as none. A lost connection repeats a read after a second. Everything else is
+for the caller, who knows what it wants.
 Follows: client-go rest/with_retry.go @32ce75a7d, differs: 5xx never repeat a write; a server that has not yet
 seen our resource version is not waited for, because the reflector has a better answer.
 """

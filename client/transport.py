@@ -8,7 +8,7 @@ process. Nothing here knows kinds or JSON, waits for the server's sake, or follo
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -22,6 +22,7 @@ from client.connections import Connections, Lent
 from client.errors import BadAnswer, ConfigError, ConnectionBroken
 from client.failures import FAILURES, Attempt, explain
 from client.http_stream import HTTPStream, dispose
+from client.metrics import NO_METRICS, RequestMetrics
 from client.request_log import log_headers
 from client.resolver import connect, resolve
 from client.response import Headers, Response, Stream
@@ -113,6 +114,7 @@ class HTTPTransport:
         request_seconds: float = REQUEST_SECONDS,
         read_seconds: float = READ_SECONDS,
         body_limit: int = BODY_LIMIT,
+        metrics: RequestMetrics = NO_METRICS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
@@ -125,7 +127,7 @@ class HTTPTransport:
         url = urlsplit(config.host)
         proxy = urlsplit(config.proxy_url) if config.proxy_url else None
         contexts = TLSContexts(config.tls) if url.scheme == "https" else None
-        self._route = Route(url, proxy, config.tls_server_name, spawn)
+        self._route = Route(url, proxy, config.tls_server_name, spawn, _reporter(metrics))
         self._prefix = url.path.rstrip("/")
         self._host = f"{url.scheme}://{url.netloc}"
         self._credentials = config.credentials
@@ -314,3 +316,10 @@ class HTTPTransport:
             return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
         except OSError:
             return None
+
+
+def _reporter(metrics: RequestMetrics) -> Callable[[str, float], None]:
+    def resolved(host: str, seconds: float) -> None:
+        metrics.dns_resolution_duration(host=host, seconds=seconds)
+
+    return resolved

@@ -139,7 +139,7 @@ class Controller:
         self._clock = clock
         self._spawn = spawn
         self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
-            rate_limiter or default_rate_limiter(clock),
+            default_rate_limiter(clock) if rate_limiter is None else rate_limiter,
             name=QUEUE_NAME,
             metrics_provider=metrics_provider,
             clock=clock,

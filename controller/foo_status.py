@@ -6,7 +6,8 @@ Writing a Foo's status, whichever of sample-controller's CRDs is installed.
     without (the stock crd.yaml)          404                taken
     no status in its schema               404 or pruned      pruned
 
-A 404 can also mean that the Foo is gone: the server's words are the same.
+A 404 can also mean that the Foo is gone: the server's words are the same. Only the merge patch needs the verb
+patch on foos; without it, a CRD without the subresource means no status.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import structlog
 from cachetools import LRUCache
 
 from apis.samplecontroller_v1alpha1 import Foo, FooStatus
-from client.errors import NotFound
+from client.errors import Forbidden, NotFound
 from client.resource_client import PatchType, ResourceClient
 from workqueue.locks import new_lock
 
@@ -72,11 +73,18 @@ class FooStatusWriter:
                 # it worked before: the Foo is gone; or the subresource is, and the retry takes the other road
                 self._set_road(_Road.UNKNOWN)
                 raise
-            taken = road is _Road.UNKNOWN and self._patch_object(foo)
-            lacking = "subresources.status, and status in its schema"
+            taken, lacking = self._try_object(foo, tried=road is _Road.OBJECT)
         if not taken:
             self._give_up(foo, lacking)
         return taken
+
+    def _try_object(self, foo: Foo, *, tried: bool) -> tuple[bool, str]:
+        """Whether the object took the status, and what its CRD lacks if it did not."""
+        try:
+            taken = not tried and self._patch_object(foo)
+        except Forbidden:
+            return False, "subresources.status, and we may not patch foos instead"
+        return taken, "subresources.status, and status in its schema"
 
     def _put_status(self, foo: Foo) -> bool:
         answer = self._foos.update_status(foo, field_manager=self._field_manager)

@@ -95,8 +95,6 @@ class DeltaProcessor(Generic[T]):
                     log.debug("Event from the past ignored", v=2, key=key, type=str(delta_type))
                 else:
                     failures += self._apply([([delta], is_initial)])
-                if delta_type is _DELETED:
-                    self._guard.note_deleted(obj)
         return failures
 
     def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
@@ -132,7 +130,7 @@ class DeltaProcessor(Generic[T]):
                 old = previous[position]
                 notification: Notification[T]
                 if delta_type is _DELETED:
-                    notification = DeleteNotification(self._final(obj, old))
+                    notification = DeleteNotification(_final(obj, old))
                 elif old is None:
                     # only a Deleted carries a tombstone
                     notification = AddNotification(obj, is_initial)  # type: ignore[arg-type]
@@ -149,11 +147,9 @@ class DeltaProcessor(Generic[T]):
                     changes.append(notification)
         self._processor.distribute(notifications, changes, initial=initial)
 
-    def _final(
-        self, obj: T | DeletedFinalStateUnknown[T], stored: T | None
-    ) -> T | DeletedFinalStateUnknown[T]:
-        """The object of a deletion; a tombstone that knows no state gets the stored one."""
-        self._guard.note_deleted(obj)
-        if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and stored is not None:
-            return DeletedFinalStateUnknown(obj.key, stored)
-        return obj
+
+def _final(obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> T | DeletedFinalStateUnknown[T]:
+    """The object of a deletion; a tombstone that knows no state gets the stored one."""
+    if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and stored is not None:
+        return DeletedFinalStateUnknown(obj.key, stored)
+    return obj

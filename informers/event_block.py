@@ -25,6 +25,8 @@ log = structlog.get_logger("informers")
 
 T = TypeVar("T", bound=Object)
 
+_ADDED: Final = DeltaType.ADDED
+_DELETED: Final = DeltaType.DELETED
 _DELTA_TYPES: Final = {
     EventType.ADDED: DeltaType.ADDED,
     EventType.MODIFIED: DeltaType.UPDATED,
@@ -41,7 +43,7 @@ class EventBlock(NamedTuple, Generic[T]):
     What a block of events says.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
-    were understood; initial = whether all of them were ADDED; out_of_order = whether one is older than one
+    were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED; out_of_order = whether one is older than one
     before it; undecodable = (type, object) of those among entries that do not fit; end = what ends the stream
     after the entries, None = nothing.
     """
@@ -50,6 +52,7 @@ class EventBlock(NamedTuple, Generic[T]):
     resource_version: str
     accepted: int
     initial: bool
+    deletions: int
     out_of_order: bool
     undecodable: list[tuple[EventType, Undecodable]]
     end: Exception | None
@@ -64,7 +67,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
     rv, newest, bookmarks = "", seen, 0
-    initial, out_of_order = True, False
+    initial, out_of_order, deletions = True, False, 0
     end: Exception | None = None
     delta_type_of = _DELTA_TYPES.get
     for event_type, obj in events:
@@ -81,8 +84,10 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
             else:
                 newest = rv
             entries.append((delta_type, obj))
-            if initial and delta_type is not DeltaType.ADDED:
+            if delta_type is not _ADDED:
                 initial = False
+                if delta_type is _DELETED:
+                    deletions += 1
         elif isinstance(obj, Undecodable) and delta_type is not None:
             # what it was before must not live on in the store: see informers/quarantine.py
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
@@ -99,4 +104,4 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
             break
         else:
             log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
-    return EventBlock(entries, rv, bookmarks + len(entries), initial, out_of_order, undecodable, end)
+    return EventBlock(entries, rv, bookmarks + len(entries), initial, deletions, out_of_order, undecodable, end)

@@ -14,6 +14,7 @@ from apis.meta import Object
 from informers.delta_fifo import DeltaType
 from informers.keys import DeletedFinalStateUnknown
 from informers.resource_versions import is_older
+from workqueue.locks import new_lock
 
 T = TypeVar("T", bound=Object)
 
@@ -26,11 +27,13 @@ class HistoryGuard(Generic[T]):
     Tells changes from echoes of the past.
 
     State: _out_of_order: set by the reflector before it queues such an event, never cleared.
-           _deleted = UID -> resource version of the last deletions, oldest first: the informer thread's only.
+           _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97): the
+                  reflector writes, as the FIFO drops deletions of what it does not know; the informer reads.
     """
 
     def __init__(self) -> None:
         self._out_of_order = threading.Event()
+        self._lock = new_lock("HistoryGuard._lock", 97)
         self._deleted: dict[str, str] = {}
 
     @property
@@ -46,9 +49,10 @@ class HistoryGuard(Generic[T]):
         """Remember a deletion."""
         if isinstance(obj, DeletedFinalStateUnknown) or not obj.metadata.uid:
             return
-        self._deleted[obj.metadata.uid] = obj.metadata.resource_version
-        if len(self._deleted) > _REMEMBERED:
-            del self._deleted[next(iter(self._deleted))]
+        with self._lock:
+            self._deleted[obj.metadata.uid] = obj.metadata.resource_version
+            if len(self._deleted) > _REMEMBERED:
+                del self._deleted[next(iter(self._deleted))]
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
@@ -62,7 +66,8 @@ class HistoryGuard(Generic[T]):
         if not uid:
             return False
         if stored is None:
-            ended = self._deleted.get(uid)
+            with self._lock:
+                ended = self._deleted.get(uid)
             return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
         if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
             return False

@@ -163,7 +163,12 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._random = random
         self._metrics = metrics or InformerMetrics(self.name)
-        self._quarantine = quarantine or Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
+        # an empty quarantine is false
+        self._quarantine = (
+            Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
+            if quarantine is None
+            else quarantine
+        )
         self._guard = guard or HistoryGuard()
         self._policy = RelistPolicy(RetryWithDeadline(internal_error_retry_seconds, clock=clock))
         self._floor = ResourceVersionFloor(clock)
@@ -371,6 +376,10 @@ class Reflector(Generic[T]):
         if block.out_of_order and not self._guard.is_needed:
             log.warning("Server sends events out of order, old ones are dropped", reflector=self.name)
             self._guard.saw_disorder()
+        if block.deletions:
+            for delta_type, obj in block.entries:
+                if delta_type is DeltaType.DELETED:
+                    self._guard.note_deleted(obj)
         if block.entries:
             try:
                 self._store.enqueue_batch(block.entries)

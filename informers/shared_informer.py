@@ -113,6 +113,7 @@ class SharedIndexInformer(Generic[T]):
         page_size: int = DEFAULT_PAGE_SIZE,
         min_watch_timeout_seconds: float = 0,
         use_watch_list: bool = True,
+        reflector_grace_seconds: float = REFLECTOR_GRACE_SECONDS,
         metrics_provider: MetricsProvider | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
@@ -131,6 +132,7 @@ class SharedIndexInformer(Generic[T]):
         self._page_size = page_size
         self._min_watch_timeout_seconds = min_watch_timeout_seconds
         self._use_watch_list = use_watch_list
+        self._reflector_grace_seconds = reflector_grace_seconds
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -319,7 +321,7 @@ class SharedIndexInformer(Generic[T]):
             self._loop(stop)
         finally:
             self.stop()
-            thread.join(REFLECTOR_GRACE_SECONDS)
+            thread.join(self._reflector_grace_seconds)
             if thread.is_alive():
                 log.warning(
                     "Reflector is still in a request; its result will be dropped", reflector=self.name

@@ -7,10 +7,12 @@ Follows: kubernetes pkg/apis/{rbac,networking,discovery,scheduling,storage}/vali
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any, Final
 
 from sandbox import names
 from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required
+from sandbox.cluster_rules import ip_address
 from sandbox.container_rules import PROTOCOLS
 from sandbox.field_rules import (
     Object,
@@ -28,7 +30,8 @@ from sandbox.status import Cause
 RBAC: Final = "rbac.authorization.k8s.io"
 MAX_PRIORITY: Final = 1_000_000_000
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
-_ADDRESS_TYPES: Final = ("IPv4", "IPv6", "FQDN")
+_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_DOMAIN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[^\s]+")
 
 
 def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -197,17 +200,37 @@ def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if default is not None:
         causes += _backend("spec.defaultBackend", default)
     for index, rule in enumerate(rules):
-        for at, path in enumerate(entries(part(rule, "http"), "paths")):
-            causes += _ingress_path(f"spec.rules[{index}].http.paths[{at}]", path)
+        causes += _ingress_rule(f"spec.rules[{index}]", rule)
+    for index, tls in enumerate(entries(spec, "tls")):
+        for at, host in enumerate(entries(tls, "hosts")):
+            causes += _host(f"spec.tls[{index}].hosts[{at}]", host)
+        if name := tls.get("secretName"):
+            causes += all_invalid(f"spec.tls[{index}].secretName", name, names.dns_1123_subdomain(name))
     return causes
+
+
+def _ingress_rule(at: str, rule: Object) -> list[Cause]:
+    causes = _host(f"{at}.host", rule["host"]) if rule.get("host") else []
+    if rule.get("http") is None:
+        return causes
+    paths = entries(rule["http"], "paths")
+    if not paths:
+        return [*causes, required(f"{at}.http.paths")]
+    for index, path in enumerate(paths):
+        causes += _ingress_path(f"{at}.http.paths[{index}]", path)
+    return causes
+
+
+def _host(at: str, host: str) -> list[Cause]:
+    return all_invalid(at, host, names.dns_1123_subdomain(host.removeprefix("*.")))
 
 
 def _ingress_path(at: str, path: Object) -> list[Cause]:
     kind, where = path.get("pathType"), path.get("path", "")
     causes = []
     if kind is None:
-        causes.append(required(f"{at}.pathType", "pathType must be specified"))
-    elif kind not in _PATH_TYPES:
+        return [required(f"{at}.pathType", "pathType must be specified")]
+    if kind not in _PATH_TYPES:
         causes.append(not_supported(f"{at}.pathType", kind, _PATH_TYPES))
     elif kind in {"Exact", "Prefix"} and not where.startswith("/"):
         causes.append(invalid_value(f"{at}.path", where, "must be an absolute path"))
@@ -217,12 +240,11 @@ def _ingress_path(at: str, path: Object) -> list[Cause]:
 def _backend(at: str, backend: Object) -> list[Cause]:
     service = backend.get("service")
     if service is None:
-        return (
-            [] if backend.get("resource") is not None else [required(at, "port name or number is required")]
-        )
+        text = "resource or service backend is required"
+        return [] if backend.get("resource") is not None else [invalid_value(at, "", text)]
     name, port = service.get("name", ""), part(service, "port")
     causes = (
-        all_invalid(f"{at}.service.name", name, names.dns_1035_label(name))
+        all_invalid(f"{at}.service.name", name, names.dns_1123_label(name))
         if name
         else [required(f"{at}.service.name")]
     )
@@ -241,7 +263,13 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
     controller = part(new, "spec").get("controller", "")
     if old is not None:
         return immutable("spec.controller", controller, part(old, "spec").get("controller"))
-    return [] if controller else [required("spec.controller")]
+    causes = [] if controller else [required("spec.controller")]
+    if controller and not _DOMAIN_PATH.fullmatch(controller):
+        causes.append(invalid_value("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'))
+    parameters = part(new, "spec").get("parameters")
+    if parameters is not None:
+        causes += [required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)]
+    return causes
 
 
 def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -255,9 +283,11 @@ def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Ca
         causes.append(not_supported("addressType", kind, _ADDRESS_TYPES))
     causes += _slice_ports(entries(new, "ports"))
     for index, endpoint in enumerate(entries(new, "endpoints")):
-        path = f"endpoints[{index}].addresses"
-        if not entries(endpoint, "addresses"):
+        path, addresses = f"endpoints[{index}].addresses", entries(endpoint, "addresses")
+        if not addresses:
             causes.append(required(path, "must contain at least 1 address"))
+        for at, address in enumerate(addresses if kind in {"IPv4", "IPv6"} else ()):
+            causes += ip_address(f"{path}[{at}]", address)
     return causes
 
 
@@ -297,7 +327,8 @@ def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cau
     """A StorageClass: provisioner, parameters and policies stay."""
     del subresource
     if old is None:
-        return [] if new.get("provisioner") else [required("provisioner")]
+        name = new.get("provisioner", "")
+        return all_invalid("provisioner", name.lower(), names.qualified_name(name.lower())) if name else [required("provisioner")]
     causes = []
     for name in ("parameters", "provisioner"):
         if new.get(name) != old.get(name):

@@ -176,18 +176,3 @@ def _custom(call: Call) -> Verb:
     if call.verb not in ("get", "update", "patch"):
         raise method_not_allowed(call.resource, call.verb)
     return _SCALE[call.verb] if subresource == "scale" else _VERBS[call.verb]
-
-
-def catalog_changed(before: Catalog, after: Catalog) -> list[ServedResource]:
-    """The custom resources whose definition is gone or not what it was."""
-    return [
-        resource
-        for resource in before.resources
-        if resource.custom and not _same(resource, after.find(resource.group, resource.version, resource.plural))
-    ]
-
-
-def _same(resource: ServedResource, other: ServedResource | None) -> bool:
-    return other is not None and all(
-        getattr(resource, name) == getattr(other, name) for name in ServedResource.__slots__
-    )

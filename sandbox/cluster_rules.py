@@ -11,7 +11,7 @@ import ipaddress
 import json
 from typing import Any, Final
 
-from sandbox import names, quantity
+from sandbox import names, quantity, structure
 from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
 from sandbox.container_rules import PROTOCOLS, config_key_causes
 from sandbox.field_rules import (
@@ -39,6 +39,17 @@ _NEEDED_KEYS: Final = {
 }
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_VOLUME_SOURCES: Final = frozenset(structure.properties(structure.named("api.core.v1.PersistentVolumeSpec"))) - {
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+}
 _EVENT_LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
@@ -206,7 +217,8 @@ def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
             causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
         for kind in ("addresses", "notReadyAddresses"):
             for at, address in enumerate(entries(subset, kind)):
-                causes += ip_address(f"{path}.{kind}[{at}].ip", address.get("ip", ""), text=_LEGACY_ADDRESS)
+                where, found = f"{path}.{kind}[{at}].ip", address.get("ip", "")
+                causes += ip_address(where, found) + ip_address(where, found, text=_LEGACY_ADDRESS)
         ports = entries(subset, "ports")
         for at, port in enumerate(ports):
             if len(ports) > 1 and not port.get("name"):
@@ -298,9 +310,7 @@ def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if subresource == "status":
         return []
     spec = part(new, "spec")
-    causes = _access_modes("spec.accessModes", entries(spec, "accessModes"))
-    if not part(spec, "resources", "requests").get("storage"):
-        causes.append(required("spec.resources[storage]"))
+    causes = claim_spec("spec", spec)
     before = part(old, "spec") if old is not None else spec
     changed = {name for name in (*spec, *before) if spec.get(name) != before.get(name)} - {
         "resources",
@@ -309,6 +319,14 @@ def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if changed:
         text = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         causes.append(forbidden_field("spec", text))
+    return causes
+
+
+def claim_spec(path: str, spec: Object) -> list[Cause]:
+    """What a claim must ask for, alone or as a StatefulSet's template."""
+    causes = _access_modes(f"{path}.accessModes", entries(spec, "accessModes"))
+    if not part(spec, "resources", "requests").get("storage"):
+        causes.append(required(f"{path}.resources[storage]"))
     return causes
 
 
@@ -329,7 +347,21 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     causes += [
         not_supported("spec.accessModes", mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES
     ]
-    return causes if part(spec, "capacity") else [*causes, required("spec.capacity")]
+    if not part(spec, "capacity"):
+        causes.append(required("spec.capacity"))
+    if list(part(spec, "capacity")) != ["storage"]:
+        causes.append(not_supported("spec.capacity", spec.get("capacity"), ("storage",)))
+    if not any(name in spec for name in _VOLUME_SOURCES):
+        causes.append(required("spec", "must specify a volume type"))
+    nfs = spec.get("nfs")
+    return causes if nfs is None else causes + _nfs("spec.nfs", nfs)
+
+
+def _nfs(path: str, source: Object) -> list[Cause]:
+    causes = [required(f"{path}.{name}") for name in ("server", "path") if not source.get(name)]
+    if not str(source.get("path", "")).startswith("/"):
+        causes.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
+    return causes
 
 
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:

@@ -56,6 +56,10 @@ _ENV_FIELD_PATHS: Final = tuple(
     path for path in _FIELD_PATHS if path not in {"metadata.annotations", "metadata.labels"}
 )
 _STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
+_RESOURCE_FIELDS: Final = tuple(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
+)
 _ENV_NAME: Final = re.compile(r"[ -<>-~]+")
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
@@ -73,8 +77,8 @@ def containers(path: str, found: list[Object], volumes: Collection[str]) -> list
         causes += probes(at, container)
         causes += lifecycle(at, container)
         policy = container.get("restartPolicy")
-        if policy is not None:
-            causes += one_of(f"{at}.restartPolicy", policy, ("Always", "Never", "OnFailure"))
+        if policy is not None and policy not in _CONTAINER_POLICIES:
+            causes.append(not_supported(f"{at}.restartPolicy", policy, _CONTAINER_POLICIES))
     return causes + _host_port_conflicts(path, found)
 
 
@@ -85,7 +89,10 @@ def init_containers(path: str, found: list[Object], volumes: Collection[str], ta
         at = f"{path}[{index}]"
         causes += common(at, container, volumes)
         causes += _unique(at, container, taken)
-        if container.get("restartPolicy") == "Always":
+        policy = container.get("restartPolicy")
+        if policy is not None and policy not in _CONTAINER_POLICIES:
+            causes.append(not_supported(f"{at}.restartPolicy", policy, _CONTAINER_POLICIES))
+        if policy == "Always":
             causes += probes(at, container) + lifecycle(at, container)
             continue
         for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
@@ -184,6 +191,8 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
     causes: list[Cause] = []
     if "fieldRef" in given:
         causes += field_reference(f"{path}.fieldRef", source["fieldRef"], _ENV_FIELD_PATHS)
+    if "resourceFieldRef" in given:
+        causes += _resource_reference(f"{path}.resourceFieldRef", source["resourceFieldRef"])
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name in given:
             causes += _key_reference(f"{path}.{name}", source[name])
@@ -214,9 +223,18 @@ def field_reference(path: str, reference: Object, supported: Collection[str] = _
     return [] if field in supported else [not_supported(f"{path}.fieldPath", field, sorted(supported))]
 
 
+def _resource_reference(path: str, reference: Object) -> list[Cause]:
+    resource = reference.get("resource", "")
+    if not resource:
+        return [required(f"{path}.resource")]
+    if resource in _RESOURCE_FIELDS or resource.partition(".")[2].startswith("hugepages-"):
+        return []
+    return [not_supported(f"{path}.resource", resource, _RESOURCE_FIELDS)]
+
+
 def _key_reference(path: str, reference: Object) -> list[Cause]:
-    causes = [] if reference.get("name") else [required(f"{path}.name")]
-    key = reference.get("key", "")
+    name, key = reference.get("name", ""), reference.get("key", "")
+    causes = all_invalid(f"{path}.name", name, names.dns_1123_subdomain(name))
     return causes + (config_key_causes(f"{path}.key", key) if key else [required(f"{path}.key")])
 
 
@@ -249,11 +267,12 @@ def _environment_from(path: str, found: Any) -> list[Cause]:
         if source.get("prefix"):
             causes += all_invalid(f"{at}.prefix", source["prefix"], environment_name(source["prefix"]))
         given = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
-        causes += [required(f"{at}.{name}.name") for name in given if not source[name].get("name")]
+        for name in given:
+            causes += named_by(f"{at}.{name}.name", source[name].get("name"), names.dns_1123_subdomain)
         if not given:
-            causes.append(invalid_value(at, "", "must specify one of: `configMapRef` or `secretRef`"))
+            causes.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(given) > 1:
-            causes.append(invalid_value(at, "", "may not have more than one field specified at a time"))
+            causes.append(invalid_value(path, "", "may not have more than one field specified at a time"))
     return causes
 
 

@@ -71,7 +71,7 @@ class Controller(Protocol):
     One controller; interests None means every collection.
 
     step is called once at the start with everything that exists as ADDED, then with the changes in interests
-    since its last step, oldest first, and at next_wake with none.
+    since its last step, oldest first, and at next_wake or after a refusal with none.
     """
 
     @property
@@ -126,8 +126,8 @@ class Runner:
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
 
-    def run(self, view: View, now: float, apply: ApplyWrite) -> None:
-        """Step until nothing is due; apply commits and calls committed()."""
+    def run(self, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
+        """Step until nothing is due; view is what a step sees, apply commits and calls committed()."""
         for _ in range(self._max_rounds):
             due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]
             if not due:
@@ -144,15 +144,16 @@ class Runner:
         wake = self._wakes[index]
         return bool(self._pending[index]) or (wake is not None and wake <= now)
 
-    def _step(self, index: int, view: View, now: float, apply: ApplyWrite) -> None:
+    def _step(self, index: int, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
         controller = self._controllers[index]
         changes, self._pending[index] = self._pending[index], []
-        step = controller.step(view, changes, now)
+        step = controller.step(view(), changes, now)
         self._wakes[index] = step.next_wake
         for write in step.writes:
             refusal = apply(controller.name, write)
             if refusal is not None:
                 controller.refused(write, refusal, now)
+                self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
 
 
 def new_name(generate_name: str, source: random.Random) -> str:

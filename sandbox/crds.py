@@ -39,6 +39,23 @@ def served_by(definitions: Iterable[Object]) -> Iterator[ServedResource]:
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
 
 
+def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
+    """The collections of custom resources whose definition is gone or not what it was."""
+    found = {
+        resource.group_resource: None
+        for resource in before.resources
+        if resource.custom
+        and not _same(resource, after.find(resource.group, resource.version, resource.plural))
+    }
+    return list(found)
+
+
+def _same(resource: ServedResource, other: ServedResource | None) -> bool:
+    return other is not None and all(
+        getattr(resource, name) == getattr(other, name) for name in ServedResource.__slots__
+    )
+
+
 def _resources(crd: Object) -> Iterator[ServedResource]:
     spec = crd["spec"]
     names = {**spec["names"], **{k: v for k, v in crd["status"]["acceptedNames"].items() if v}}
@@ -147,9 +164,7 @@ def _writes(state: State, crd: Object, now: str) -> Iterator[Write]:
         yield _status_update(accepted)
     elif condition_status(crd, "NamesAccepted") == "True" and condition_status(crd, "Established") != "True":
         text = "the initial names have been accepted"
-        yield _status_update(
-            with_condition(crd, ("Established", "True", "InitialNamesAccepted", text), now)
-        )
+        yield _status_update(with_condition(crd, ("Established", "True", "InitialNamesAccepted", text), now))
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
@@ -203,7 +218,11 @@ def _taken(state: State, crd: Object) -> tuple[set[str], set[str]]:
         if same or other["spec"]["group"] != crd["spec"]["group"]:
             continue
         accepted = (other.get("status") or {}).get("acceptedNames") or {}
-        names |= {accepted.get("plural", ""), accepted.get("singular", ""), *(accepted.get("shortNames") or ())}
+        names |= {
+            accepted.get("plural", ""),
+            accepted.get("singular", ""),
+            *(accepted.get("shortNames") or ()),
+        }
         kinds |= {accepted.get("kind", ""), accepted.get("listKind", "")}
     return names - {""}, kinds - {""}
 
@@ -214,7 +233,12 @@ def _with_accepted(crd: Object, names: dict[str, Any]) -> Object:
 
 def _removal(state: State, crd: Object, now: str) -> Iterator[Write]:
     collection = GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-    in_progress = ("Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+    in_progress = (
+        "Terminating",
+        "True",
+        "InstanceDeletionInProgress",
+        "CustomResource deletion is in progress",
+    )
     if condition_status(crd, "Established") == "True" and state.count(collection):
         marked = with_condition(crd, in_progress, now)
         if marked != crd:

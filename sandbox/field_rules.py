@@ -24,7 +24,6 @@ MAX_INT32: Final = 2**31 - 1
 MAX_PORT: Final = 65535
 MAX_PORT_NAME: Final = 15
 _PERCENT: Final = re.compile(r"[0-9]+%")
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
@@ -172,12 +171,7 @@ def _expression(path: str, term: Object) -> list[Cause]:
 
 def is_valid_selector(selector: Object | None) -> bool:
     """Whether a selector's expressions can be evaluated at all."""
-    found = (selector or {}).get("matchExpressions") or ()
-    return all(
-        term.get("operator") in _OPERATORS
-        and bool(entries(term, "values")) == (term["operator"] in {"In", "NotIn"})
-        for term in found
-    )
+    return not label_selector("", selector)
 
 
 def selects(selector: Object | None, found: Object) -> bool:

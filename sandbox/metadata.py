@@ -109,7 +109,9 @@ def _annotations(annotations: Mapping[str, str]) -> list[Cause]:
         causes += [invalid_value(field, key, text) for text in names.qualified_name(key.lower())]
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _MAX_ANNOTATIONS:
-        causes.append(Cause("FieldValueTooLong", f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes", field))
+        causes.append(
+            Cause("FieldValueTooLong", f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes", field)
+        )
     return causes
 
 

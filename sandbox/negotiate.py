@@ -24,6 +24,8 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 OBJECT_TYPES: Final = (JSON, YAML, PROTOBUF)
 _STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _META_VERSIONS: Final = ("v1", "v1beta1")
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Shape(StrEnum):
@@ -61,14 +63,33 @@ class Form:
     def encode_value(self, value: Any) -> bytes:
         """Write a value in the encoding asked for."""
         if self.yaml:
-            return yaml.dump(value, Dumper=_DUMPER, default_flow_style=False, allow_unicode=True).encode()
+            return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
         if self.pretty:
             return json.dumps(value, indent=2, ensure_ascii=False).encode()
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 PLAIN: Final = Form()
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_SAFE_DUMPER):  # type: ignore[misc] - the C dumper when there is one
+    """YAML as Go writes it: double quotes around text that would read as something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Repeat equal parts instead of referring to them."""
+        del data
+        return True
+
+
+def _represent_text(dumper: Any, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    if not text or dumper.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT_TAG:
+        style = '"'
+    node: yaml.ScalarNode = dumper.represent_scalar(_TEXT_TAG, text, style=style)
+    return node
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 @dataclass(frozen=True, slots=True)

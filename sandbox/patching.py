@@ -110,7 +110,9 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
     if before is None:
         if given := obj["metadata"].get("uid"):
-            text = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            text = (
+                f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            )
             raise conflict(call.resource, call.name, text)
         return Replaced(store_new(call, obj, options, applied=True), created=True)
     return replace(call, obj, options, applied=True)

@@ -48,7 +48,9 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
     limits, requests = _asked(resources.get("limits")), _asked(resources.get("requests"))
     if set(limits) != set(_COMPUTE):
         return False
-    return all(quantity.parse(requests.get(name, limits[name])) == quantity.parse(limits[name]) for name in limits)
+    return all(
+        quantity.parse(requests.get(name, limits[name])) == quantity.parse(limits[name]) for name in limits
+    )
 
 
 def _with_service_account(call: Call, spec: Object) -> Object:

@@ -15,7 +15,6 @@ from sandbox import names
 from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from sandbox.container_rules import (
     common,
-    config_key_causes,
     containers,
     field_reference,
     init_containers,
@@ -46,9 +45,8 @@ _UPDATABLE: Final = (
 
 def pod_spec(path: str, spec: Object) -> list[Cause]:
     """Everything a pod's spec must keep."""
-    volumes = [volume.get("name", "") for volume in entries(spec, "volumes")]
     regular = list(entries(spec, "containers"))
-    causes = _volumes(f"{path}.volumes", entries(spec, "volumes"))
+    volumes, causes = _volumes(f"{path}.volumes", entries(spec, "volumes"))
     causes += containers(f"{path}.containers", regular, volumes)
     taken = {container.get("name", "") for container in regular}
     causes += init_containers(f"{path}.initContainers", list(entries(spec, "initContainers")), volumes, taken)
@@ -97,16 +95,19 @@ def _host_network_ports(path: str, spec: Object) -> list[Cause]:
     ]
 
 
-def _volumes(path: str, found: Sequence[Object]) -> list[Cause]:
+def _volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
+    """The names of the volumes that can be mounted, and what is wrong with the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):
         at, name = f"{path}[{index}]", volume.get("name", "")
-        wrong = named_by(f"{at}.name", name, names.dns_1123_label)
-        causes += _volume_source(at, volume)
-        causes += wrong or ([duplicate(f"{at}.name", name)] if name in seen else [])
-        seen.add(name)
-    return causes
+        wrong = _volume_source(at, volume)
+        misnamed = named_by(f"{at}.name", name, names.dns_1123_label)
+        wrong += misnamed or ([duplicate(f"{at}.name", name)] if name in seen else [])
+        causes += wrong
+        if not wrong:
+            seen.add(name)
+    return seen, causes
 
 
 def _volume_source(at: str, volume: Object) -> list[Cause]:
@@ -130,12 +131,22 @@ def _source(path: str, kind: str, source: Object) -> list[Cause]:
     if kind in {"configMap", "secret"}:
         causes += _items(f"{path}.items", entries(source, "items"))
     if kind == "downwardAPI":
-        for index, item in enumerate(entries(source, "items")):
-            if item.get("fieldRef") is not None:
-                causes += field_reference(f"{path}.fieldRef", item["fieldRef"])
-            if not item.get("path"):
+        for item in entries(source, "items"):
+            causes += _downward_item(path, item)
+    if kind == "projected":
+        for projection in entries(source, "sources"):
+            token = projection.get("serviceAccountToken")
+            if token is not None and not token.get("path"):
                 causes.append(required(f"{path}.path"))
-            del index
+    return causes
+
+
+def _downward_item(path: str, item: Object) -> list[Cause]:
+    causes = [] if item.get("path") else [required(f"{path}.path")]
+    if item.get("fieldRef") is not None:
+        return causes + field_reference(f"{path}.fieldRef", item["fieldRef"])
+    if item.get("resourceFieldRef") is None:
+        causes.append(required(path, "one of fieldRef and resourceFieldRef is required"))
     return causes
 
 
@@ -143,7 +154,7 @@ def _items(path: str, found: Sequence[Object]) -> list[Cause]:
     causes: list[Cause] = []
     for index, item in enumerate(found):
         at, where = f"{path}[{index}]", item.get("path", "")
-        causes += config_key_causes(f"{at}.key", item["key"]) if item.get("key") else [required(f"{at}.key")]
+        causes += [] if item.get("key") else [required(f"{at}.key")]
         if not where:
             causes.append(required(f"{at}.path"))
         elif where.startswith("/"):
@@ -180,7 +191,7 @@ def _affinity_term(at: str, term: Object) -> list[Cause]:
     causes = label_selector(f"{at}.labelSelector", term.get("labelSelector"))
     key = term.get("topologyKey", "")
     if not key:
-        return [*causes, required(f"{at}.topologyKey", "can not be empty")]
+        causes.append(required(f"{at}.topologyKey", "can not be empty"))
     return causes + all_invalid(f"{at}.topologyKey", key, names.qualified_name(key))
 
 
@@ -199,8 +210,15 @@ def _spread(path: str, found: Sequence[Object]) -> list[Cause]:
             causes.append(
                 not_supported(f"{at}.whenUnsatisfiable", constraint.get("whenUnsatisfiable", ""), actions)
             )
+        pair = _spread_pair(constraint)
+        if pair in map(_spread_pair, found[index + 1 :]):
+            causes.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", pair))
         causes += label_selector(f"{at}.labelSelector", constraint.get("labelSelector"))
     return causes
+
+
+def _spread_pair(constraint: Object) -> str:
+    return f"{{{constraint.get('topologyKey', '')}, {constraint.get('whenUnsatisfiable', '')}}}"
 
 
 def _tolerations(path: str, found: Sequence[Object]) -> list[Cause]:

@@ -12,7 +12,7 @@ from sandbox import bodies, go_time, pod_logs
 from sandbox.call import Call, shallow_metadata
 from sandbox.causes import invalid_value
 from sandbox.deletion import remove
-from sandbox.options import delete_options, integer, write_options
+from sandbox.options import WriteOptions, delete_options, integer, write_options
 from sandbox.request import Response
 from sandbox.resource import GroupResource
 from sandbox.status import (
@@ -54,16 +54,19 @@ def bind(call: Call) -> Response:
     """Put the pod on the node that a Binding names."""
     options = write_options(call.request.query, "CreateOptions")
     binding = _body(call)
-    before = _existing(call)
-    pod = before.object
-    node = (binding.get("target") or {}).get("name", "")
+    bind_to(call, (binding.get("target") or {}).get("name", ""), options)
+    return call.answer_value(success(code=201), 201)
+
+
+def bind_to(call: Call, node: str, options: WriteOptions) -> None:
+    """Put the pod of the path on a node; a pod that has one stays there (409)."""
+    pod = _existing(call).object
     assigned = (pod.get("spec") or {}).get("nodeName")
     if assigned:
         raise _bound(call, assigned)
     transaction = call.transaction(dry_run=options.dry_run)
     transaction.put(call.collection, _bound_pod(call, pod, node))
     call.commit(transaction)
-    return call.answer_value(success(code=201), 201)
 
 
 def evict(call: Call) -> Response:

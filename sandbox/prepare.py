@@ -74,9 +74,7 @@ def _volume(call: Call, obj: Object) -> Object:
 def _daemon_set(call: Call, obj: Object) -> Object:
     del call
     annotations = obj["metadata"].get("annotations") or {}
-    return shallow_metadata(
-        obj, annotations={**annotations, "deprecated.daemonset.template.generation": "1"}
-    )
+    return shallow_metadata(obj, annotations={**annotations, "deprecated.daemonset.template.generation": "1"})
 
 
 def _job(call: Call, obj: Object) -> Object:

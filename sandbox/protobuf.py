@@ -52,6 +52,24 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
     return {"kind": kind, "apiVersion": api_version, **found}
 
 
+def decode_delete_options(body: bytes) -> dict[str, Any]:
+    """
+    The DeleteOptions in a body; {} for an empty one.
+
+    Raises: StatusError 400 for bytes that are no envelope.
+    """
+    if not body:
+        return {}
+    if not body.startswith(MAGIC):
+        raise bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    try:
+        _, _, raw = _envelope(body[len(MAGIC) :])
+        found: dict[str, Any] = _message(raw, f"{_META}.DeleteOptions")
+    except (_Truncated, UnicodeDecodeError, struct.error, IndexError) as error:
+        raise bad_request(f"unable to decode protobuf: {error}") from error
+    return found
+
+
 def _envelope(data: bytes) -> tuple[str, str, bytes]:
     """apiVersion, kind and the object's bytes."""
     texts = {1: "", 2: ""}

@@ -7,6 +7,7 @@ Follows: kubernetes pkg/controller/replicaset/replica_set.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from apis.time import parse_time
@@ -34,10 +35,22 @@ from sandbox.workloads import (
 )
 
 _REACTION_SECONDS = 0.05
-_RETRY_SECONDS = 1.0
+_RETRY_SECONDS = 1.0  # doubles with each refusal in a row
+_MAX_RETRY_SECONDS = 60.0
 _BURST = 500  # pods created or deleted in one look, as kube-controller-manager's BurstReplicas
 
 _Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Failure:
+    """Why pods cannot be created; told = there is an event about the latest refusal."""
+
+    reason: str
+    message: str
+    retry_at: float
+    refusals: int
+    told: bool = False
 
 
 class ReplicaSetController:
@@ -57,7 +70,7 @@ class ReplicaSetController:
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
         self._orphans = Orphans(PODS)
         self._ready_since: dict[str, float] = {}
-        self._failures: dict[_Key, tuple[str, str]] = {}
+        self._failures: dict[_Key, _Failure] = {}
         self._expected: set[_Key] = set()
         self._recorder = EventRecorder("replicaset-controller")
 
@@ -77,10 +90,16 @@ class ReplicaSetController:
         if write.group_resource != PODS or owner is None:
             return
         key = (write.namespace, owner["name"])
-        if write.verb == "create":
-            self._expected.discard((write.namespace, write.name))
-            self._failures[key] = ("FailedCreate", status["message"])
-        self._dirty.mark(key, now + self._pace.seconds(_RETRY_SECONDS))
+        if write.verb != "create":
+            self._dirty.mark(key, now + self._pace.seconds(_RETRY_SECONDS))
+            return
+        self._expected.discard((write.namespace, write.name))
+        known = self._failures.get(key)
+        if known is None or known.retry_at <= now:  # of a batch of pods the first tells for all
+            refusals = known.refusals + 1 if known else 0
+            pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
+            self._failures[key] = _Failure("FailedCreate", status["message"], now + pause, refusals)
+            self._dirty.mark(key, now)
 
     def _observe(self, view: View, change: Change, now: float) -> None:
         due = now + self._pace.jittered(_REACTION_SECONDS, view.random)
@@ -130,12 +149,24 @@ class ReplicaSetController:
         )
         active = [pod for pod in claimed.objects if is_pod_active(pod)]
         writes = claimed.writes
-        failure = self._failures.pop(key, None)
-        if not is_deleting(replica_set):
+        failure = self._failure(key, missing=spec_replicas(replica_set) - len(active), now=now)
+        if not is_deleting(replica_set) and (failure is None or failure.retry_at <= now):
             writes += self._adjust(view, replica_set, active, now)
-        if failure:
-            writes.append(self._tell(view, replica_set, failure[0], f"Error creating: {failure[1]}", now))
+        if failure is not None and not failure.told:
+            failure.told = True
+            message = f"Error creating: {failure.message}"
+            writes.append(self._tell(view, replica_set, failure.reason, message, now))
         return writes + self._status(replica_set, active, claimed.objects, failure, now)
+
+    def _failure(self, key: _Key, *, missing: int, now: float) -> _Failure | None:
+        """The failure that keeps pods from being created; it is over when none is missing any more."""
+        failure = self._failures.get(key)
+        if failure is None or missing > 0:
+            if failure is not None and failure.retry_at > now:
+                self._dirty.mark(key, failure.retry_at)
+            return failure
+        del self._failures[key]
+        return None
 
     def _adjust(self, view: View, replica_set: Object, active: Sequence[Object], now: float) -> list[Write]:
         excess = len(active) - spec_replicas(replica_set)
@@ -162,7 +193,7 @@ class ReplicaSetController:
         replica_set: Object,
         active: Sequence[Object],
         claimed: Sequence[Object],
-        failure: tuple[str, str] | None,
+        failure: _Failure | None,
         now: float,
     ) -> list[Write]:
         wait = self._pace.seconds(float(replica_set["spec"].get("minReadySeconds") or 0))
@@ -174,7 +205,12 @@ class ReplicaSetController:
                 self._dirty.mark(key, at + wait)
         terminating = sum(is_deleting(pod) and not is_pod_finished(pod) for pod in claimed)
         status = replica_set_status.counted(
-            replica_set, active, available=available, terminating=terminating, failure=failure, now=now
+            replica_set,
+            active,
+            available=available,
+            terminating=terminating,
+            failure=(failure.reason, failure.message) if failure else None,
+            now=now,
         )
         if status == (replica_set.get("status") or {}):
             return []

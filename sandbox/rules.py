@@ -6,6 +6,7 @@ Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -34,7 +35,16 @@ def defaulted(resource: ServedResource, obj: Object) -> Object:
     """An object with the defaults of its kind."""
     if resource.custom:
         return structural.default(resource.schema, obj)
+    if resource.kind == "Secret" and obj.get("stringData"):
+        obj = _with_string_data(obj)
     return defaults.default_object(resource, obj)
+
+
+def _with_string_data(secret: Object) -> Object:
+    """A Secret whose stringData has become data."""
+    added = {key: base64.b64encode(text.encode()).decode() for key, text in secret["stringData"].items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return {**rest, "data": {**(secret.get("data") or {}), **added}}
 
 
 def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
@@ -142,7 +152,11 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
         return [invalid_value(path, 0, problem)]
     if replicas is None or 0 <= replicas <= _MAX_INT32:
         return []
-    text = "should be a non-negative integer" if replicas < 0 else f"should be less than or equal to {_MAX_INT32}"
+    text = (
+        "should be a non-negative integer"
+        if replicas < 0
+        else f"should be less than or equal to {_MAX_INT32}"
+    )
     return [invalid_value(path, replicas, text)]
 
 
@@ -152,7 +166,10 @@ def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> t
     node: Any = obj
     for index, part in enumerate(parts):
         if not isinstance(node, Mapping):
-            return None, f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}"
+            return (
+                None,
+                f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}",
+            )
         node = node.get(part)
         if node is None and index < len(parts) - 1:
             return None, ""

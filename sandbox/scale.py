@@ -152,4 +152,7 @@ def _with_value(obj: Object, path: list[str], value: int) -> Object:
         raise internal_error("empty path")
     first, *rest = path
     inner = obj.get(first)
-    return {**obj, first: _with_value(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}
+    return {
+        **obj,
+        first: _with_value(inner if isinstance(inner, dict) else {}, rest, value) if rest else value,
+    }

@@ -28,6 +28,7 @@ from sandbox.workload_rules import job_spec
 _CRON_FIELDS: Final = 5
 _CRON_FIELD: Final = re.compile(r"[\d*/,\-?A-Za-z#L]+")
 _MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_MAX_WINDOW: Final = 3600
 _METRIC_MEMBERS: Final = {
     "Object": "object",
     "Pods": "pods",
@@ -92,8 +93,24 @@ def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]
             invalid_value("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
         )
     causes += _target(part(spec, "scaleTargetRef"))
-    for index, metric in enumerate(entries(spec, "metrics")):
+    metrics = entries(spec, "metrics")
+    for index, metric in enumerate(metrics):
         causes += _metric(f"spec.metrics[{index}]", metric)
+    if least == 0 and not any(metric.get("type") in {"Object", "External"} for metric in metrics):
+        text = "must specify at least one Object or External metric to support scaling to zero replicas"
+        causes.append(forbidden_field("spec.metrics", text))
+    return causes + _behavior(part(spec, "behavior"))
+
+
+def _behavior(behavior: Object) -> list[Cause]:
+    causes = []
+    for name in ("scaleUp", "scaleDown"):
+        window = part(behavior, name).get("stabilizationWindowSeconds")
+        path = f"spec.behavior.{name}.stabilizationWindowSeconds"
+        if window is not None and window < 0:
+            causes.append(invalid_value(path, window, "must be greater than or equal to zero"))
+        elif window is not None and window > _MAX_WINDOW:
+            causes.append(invalid_value(path, window, f"must be less than or equal to {_MAX_WINDOW}"))
     return causes
 
 
@@ -103,20 +120,23 @@ def _target(target: Object) -> list[Cause]:
         value = target.get(name, "")
         path = f"spec.scaleTargetRef.{name}"
         causes += all_invalid(path, value, names.path_segment(value)) if value else [required(path)]
+    version = target.get("apiVersion", "")
+    if "/" not in version:
+        text = "apiVersion must specify API group"
+        causes.append(invalid_value("spec.scaleTargetRef.apiVersion", version, text))
     return causes
 
 
 def _metric(path: str, metric: Object) -> list[Cause]:
     kind = metric.get("type", "")
-    if not kind:
-        return [required(f"{path}.type", "must specify a metric source type")]
     if kind not in _METRIC_MEMBERS:
-        return [not_supported(f"{path}.type", kind, sorted(_METRIC_MEMBERS))]
+        unknown = not_supported(f"{path}.type", kind, sorted(_METRIC_MEMBERS))
+        missing = [] if kind else [required(f"{path}.type", "must specify a metric source type")]
+        return [*missing, unknown, unknown]
     member = _METRIC_MEMBERS[kind]
     source = metric.get(member)
     if source is None:
-        text = f"must populate information for the given metric source"
-        return [required(f"{path}.{member}", text)]
+        return [required(f"{path}.{member}", "must populate information for the given metric source")]
     return _metric_target(f"{path}.{member}", member, source)
 
 
@@ -129,7 +149,7 @@ def _metric_target(path: str, member: str, source: Object) -> list[Cause]:
     kinds = ("Utilization", "Value", "AverageValue")
     if not kind:
         causes.append(required(f"{path}.target.type", "must specify a metric target type"))
-    elif kind not in kinds:
+    if kind not in kinds:
         text = "must be either Utilization, Value, or AverageValue"
         causes.append(invalid_value(f"{path}.target.type", kind, text))
     utilization = target.get("averageUtilization")

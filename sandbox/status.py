@@ -210,7 +210,9 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    return invalid_kind(resource.group, resource.kind, name, causes)
+    # events of either group are stored, and complained about, as core ones
+    group = "" if resource.group == "events.k8s.io" else resource.group
+    return invalid_kind(group, resource.kind, name, causes)
 
 
 def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:

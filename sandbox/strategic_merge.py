@@ -167,7 +167,9 @@ def _ordered_lists(current: Map, patch: Map, schema: Schema) -> tuple[Map, Map]:
         _check_order(new or [], order, field.key)
         if name not in merged and name not in rest:
             continue
-        merged[name] = _in_order(_merged_list(old, new, field), order, old or [], field.key)
+        whole = _merged_list(old, new, field)
+        _element_kind(old or [], new or [])
+        merged[name] = _in_order(whole, order, old or [], field.key)
         rest.pop(name, None)
     return merged, rest
 

@@ -14,6 +14,7 @@ from sandbox import structure, typed
 from sandbox.resource import Schema
 
 _NONE: Final[Schema] = {}
+_METADATA: Final[Schema] = {"$ref": "apimachinery.pkg.apis.meta.v1.ObjectMeta"}
 _TYPE_META: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -46,7 +47,7 @@ def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     report = typed.Report()
     metadata = obj.get("metadata")
-    decoded = typed.decode(structure.metadata_schema(), {} if metadata is None else metadata, report)
+    decoded = typed.decode(_METADATA, {} if metadata is None else metadata, report)
     return {**obj, "metadata": decoded}, [f"metadata.{path}" for path in report.unknown]
 
 
@@ -65,7 +66,9 @@ def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[st
 
 def is_nullable(schema: Schema) -> bool:
     """Whether null is a value of this schema."""
-    return bool(schema.get("nullable")) or "type" not in schema and not schema.get("x-kubernetes-int-or-string")
+    return (
+        bool(schema.get("nullable")) or "type" not in schema and not schema.get("x-kubernetes-int-or-string")
+    )
 
 
 def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
@@ -161,7 +164,7 @@ def _embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
 def _embedded_metadata(value: Any, path: str, unknown: list[str]) -> Any:
     report = typed.Report()
     try:
-        decoded = typed.decode(structure.metadata_schema(), value, report)
+        decoded = typed.decode(_METADATA, value, report)
     except typed.DecodeError as error:
         from_value = typed.compact(value)
         raise typed.DecodeError(f"{path}: Invalid value: {from_value}: {error}") from error

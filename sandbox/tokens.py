@@ -41,7 +41,9 @@ def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
     signed, signature = ".".join(parts[:2]), parts[2]
     if not hmac.compare_digest(_base64(_signature(key, signed)), signature):
         return None
-    claims: dict[str, Any] = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    claims: dict[str, Any] = msgspec.json.decode(
+        base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+    )
     return claims if claims["exp"] > now else None
 
 

@@ -343,4 +343,6 @@ def _type_name(schema: Schema) -> str:
     kind = structure.type_of(schema)
     if kind == "array":
         return f"[]{_type_name(structure.items_of(schema) or _ANY)}"
-    return {"integer": str(schema.get("format", "int64")), "boolean": "bool"}.get(kind, kind or "interface {}")
+    return {"integer": str(schema.get("format", "int64")), "boolean": "bool"}.get(
+        kind, kind or "interface {}"
+    )

@@ -11,7 +11,7 @@ from typing import Final
 
 from sandbox import access_rules as access
 from sandbox import cluster_rules as cluster
-from sandbox import names, pod_rules, scaling_rules
+from sandbox import definition_rules, names, pod_rules, scaling_rules
 from sandbox import workload_rules as workload
 from sandbox.field_rules import Object
 from sandbox.resource import ServedResource
@@ -34,6 +34,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "resourcequotas"): cluster.quota,
     ("", "secrets"): cluster.secret,
     ("", "services"): cluster.service,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
     ("apps", "controllerrevisions"): workload.controller_revision,
     ("apps", "daemonsets"): workload.daemon_set,
     ("apps", "deployments"): workload.deployment,
@@ -81,6 +82,7 @@ _NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
     ("", "namespaces"): _rule(names.dns_1123_label),
     ("", "services"): _rule(names.dns_1123_label),
     ("", "events"): lambda _name, _prefix: [],
+    ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
     ("apps", "statefulsets"): _rule(names.dns_1123_label),
     ("batch", "cronjobs"): _rule(_cron_job_name),
     ("rbac.authorization.k8s.io", "clusterrolebindings"): lambda name, _prefix: names.path_segment(name),

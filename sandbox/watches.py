@@ -66,7 +66,9 @@ class Watcher:
     Threads: the engine's lock is held throughout.
     """
 
-    def __init__(self, subscription: Subscription, state: State, *, bookmark_seconds: float, now: float) -> None:
+    def __init__(
+        self, subscription: Subscription, state: State, *, bookmark_seconds: float, now: float
+    ) -> None:
         self.subscription = subscription
         self.ended = False
         self._collection = state.collection(subscription.group_resource)
@@ -92,6 +94,12 @@ class Watcher:
         if now >= self.subscription.deadline or self._epoch != self._collection.epoch:
             self.ended = True
         return lines
+
+    def is_due(self, now: float) -> bool:
+        """Whether take() has something to do."""
+        collection = self._collection
+        behind = self._position != collection.history.end or self._epoch != collection.epoch
+        return not self.ended and (behind or not self._started or now >= self.next_wake())
 
     def next_wake(self) -> float:
         """The unix time at which something is due even without changes."""
@@ -179,7 +187,8 @@ class Watcher:
 
 
 _OPENINGS: Final = {
-    kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+    kind: f'{{"type":"{kind}","object":'.encode()
+    for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 }
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sandbox import names
-from sandbox.causes import forbidden_field, invalid_value, not_supported, required
+from sandbox.causes import forbidden_field, invalid_value, not_supported, required, shown
+from sandbox.cluster_rules import claim_spec
 from sandbox.field_rules import (
     NEGATIVE,
     Object,
@@ -22,6 +23,7 @@ from sandbox.field_rules import (
     int_or_percent,
     is_valid_selector,
     label_selector,
+    labels,
     nonnegative,
     one_of,
     part,
@@ -89,9 +91,12 @@ def _selector(spec: Object, kind: str) -> list[Cause]:
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         causes.append(invalid_value("spec.selector", selector, f"empty selector is invalid for {kind}"))
     if not is_valid_selector(selector):
-        text = "" if kind == "statefulset" else "invalid label selector"
-        causes.append(invalid_value("spec.selector", selector, text))
+        causes.append(_invalid_selector(selector, "" if kind == "statefulset" else ": invalid label selector"))
     return causes
+
+
+def _invalid_selector(selector: Object, detail: str) -> Cause:
+    return Cause("FieldValueInvalid", f"Invalid value: {shown(selector)}{detail}", "spec.selector")
 
 
 def _template_of(spec: Object, owner: str, *, restart: str = "Always") -> list[Cause]:
@@ -125,8 +130,8 @@ def _strategy(strategy: Object) -> list[Cause]:
         case "RollingUpdate":
             return _rolling_update(f"{path}.rollingUpdate", rolling or {})
         case other:
-            shown = {"Type": other or "", "RollingUpdate": rolling}
-            return [not_supported(path, shown, ("Recreate", "RollingUpdate"))]
+            strategy_shown = {"Type": other or "", "RollingUpdate": rolling}
+            return [not_supported(path, strategy_shown, ("Recreate", "RollingUpdate"))]
 
 
 def _rolling_update(path: str, rolling: Object) -> list[Cause]:
@@ -216,8 +221,8 @@ def _daemon_strategy(strategy: Object) -> list[Cause]:
         case "RollingUpdate":
             return _daemon_rolling(f"{path}.rollingUpdate", rolling or {})
         case other:
-            shown = {"Type": other or "", "RollingUpdate": rolling}
-            return [not_supported(path, shown, ("RollingUpdate", "OnDelete"))]
+            strategy_shown = {"Type": other or "", "RollingUpdate": rolling}
+            return [not_supported(path, strategy_shown, ("RollingUpdate", "OnDelete"))]
 
 
 def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
@@ -240,13 +245,18 @@ def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Caus
         members = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
     spec = part(new, "spec")
-    causes = _stateful_policies(spec) + nonnegative("spec", spec, "replicas", "minReadySeconds")
+    causes = _stateful_policies(spec)
+    for index, claim in enumerate(entries(spec, "volumeClaimTemplates") if old is None else ()):
+        causes += claim_spec(f"spec.volumeClaimTemplates[{index}].spec", part(claim, "spec"))
+    causes += nonnegative("spec", spec, "replicas", "minReadySeconds")
     service = spec.get("serviceName", "")
     if service and old is None:
         causes += all_invalid("spec.serviceName", service, names.dns_1123_label(service))
     causes += _selector(spec, "statefulset")
     if is_valid_selector(spec.get("selector")):
         causes += _template_of(_with_claims(spec), "StatefulSet")
+        # the labels of a StatefulSet's template are checked once more on their own
+        causes += labels("spec.template.labels", part(spec, "template", "metadata", "labels"))
     if old is not None and _frozen(spec) != _frozen(part(old, "spec")):
         causes.append(forbidden_field("spec", _STATEFUL_SET_FORBIDDEN))
     return causes
@@ -263,7 +273,7 @@ def _with_claims(spec: Object) -> Object:
         return spec
     found, inner = part(spec, "template"), part(spec, "template", "spec")
     own = [volume for volume in entries(inner, "volumes") if volume.get("name") not in claims]
-    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(claims)]
     return {**spec, "template": {**found, "spec": {**inner, "volumes": [*added, *own]}}}
 
 
@@ -282,14 +292,20 @@ def _stateful_policies(spec: Object) -> list[Cause]:
     elif strategy.get("type") == "RollingUpdate":
         causes += nonnegative("spec.updateStrategy.rollingUpdate", rolling or {}, "partition")
     elif strategy.get("type") != "OnDelete":
-        shown = {"Type": strategy.get("type", ""), "RollingUpdate": rolling}
-        causes.append(invalid_value("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'"))
+        strategy_shown = {"Type": strategy.get("type", ""), "RollingUpdate": _internal_rolling(rolling)}
+        causes.append(invalid_value("spec.updateStrategy", strategy_shown, "must be 'RollingUpdate' or 'OnDelete'"))
     retention = part(spec, "persistentVolumeClaimRetentionPolicy")
     for name in ("whenDeleted", "whenScaled"):
         if retention.get(name) not in {"Retain", "Delete"}:
             path = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
             causes.append(not_supported(path, retention.get(name, ""), ("Retain", "Delete")))
     return causes
+
+
+def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
+    if rolling is None:
+        return None
+    return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
 
 
 def controller_revision(new: Object, old: Object | None, subresource: str) -> list[Cause]:

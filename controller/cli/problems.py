@@ -254,3 +254,14 @@ def nothing_to_do(kind: str, namespace: str) -> Problem:
         causes=("the controller is running and has nothing to do",),
         fixes=tuple(fixes),
     )
+
+
+def unexpected_answer(error: Exception, *, host: str) -> Problem:
+    """E04 for something that answers, but not as an API server does."""
+    return Problem(
+        code="E04",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"{host} does not answer like a Kubernetes API server",
+        causes=(str(error),),
+        fixes=("is this the right address and port? kubectl config view --minify",),
+    )

@@ -1,5 +1,5 @@
 """
-The Foo controller with what it needs around it: informers, events, metrics, health; started and stopped in order.
+The Foo controller with what it needs around it, started and stopped in order.
 
 Producers stop before consumers: informers, then workers (which drain), then events.
 """
@@ -133,6 +133,7 @@ class Program:
         return f"no complete list yet of {', '.join(waiting)}" if waiting else None
 
     def _workers_check(self) -> str | None:
-        statistics = self._controller.statistics()
-        dead = statistics.workers_started - statistics.workers_alive
-        return f"{dead} of {statistics.workers_started} have died" if dead and not self._stop.is_set() else None
+        if self._synced_check() or self._stop.is_set():
+            return None
+        wanted, alive = self._options.workers, self._controller.statistics().workers_alive
+        return f"{alive} of {wanted} are alive" if alive < wanted else None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from apis.core_v1 import Event
 from client.errors import AlreadyExists, APIError, NotFound
-from client.options import PatchType
+from client.resource_client import PatchType
 from controller.runtime.events_correlator import EventCorrelator
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock

@@ -1,5 +1,5 @@
 """
-Crashes and rivals at every write: Foo and Deployment end up in step all the same, and what others wrote lives.
+Crashes and rivals at every write: Foo and Deployment still end up in step, and what others wrote lives.
 
 A world is one API, one controller, and everybody else. A story is what users do; a plan says what goes wrong
 at write number k. After the story everybody acts in rounds until nothing changes any more.

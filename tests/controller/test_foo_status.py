@@ -94,6 +94,20 @@ def test_a_crd_without_status_is_said_once_and_not_written_again(
     assert _warnings(logs) == [f"status updates are ignored: CRD lacks {lacking}"]
 
 
+def test_without_the_right_to_patch_the_stock_crd_means_no_status() -> None:
+    """RBAC allows the subresource only, and the CRD has none: said once, and not tried again for that value."""
+    rig = _Rig(FooCRD.STOCK)
+    rig.api.may_patch_foos = False
+    with captured_logs() as logs:
+        assert not rig.write(2)
+        assert rig.requests == [_PUT, _PATCH]
+        assert not rig.write(2)
+        assert rig.requests == []
+    assert _warnings(logs) == [
+        "status updates are ignored: CRD lacks subresources.status, and we may not patch foos instead"
+    ]
+
+
 def test_a_repaired_crd_is_noticed_with_the_next_value() -> None:
     """Once status is in the schema, the next change of the status is written."""
     rig = _Rig(FooCRD.PRUNED)

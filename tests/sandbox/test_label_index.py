@@ -15,9 +15,7 @@ def _stored(name: str, labels: dict[str, str]) -> Stored:
 
 
 @given(st.lists(st.tuples(st.sampled_from("pqr"), st.none() | _LABEL_SETS), max_size=20), _LABEL_SETS)
-def test_agrees_with_a_scan(
-    steps: list[tuple[str, dict[str, str] | None]], wanted: dict[str, str]
-) -> None:
+def test_agrees_with_a_scan(steps: list[tuple[str, dict[str, str] | None]], wanted: dict[str, str]) -> None:
     """After any adds, relabellings and deletions, matching() finds what looking at every object finds."""
     index = LabelIndex()
     present: dict[str, Stored] = {}
@@ -30,7 +28,9 @@ def test_agrees_with_a_scan(
         elif old is not None:
             index.observe(Change(ChangeType.DELETED, PODS, new=old, old=old))
     scan = sorted(
-        name for name, stored in present.items() if wanted.items() <= stored.object["metadata"]["labels"].items()
+        name
+        for name, stored in present.items()
+        if wanted.items() <= stored.object["metadata"]["labels"].items()
     )
     assert index.matching("n", wanted) == (scan if wanted else [])
     assert index.matching("other", wanted) == []

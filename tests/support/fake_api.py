@@ -71,6 +71,7 @@ class FakeAPI:
     def __init__(self, *, foo_crd: FooCRD = FooCRD.SUBRESOURCE) -> None:
         self.foo_crd = foo_crd
         self.objects: dict[Key, dict[str, Any]] = {}
+        self.may_patch_foos = True
         self.writes: list[Write] = []
         self.before_write: Callable[[int, Write], None] = lambda _number, _write: None
         self.after_write: Callable[[int, Write], None] = lambda _number, _write: None
@@ -111,6 +112,8 @@ class FakeAPI:
         if write.method == "POST":
             key = (key[0], key[1], write.body["metadata"]["name"])
             return 201, self._create(key, write.body)
+        if write.method == "PATCH" and key[0] == "foos" and not self.may_patch_foos:
+            raise RefusalError(403, "Forbidden", 'cannot patch resource "foos"')
         if key not in self.objects or (subresource and not self._has_subresource(key)):
             raise RefusalError(404, "NotFound", f'{_group_resource(key[0])} "{key[2]}" not found')
         if write.method == "PUT":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from apis.core_v1 import Event
-from client.options import PatchType
+from client.resource_client import PatchType
 
 _DEADLINE_SECONDS = 10.0
 

@@ -43,6 +43,11 @@ class SimulatedCluster:
         self._runner.start(self.store)
         self._uids = 0
 
+    def restart(self, controllers: Sequence[Controller]) -> None:
+        """Go on with other controllers, which see everything that exists as new."""
+        self._runner = Runner(controllers)
+        self._runner.start(self.store)
+
     def create(self, group_resource: GroupResource, obj: Object) -> Object:
         """Store an object as a user's POST would."""
         return self._must(self._create(group_resource, obj))
@@ -109,7 +114,7 @@ class SimulatedCluster:
         end = self.now + seconds
         while (wake := self._runner.next_wake()) is not None and wake <= end:
             self.now = max(self.now, wake)
-            self._runner.run(View(self.store, self.catalog, self._random), self.now, self._apply)
+            self._runner.run(self._view, self.now, self._apply)
         self.now = end
 
     def run_until(self, condition: Callable[[], bool], *, within: float = 60.0) -> float:
@@ -119,7 +124,7 @@ class SimulatedCluster:
             wake = self._runner.next_wake()
             assert wake is not None and wake <= began + within, f"not within {within} s"
             self.now = max(self.now, wake)
-            self._runner.run(View(self.store, self.catalog, self._random), self.now, self._apply)
+            self._runner.run(self._view, self.now, self._apply)
         return self.now - began
 
     def history(self, group_resource: GroupResource, name: str = "") -> list[Object]:
@@ -129,6 +134,9 @@ class SimulatedCluster:
             for _, change in self.changes
             if change.group_resource == group_resource and name in ("", change.name)
         ]
+
+    def _view(self) -> View:
+        return View(self.store, self.catalog, self._random)
 
     def _apply(self, _controller: str, write: Write) -> Status | None:
         self.writes.append(write)

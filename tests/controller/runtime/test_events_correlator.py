@@ -41,7 +41,7 @@ class _Stream:
 
 
 def test_events_group_by_reason_and_differ_by_message() -> None:
-    """EV-01. Another message is the same group, another reason is not. Follows TestEventAggregatorByReasonFunc."""
+    """EV-01. Another message: same group; other reason: another. Follows TestEventAggregatorByReasonFunc."""
     group1, local1 = aggregate_key(new_event(message="end-of-world"))
     group2, local2 = aggregate_key(new_event(message="it was fun"))
     group3, _ = aggregate_key(new_event(reason="other", message="end-of-world"))

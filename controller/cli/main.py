@@ -1,0 +1,62 @@
+"""The command line: what was asked for, done, and its exit code."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TextIO
+
+import structlog
+
+from controller.cli.logs import configure_logging
+from controller.cli.manifests_command import manifests
+from controller.cli.options import Options, UsageError, parse_options
+from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from controller.cli.run import run
+from controller.cli.sandbox_command import run_sandbox
+from controller.cli.signals import setup_signal_handler
+from controller.cli.version import version_text
+
+log = structlog.get_logger("controller")
+
+TRACEBACK_VERBOSITY = 4
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run one command line.
+
+    Returns: the exit code; see docs/errors.md.
+    """
+    try:
+        options = parse_options(sys.argv[1:] if argv is None else argv)
+    except UsageError as error:
+        sys.stderr.write(f"error: {error}\n  fix: python -m controller --help\n")
+        return EXIT_USAGE
+    return execute(options, sys.stdout, sys.stderr)
+
+
+def execute(options: Options, out: TextIO, err: TextIO) -> int:
+    """Do what the options ask for. Results go to out, everything else to err."""
+    if options.command == "version":
+        out.write(version_text(options.output) + "\n")
+        return EXIT_OK
+    if options.command == "manifests":
+        out.write(manifests(options.what, namespace=options.namespace))
+        return EXIT_OK
+    configure_logging(options.log_format, options.verbosity, stream=err)
+    stop = threading.Event()
+    setup_signal_handler(stop, lambda name: log.info("Received signal, shutting down", signal=name))
+    try:
+        if options.command == "sandbox":
+            run_sandbox(options, stop, err)
+            return EXIT_OK
+        return run(options, stop, err)
+    except Exception as error:
+        if options.verbosity >= TRACEBACK_VERBOSITY:
+            raise
+        err.write(
+            f"error: {str(error) or type(error).__name__}\n  fix: run again with -v 4 for the traceback\n"
+        )
+        return EXIT_FATAL

@@ -1,0 +1,163 @@
+"""`run`, the default: from options to a working controller, and to the exit code of its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final, TextIO
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from apis.samplecontroller_v1alpha1 import Foo
+from client.config import ClientConfig, load_config
+from client.errors import ConfigError
+from client.resource_client import Client
+from client.transport import HTTPTransport
+from controller.access import FOO_ACCESS
+from controller.cli.banner import Facts, show_banner
+from controller.cli.options import BindAddress, Options
+from controller.cli.preflight import Preflight, Report
+from controller.cli.problems import (
+    EXIT_CONFIG,
+    EXIT_OK,
+    EXIT_PORT,
+    Problem,
+    config_problem,
+    port_in_use,
+)
+from controller.cli.program import Program
+from controller.cli.sandbox_command import running_sandbox, sandbox_hint
+from controller.cli.version import version
+from controller.runtime.health import Page, PageServer, PortInUseError, health_page
+from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
+
+log = structlog.get_logger("controller")
+
+PREFLIGHT_TRIES_WHEN_EXITING: Final = 3
+
+
+def run(options: Options, stop: threading.Event, stream: TextIO) -> int:
+    """
+    Run the controller until stop is set.
+
+    Args: stream is where people read: problems and the banner.
+    Returns: the exit code.
+    """
+    with ExitStack() as stack:
+        try:
+            config = _configuration(options, stack, stream)
+            return _run_with(config, options, stop, stream, stack)
+        except ConfigError as error:
+            return _fail(config_problem(error), stream)
+        except PortInUseError as error:
+            return _fail(port_in_use(error), stream)
+
+
+def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
+    if options.sandbox:
+        kubeconfig = stack.enter_context(running_sandbox(options))
+        config = load_config(kubeconfig=str(kubeconfig))
+        sandbox_hint(kubeconfig.resolve(), stream)
+        return config
+    return load_config(kubeconfig=options.kubeconfig, master=options.master, context=options.context)
+
+
+def _run_with(
+    config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, stack: ExitStack
+) -> int:
+    registry = new_registry()
+    transport = HTTPTransport(config)
+    stack.callback(transport.close)
+    client = Client(
+        transport,
+        qps=options.kube_api_qps,
+        burst=options.kube_api_burst,
+        metrics=ClientMetrics(registry),
+        user_agent=f"handloop/{version()}",
+        stop=stop,
+    )
+    program = Program(client, options, stop, registry=registry)
+    # bound before anything else happens: a taken port is known at once, and a slow start can be probed
+    servers = _Servers(options, program, registry)
+    with servers.serving():
+        report = _preflight(client, config, options, stop)
+        stream.writelines(f"{problem}\n" for problem in report.problems)
+        if options.preflight == "exit" and report.exit_code:
+            return report.exit_code
+        show_banner(_facts(config, report, servers), options, stream)
+        program.run()
+    log.info("Stopped")
+    return EXIT_OK
+
+
+def _preflight(client: Client, config: ClientConfig, options: Options, stop: threading.Event) -> Report:
+    if options.preflight == "off":
+        return Report(summary="off")
+    preflight = Preflight(
+        client, host=config.host, custom=(Foo.resource,), access=FOO_ACCESS, namespace=options.namespace
+    )
+    return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
+
+
+def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
+    return Facts(
+        host=config.host,
+        context=config.context_name,
+        source=config.source,
+        server_version=report.server_version,
+        user=report.user or config.user_name,
+        metrics=servers.metrics,
+        health=servers.health,
+        checks=report.summary,
+    )
+
+
+def _fail(problem: Problem, stream: TextIO) -> int:
+    stream.write(f"{problem}\n")
+    assert problem.exit_code in (EXIT_CONFIG, EXIT_PORT)
+    return problem.exit_code
+
+
+class _Servers:
+    """The metrics and health servers: bound by the constructor, serving inside the context."""
+
+    def __init__(self, options: Options, program: Program, registry: CollectorRegistry) -> None:
+        self._servers: list[PageServer] = []
+        ready = health_page(program.readiness_checks())
+        live = health_page(program.liveness_checks())
+        try:
+            self.metrics = self._bind(
+                options.metrics_bind_address, "metrics", {"/metrics": metrics_page(registry)}
+            )
+            self.health = self._bind(
+                options.health_probe_bind_address,
+                "health",
+                {"/healthz": live, "/livez": live, "/readyz": ready},
+            )
+        except BaseException:
+            self._stop()
+            raise
+
+    def _bind(self, address: BindAddress | None, purpose: str, pages: dict[str, Page]) -> str:
+        """Returns: the address for the banner."""
+        if address is None:
+            return "off"
+        server = PageServer(address.host, address.port, pages, purpose=purpose)
+        self._servers.append(server)
+        return str(BindAddress(address.host, server.port))
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Serve for as long as the context lasts."""
+        try:
+            for server in self._servers:
+                server.start()
+            yield
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        for server in self._servers:
+            server.stop()

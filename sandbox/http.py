@@ -1,0 +1,236 @@
+"""
+The sandbox over HTTP: aiohttp on a thread of its own, loopback only.
+
+One pass writes what every open watch has to send, straight to the sockets: a commit schedules at most one pass,
+however many changes and watches there are, and no task wakes up for an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Final
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
+from multidict import CIMultiDict
+
+from sandbox.api import MAX_BODY_BYTES, refusal
+from sandbox.clock import Clock
+from sandbox.engine import Engine, Stream
+from sandbox.query import Query
+from sandbox.request import Request, Response
+from sandbox.status import StatusError, failure, request_entity_too_large
+from sandbox.watches import Watcher
+
+HOST: Final = "127.0.0.1"
+_LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_MAX_LINE: Final = 64 * 1024
+_MAX_BUFFERED: Final = 64 * 1024 * 1024
+_START_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 5.0
+
+
+class _Pump:
+    """One open watch and its socket; done is set when the stream is over."""
+
+    __slots__ = ("done", "transport", "watcher")
+
+    def __init__(
+        self, watcher: Watcher, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.watcher = watcher
+        self.transport = transport
+        self.done: asyncio.Future[None] = loop.create_future()
+
+    def send(self, lines: list[bytes]) -> None:
+        """Write lines as one chunk; a client that does not read is given up."""
+        if self.transport.is_closing() or self.transport.get_write_buffer_size() > _MAX_BUFFERED:
+            self.transport.abort()
+            self.finish()
+            return
+        if lines:
+            content = b"".join(lines)
+            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content))
+        if self.watcher.ended:
+            self.finish()
+
+    def finish(self) -> None:
+        """Let the handler end the response."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class HTTPServer:
+    """
+    Serves an engine on a loopback port, and drives it.
+
+    State: _pumps are the open watches, _timer the next pass; both belong to the loop's thread. _scheduled says
+    whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner, the rest runs on
+    `sandbox-http`.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = asyncio.Event()
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._port = 0
+        self._pumps: dict[Watcher, _Pump] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()
+        self._scheduled = False
+
+    def start(self, port: int) -> int:
+        """
+        Listen; port 0 picks a free one.
+
+        Returns: the port. Raises: OSError when it is taken. Blocks: until requests are accepted.
+        """
+        self._thread = threading.Thread(target=self._run, args=(port,), name="sandbox-http", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(_START_SECONDS):
+            raise TimeoutError("the sandbox did not start to listen")
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self._port
+
+    def stop(self) -> None:
+        """End every watch, stop listening and join the thread."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(self._stop.set)
+        thread.join()
+
+    def schedule(self) -> None:
+        """Have one pass run soon. Threads: any."""
+        with self._lock:
+            if self._scheduled or self._loop is None:
+                return
+            self._scheduled = True
+            # under the lock: the loop closes only after it has taken this lock
+            self._loop.call_soon_threadsafe(self._turn)
+
+    def _run(self, port: int) -> None:
+        try:
+            asyncio.run(self._serve(port))
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits in start()
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        server = web.Server(
+            self._answer,
+            request_factory=self._request,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+        )
+        listener = await loop.create_server(server, HOST, port)
+        self._port = listener.sockets[0].getsockname()[1]
+        with self._lock:
+            self._loop = loop
+        self._turn()
+        self._ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            listener.close()
+            with self._lock:
+                self._loop = None
+            await self._finish(server)
+
+    async def _finish(self, server: web.Server[web.BaseRequest]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for pump in list(self._pumps.values()):
+            pump.finish()
+        await asyncio.sleep(0)
+        await server.shutdown(_STOP_SECONDS)
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler[web.BaseRequest],
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        loop = asyncio.get_running_loop()
+        limit = MAX_BODY_BYTES + 1
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
+
+    async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        path, _, query = incoming.raw_path.partition("?")
+        headers = {name.lower(): value for name, value in incoming.headers.items()}
+        request = Request(incoming.method, path, Query.parse(query), headers)
+        if incoming.host.rpartition(":")[0] not in _LOCAL_NAMES and incoming.host not in _LOCAL_NAMES:
+            return _whole(
+                refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
+            )
+        try:
+            body = await incoming.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
+        answer = self._engine.handle(Request(incoming.method, path, request.query, headers, body))
+        if isinstance(answer, Response):
+            return _whole(answer)
+        return await self._stream(incoming, answer)
+
+    async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+        response = web.StreamResponse(headers=CIMultiDict(stream.headers))
+        response.enable_chunked_encoding()
+        try:
+            await response.prepare(incoming)
+            transport = incoming.transport
+            if transport is None:
+                return response
+            pump = _Pump(stream.watcher, transport, asyncio.get_running_loop())
+            self._pumps[stream.watcher] = pump
+            pump.send(self._engine.take(stream.watcher))
+            self._set_timer(stream.watcher.next_wake())
+            await pump.done
+        finally:
+            self._pumps.pop(stream.watcher, None)
+            self._engine.close(stream.watcher)
+        await response.write_eof()
+        return response
+
+    def _turn(self) -> None:
+        """One pass: controllers that are due, then the lines of every watch, then the next timer."""
+        with self._lock:
+            self._scheduled = False
+        wake = self._engine.tick()
+        for watcher, lines in self._engine.take_due(self._pumps):
+            self._pumps[watcher].send(lines)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if wake is not None:
+            self._set_timer(wake)
+
+    def _set_timer(self, wake: float) -> None:
+        """Have a pass at a unix time, if none is planned before."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, wake - self._clock.time())
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(at, self._turn)
+
+
+def _whole(response: Response) -> web.Response:
+    headers = CIMultiDict(response.headers)
+    return web.Response(status=response.status, headers=headers, body=response.content())

@@ -1,0 +1,49 @@
+"""The kubeconfig of a sandbox: a file of its own, never the user's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+CONTEXT: Final = "sandbox"
+DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
+
+
+def kubeconfig(url: str, token: str) -> str:
+    """The text of a kubeconfig whose only context is `sandbox`; token "" = no credentials."""
+    user: dict[str, Any] = {"token": token} if token else {}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": CONTEXT,
+        "clusters": [{"name": CONTEXT, "cluster": {"server": url}}],
+        "users": [{"name": CONTEXT, "user": user}],
+        "contexts": [
+            {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}
+        ],
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def write(path: Path, text: str) -> Path:
+    """
+    Put a kubeconfig in place at once, readable by its owner only.
+
+    Returns: the absolute path. Raises: OSError.
+    """
+    path = path.absolute()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # mkstemp makes the file 0600; the rename leaves no moment with half a file
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path

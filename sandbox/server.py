@@ -1,0 +1,139 @@
+"""
+The sandbox as a program uses it: start, talk to it, stop.
+
+A started sandbox listens on a loopback port and lives by the clock on its own thread. One that was not started
+answers its in-process transport just the same, and lives only when something is written or tick() is called:
+that is how simulations stay deterministic.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sandbox import kubeconfig, lifecycle
+from sandbox.clock import Clock, RealClock
+from sandbox.controllers import Controller
+from sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
+from sandbox.http import HOST, HTTPServer
+from sandbox.request import User
+from sandbox.store import DEFAULT_HISTORY_SIZE
+from sandbox.transport import InProcessTransport, SilenceError, StreamClosedError
+
+
+class Sandbox:
+    """
+    An API server that lives in this process.
+
+    Threads: start, stop and the properties belong to the owner; transports may be used by any thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        users: Mapping[str, User] | None = None,
+        clock: Clock | None = None,
+        speed: float = 1.0,
+        seed: int | None = None,
+        controllers: Sequence[Controller] | None = None,
+        history_size: int = DEFAULT_HISTORY_SIZE,
+        bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
+    ) -> None:
+        """
+        Build a cluster; nothing listens yet.
+
+        Args: port 0 = any free one. token None = a random one, "" = nobody needs one. users are further users
+        by token. speed is how many times faster than nominal pods and controllers work. seed None = different
+        every time. controllers None = the default ones.
+        """
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._port = port
+        self._clock = clock or RealClock()
+        tokens = {self.token: ADMIN, **(users or {})} if self.token else None
+        chosen = lifecycle.default_controllers(speed=speed) if controllers is None else controllers
+        self.engine = Engine(
+            clock=self._clock,
+            controllers=chosen,
+            users=tokens,
+            seed=seed,
+            history_size=history_size,
+            bookmark_seconds=bookmark_seconds,
+        )
+        self._http: HTTPServer | None = None
+        self._url = ""
+        self.engine.listen(self._changed)
+        self.tick()
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:PORT`, "" while it does not listen."""
+        return self._url
+
+    def start(self) -> str:
+        """
+        Listen and live by the clock.
+
+        Returns: the URL. Raises: OSError when the port is taken. Blocks: until requests are accepted.
+        """
+        http = HTTPServer(self.engine, self._clock)
+        port = http.start(self._port)
+        self._http = http
+        self._url = f"http://{HOST}:{port}"
+        self.engine.address = f"{HOST}:{port}"
+        return self._url
+
+    def stop(self) -> None:
+        """End every watch and stop listening; what is stored stays. Blocks: until the thread has ended."""
+        http, self._http = self._http, None
+        if http is not None:
+            http.stop()
+        self._url = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def tick(self) -> float | None:
+        """Step the controllers that are due; returns the unix time of the next step that is known of."""
+        return self.engine.tick()
+
+    def kubeconfig_text(self) -> str:
+        """The text of a kubeconfig for the running sandbox."""
+        return kubeconfig.kubeconfig(self._url, self.token)
+
+    def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
+        """Write the kubeconfig, 0600, all at once; returns its absolute path."""
+        return kubeconfig.write(path, self.kubeconfig_text())
+
+    def transport(
+        self,
+        *,
+        token: str | None = None,
+        closed: Callable[[str], Exception] = StreamClosedError,
+        silent: Callable[[str], Exception] = SilenceError,
+    ) -> InProcessTransport:
+        """
+        A client transport without sockets.
+
+        Args: token None = the administrator's. closed and silent make the exceptions of streams.
+        """
+        chosen = self.token if token is None else token
+        return InProcessTransport(self.engine, clock=self._clock, token=chosen, closed=closed, silent=silent)
+
+    def _changed(self) -> None:
+        """Something was committed: have the loop look, or look here when there is none."""
+        http = self._http
+        if http is not None:
+            http.schedule()
+            return
+        self.tick()

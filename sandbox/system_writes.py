@@ -1,0 +1,95 @@
+"""The writes of controllers: objects instead of bytes, through the same code as a client's requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox import bodies, pods, rules
+from sandbox.bodies import MisfitError, UnrecognizedError
+from sandbox.call import Call
+from sandbox.controllers import Write
+from sandbox.create import in_request_namespace, store_new
+from sandbox.deletion import remove
+from sandbox.documents import Site
+from sandbox.negotiate import PLAIN
+from sandbox.options import DeleteOptions, WriteOptions
+from sandbox.request import Context, Request
+from sandbox.routes import ResourcePath
+from sandbox.status import Status, StatusError, bad_request, not_found, resource_not_found
+from sandbox.stored import Change, Object
+from sandbox.update import replace
+
+_VERBS = {"create": "create", "update": "update", "delete": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a write changes, or the Status that refuses it."""
+
+    changes: tuple[Change, ...] = ()
+    refusal: Status | None = None
+
+
+def carry_out(site: Site, write: Write, manager: str, context: Context) -> Done:
+    """Do what a controller wants; manager is its field manager."""
+    try:
+        call = _call(site, write, context)
+        _carry_out(call, write, WriteOptions(field_manager=manager))
+    except StatusError as error:
+        return Done(refusal=error.status)
+    return Done(tuple(call.changes))
+
+
+def _call(site: Site, write: Write, context: Context) -> Call:
+    resource = site.catalog.storage(write.group_resource)
+    if resource is None:
+        raise resource_not_found()
+    name = "" if write.verb == "create" and not write.subresource else write.name
+    path = ResourcePath(
+        resource.group, resource.version, resource.plural, write.namespace, name, write.subresource
+    )
+    return Call(
+        request=Request("", ""),
+        context=context,
+        state=site.state,
+        catalog=site.catalog,
+        resource=resource,
+        path=path,
+        verb=_VERBS[write.verb],
+        form=PLAIN,
+        trusted=True,
+    )
+
+
+def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
+    if write.verb == "delete":
+        _delete(call, write)
+    elif write.subresource == "binding":
+        pods.bind_to(call, (write.object or {})["target"]["name"], options)
+    elif write.verb == "create":
+        store_new(call, _decoded(call, write.object), options)
+    else:
+        replace(call, _decoded(call, write.object), options)
+
+
+def _decoded(call: Call, obj: Object | None) -> Object:
+    try:
+        decoded = bodies.decode_value(obj, [], call.resource, call.catalog)
+    except (UnrecognizedError, MisfitError) as error:
+        raise bad_request(str(error)) from error
+    return rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+
+
+def _delete(call: Call, write: Write) -> None:
+    before = call.stored()
+    if before is None:
+        raise not_found(call.resource, call.name)
+    options = DeleteOptions(
+        grace_seconds=write.grace_seconds,
+        propagation=write.propagation,
+        uid=write.uid or None,
+        resource_version=write.resource_version or None,
+    )
+    transaction = call.transaction(dry_run=False)
+    remove(call, transaction, before, options)
+    call.commit(transaction)

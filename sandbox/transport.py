@@ -1,0 +1,210 @@
+"""
+The sandbox without sockets: what the client package calls a Transport, answered in the calling thread.
+
+The shapes are the client's, met structurally; this package does not import it. Whoever needs the client's
+exceptions hands in what makes them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from sandbox.clock import Clock
+from sandbox.engine import Engine, Stream
+from sandbox.query import Query
+from sandbox.request import Request, Response
+from sandbox.watches import Watcher
+
+_READ_SECONDS: Final = 75.0
+_LONGEST_WAIT_SECONDS: Final = 1.0
+
+
+class StreamClosedError(Exception):
+    """A stream was read after close(), or closed while it was read."""
+
+
+class SilenceError(Exception):
+    """A stream brought nothing for longer than its read timeout."""
+
+
+class Fields(Mapping[str, str]):
+    """Header fields; names are compared without case."""
+
+    def __init__(self, items: Iterable[tuple[str, str]]) -> None:
+        self._fields = {name.lower(): value for name, value in items}
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+class WholeAnswer(NamedTuple):
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class InProcessTransport:
+    """
+    Carries requests to an engine in the calling thread.
+
+    Threads: any; a reader of a stream sleeps until a commit or a deadline wakes it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        clock: Clock,
+        token: str = "",
+        closed: Callable[[str], Exception] = StreamClosedError,
+        silent: Callable[[str], Exception] = SilenceError,
+    ) -> None:
+        """
+        Prepare.
+
+        Args: closed and silent make the exceptions that streams raise after close() and after silence.
+        """
+        self._engine = engine
+        self._clock = clock
+        self._token = token
+        self._closed = closed
+        self._silent = silent
+        self._changed = threading.Condition()
+        self._commits = 0
+        engine.listen(self.wake)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_seconds: float | None = None,
+    ) -> WholeAnswer:
+        """Answer a request at once; a watch is answered with what there is now."""
+        del timeout_seconds
+        answer = self._engine.handle(self._request(method, path, query, headers, body))
+        if isinstance(answer, Response):
+            return WholeAnswer(answer.status, Fields(answer.headers), answer.content())
+        lines = self._engine.take(answer.watcher)
+        self._engine.close(answer.watcher)
+        return WholeAnswer(200, Fields(answer.headers), b"".join(lines))
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_seconds: float | None = None,
+    ) -> InProcessStream:
+        """Begin an answer that is read as it comes."""
+        answer = self._engine.handle(self._request(method, path, query, headers, None))
+        seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
+        return InProcessStream(self, answer, seconds)
+
+    def wake(self) -> None:
+        """Have every reader look again. Threads: any."""
+        with self._changed:
+            self._commits += 1
+            self._changed.notify_all()
+
+    def read(self, stream: InProcessStream, watcher: Watcher, seconds: float) -> bytes:
+        """The next lines of a watch, b"" at its end; for InProcessStream."""
+        until = self._clock.time() + seconds
+        while True:
+            with self._changed:
+                seen = self._commits
+            if stream.is_closed:
+                raise self._closed("the stream was closed")
+            if lines := self._engine.take(watcher):
+                return b"".join(lines)
+            if watcher.ended:
+                return b""
+            now = self._clock.time()
+            if now >= until:
+                raise self._silent(f"no data for {seconds:g} s")
+            self._wait(seen, min(watcher.next_wake(), until) - now)
+
+    def end(self, watcher: Watcher) -> None:
+        """Forget a watch; for InProcessStream."""
+        self._engine.close(watcher)
+        self.wake()
+
+    def _wait(self, seen: int, seconds: float) -> None:
+        # a moved clock does not notify: the wait is never longer than a second of real time
+        with self._changed:
+            if self._commits == seen:
+                self._changed.wait(min(max(seconds, 0.0), _LONGEST_WAIT_SECONDS))
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        body: bytes | None,
+    ) -> Request:
+        given, _, rest = path.partition("?")
+        fields = {name.lower(): value for name, value in (headers or {}).items()}
+        if self._token:
+            fields.setdefault("authorization", f"Bearer {self._token}")
+        parsed = (
+            Query.parse(rest) if rest else Query({name: [value] for name, value in (query or {}).items()})
+        )
+        return Request(method, given, parsed, fields, body or b"")
+
+
+class InProcessStream:
+    """An answer that is read as it comes. One thread reads; any thread closes."""
+
+    def __init__(self, transport: InProcessTransport, answer: Response | Stream, seconds: float) -> None:
+        self._transport = transport
+        self._seconds = seconds
+        self._closed = threading.Event()
+        self._watcher = None if isinstance(answer, Response) else answer.watcher
+        self._rest = answer.content() if isinstance(answer, Response) else b""
+        self.status = answer.status if isinstance(answer, Response) else 200
+        self.headers: Mapping[str, str] = Fields(answer.headers)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether close() was called."""
+        return self._closed.is_set()
+
+    def read_block(self) -> bytes:
+        """
+        The next bytes, b"" at the clean end.
+
+        Raises: what closed and silent make. Blocks: for at least one byte.
+        """
+        if self._watcher is None:
+            block, self._rest = self._rest, b""
+            return block
+        return self._transport.read(self, self._watcher, self._seconds)
+
+    def read_all(self) -> bytes:
+        """The rest of the answer."""
+        blocks = []
+        while block := self.read_block():
+            blocks.append(block)
+        return b"".join(blocks)
+
+    def close(self) -> None:
+        """Give the stream up; a blocked reader raises at once."""
+        self._closed.set()
+        if self._watcher is not None:
+            self._transport.end(self._watcher)

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apis.apps_v1 import Deployment
+from apis.samplecontroller_v1alpha1 import Foo
+from client import errors
+from client.errors import (
+    APIError,
+    ClientError,
+    ConfigError,
+    ConfigProblem,
+    Conflict,
+    CredentialsError,
+    Expired,
+    Gone,
+    InternalError,
+    NotFound,
+    ServerTimeout,
+    TransportError,
+    error_from_status,
+    is_expired,
+    is_too_large_resource_version,
+    new_not_found,
+)
+from client.status import Status, StatusCause, StatusDetails, status_from_body, status_from_json
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "corpus.jsonl"
+
+REAL_BODIES = [
+    (400, "BadRequest", "BadRequest", "Widget in version v1 cannot be handled as a Widget"),
+    (401, "Unauthorized", "Unauthorized", "Unauthorized"),
+    (403, "Forbidden", "Forbidden", 'widgets.conf.example.com is forbidden: User "alice" cannot list'),
+    (404, "NotFound", "NotFound", "the server could not find the requested resource"),
+    (405, "MethodNotAllowed", "MethodNotAllowed", "create is not supported on resources of kind"),
+    (406, "NotAcceptable", "NotAcceptable", "406: Not Acceptable"),
+    (409, "AlreadyExists", "AlreadyExists", 'namespaces "conf" already exists'),
+    (409, "Conflict", "Conflict", "Operation cannot be fulfilled on widgets.conf.example.com"),
+    (410, "Expired", "Expired", "The provided continue parameter is too old"),
+    (410, "Gone", "Gone", "too old resource version"),
+    (413, "RequestEntityTooLarge", "RequestEntityTooLarge", "limit is 3145728"),
+    (415, "UnsupportedMediaType", "UnsupportedMediaType", "the body of the request was in an unknown format"),
+    (422, "Invalid", "Invalid", 'Namespace "Bad_Name" is invalid'),
+    (429, "TooManyRequests", "TooManyRequests", "Cannot evict pod"),
+    (500, "InternalError", "InternalError", "an error on the server"),
+    (500, "ServerTimeout", "ServerTimeout", "The POST operation against foos could not be completed"),
+    (503, "ServiceUnavailable", "ServiceUnavailable", "the server is currently unable to handle the request"),
+    (504, "Timeout", "ServerTimeout", "Timeout: Too large resource version: 99999999, current: 65"),
+]
+
+
+@pytest.mark.parametrize(("code", "reason", "name", "message"), REAL_BODIES)
+def test_each_reason_has_its_class(code: int, reason: str, name: str, message: str) -> None:
+    """The server's reason picks the class, whatever the code."""
+    error = error_from_status(status_from_json({"code": code, "reason": reason, "message": message}))
+    assert type(error).__name__ == name
+    assert (error.code, error.reason, str(error)) == (code, reason, message)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (400, "BadRequest"),
+        (404, "NotFound"),
+        (409, "Conflict"),
+        (410, "Gone"),
+        (429, "TooManyRequests"),
+        (500, "InternalError"),
+        (503, "ServiceUnavailable"),
+        (504, "ServerTimeout"),
+        (418, "APIError"),
+        (0, "APIError"),
+    ],
+)
+def test_code_picks_the_class_when_the_reason_does_not(code: int, name: str) -> None:
+    """A reason nobody knows, or none, leaves the HTTP status code to decide."""
+    for reason in ("", "Novel"):
+        assert type(error_from_status(Status(code=code, reason=reason))).__name__ == name
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the recorded answers of a real API server are not at hand")
+def test_every_recorded_failure_of_a_real_server_is_understood() -> None:
+    """Each failed answer of a kube-apiserver becomes a class of its own kind with its message."""
+    failures = 0
+    for line in CORPUS.read_text(encoding="utf-8").splitlines():
+        answer = json.loads(line)["response"]
+        if answer["status"] < 400:
+            continue
+        failures += 1
+        body = json.dumps(answer["body"]) if answer.get("body") is not None else answer.get("text", "")
+        error = error_from_status(status_from_body(body.encode(), answer["status"]))
+        assert type(error) is not APIError
+        assert error.code == answer["status"]
+        assert error.status.message
+        if isinstance(answer.get("body"), dict) and answer["body"].get("reason"):
+            assert error.reason == answer["body"]["reason"]
+    assert failures > 100
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the recorded answers of a real API server are not at hand")
+def test_every_recorded_error_event_means_expired() -> None:
+    """T26: the ERROR events that a kube-apiserver sent for old resource versions are recognised."""
+    events: list[dict[str, Any]] = []
+    for line in CORPUS.read_text(encoding="utf-8").splitlines():
+        events += json.loads(line)["response"].get("events") or []
+    expired = [event for event in events if event.get("type") == "ERROR"]
+    assert expired
+    assert all(is_expired(error_from_status(status_from_json(event["object"]))) for event in expired)
+
+
+def test_message_names_verb_resource_and_object() -> None:
+    """An error can be understood without its traceback."""
+    error = error_from_status(
+        Status(code=409, reason="Conflict", message="the object has been modified"),
+        verb="update",
+        resource="foos.samplecontroller.k8s.io",
+        namespace="default",
+        name="web",
+    )
+    assert str(error) == (
+        "update foos.samplecontroller.k8s.io default/web: the object has been modified (409 Conflict)"
+    )
+    assert isinstance(error, Conflict)
+
+
+def test_message_without_object_or_reason() -> None:
+    """What is not known is left out of the message."""
+    error = error_from_status(Status(message="m"), verb="list", resource="pods")
+    assert str(error) == "list pods: m"
+    assert str(error_from_status(Status())) == "no message"
+
+
+def test_new_not_found_is_what_a_lister_says() -> None:
+    """A lister's NotFound names the resource and the object as the server does."""
+    error = new_not_found(Foo.resource, "web")
+    assert str(error) == 'foos.samplecontroller.k8s.io "web" not found'
+    assert isinstance(error, NotFound)
+    assert (error.code, error.name, error.status.details.kind) == (404, "web", "foos")
+    assert str(new_not_found(Deployment.resource, "d")) == 'deployments.apps "d" not found'
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (error_from_status(Status(code=410, reason="Expired")), True),
+        (error_from_status(Status(code=410, reason="Gone")), True),
+        (error_from_status(Status(code=410)), True),
+        (error_from_status(Status(reason="Expired")), True),
+        (error_from_status(Status(code=410, reason="Novel")), True),
+        (error_from_status(Status(code=404)), False),
+        (ValueError("410"), False),
+    ],
+    ids=repr,
+)
+def test_is_expired(error: Exception, expected: bool) -> None:
+    """T25, T26: 410 in either spelling, as a code or as a reason."""
+    assert is_expired(error) is expected
+
+
+def too_large(**fields: Any) -> APIError:
+    return error_from_status(Status(**fields))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            too_large(code=504, details=StatusDetails(causes=(StatusCause("ResourceVersionTooLarge"),))),
+            True,
+        ),
+        (
+            too_large(
+                reason="Timeout",
+                details=StatusDetails(causes=(StatusCause("", "Too large resource version"),)),
+            ),
+            True,
+        ),
+        (too_large(reason="Timeout", message="Timeout: Too large resource version: 9, current: 1"), True),
+        (too_large(reason="Timeout", message="request did not complete"), False),
+        (too_large(reason="Invalid", message="Too large resource version"), False),
+        (ValueError("Too large resource version"), False),
+    ],
+    ids=["cause", "message of a cause", "message", "another timeout", "not a timeout", "not from the API"],
+)
+def test_is_too_large_resource_version(error: Exception, expected: bool) -> None:
+    """T32: all three ways in which servers say that they have not seen a version yet."""
+    assert is_too_large_resource_version(error) is expected
+
+
+def test_retry_after_comes_from_the_details_when_no_header_gave_it() -> None:
+    """The Status may carry the wait by itself; a header's wins."""
+    status = Status(code=429, details=StatusDetails(retry_after_seconds=7))
+    assert error_from_status(status).retry_after_seconds == 7.0
+    assert error_from_status(status, retry_after_seconds=2.0).retry_after_seconds == 2.0
+    assert error_from_status(Status(code=429)).retry_after_seconds is None
+
+
+def test_transport_error_names_method_host_and_path() -> None:
+    """A lost answer says which request it was, and that its outcome is unknown."""
+    error = TransportError("connection reset", host="https://h:1", request="PUT /a", outcome_unknown=True)
+    assert str(error) == "PUT https://h:1/a: connection reset (outcome unknown)"
+    assert str(TransportError("gone")) == "gone"
+    assert str(TransportError("gone", host="https://h")) == "https://h: gone"
+
+
+def test_config_error_reads_as_message_and_cause() -> None:
+    """The command line has its parts, everybody else one line."""
+    error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x", cause="no such file", fix="ls -l /x")
+    assert str(error) == "kubeconfig /x: no such file"
+    assert str(ConfigError(ConfigProblem.CONTEXT, "no context")) == "no context"
+
+
+def test_credentials_error_keeps_the_problem() -> None:
+    """A request that could not be sent for want of credentials carries what the command line explains."""
+    problem = ConfigError(ConfigProblem.EXEC_PLUGIN, "not found", plugin="p", install_hint="brew install p")
+    error = CredentialsError(problem, host="https://h", request="GET /version")
+    assert error.problem is problem
+    assert str(error) == "GET https://h/version: not found"
+    assert not error.outcome_unknown
+
+
+def test_every_error_has_the_same_root() -> None:
+    """Whoever backs off on anything from the client catches one class."""
+    found = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == "client.errors"
+    ]
+    assert len(found) > 25
+    assert all(issubclass(value, ClientError) for value in found)
+
+
+def test_both_410_classes_are_gone() -> None:
+    """Catching Gone catches Expired."""
+    assert issubclass(Expired, Gone)
+
+
+def test_store_read_and_server_timeouts_have_homes() -> None:
+    """The rarer reasons of a 500 map to what they mean for a caller."""
+    assert type(error_from_status(Status(code=500, reason="StoreReadError"))) is InternalError
+    assert type(error_from_status(Status(code=500, reason="ServerTimeout"))) is ServerTimeout

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from apis.apps_v1 import Deployment
+from apis.coordination_v1 import Lease
+from apis.core_v1 import Namespace
+from apis.meta import Kind
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo
+from client.options import ListOptions
+from client.pages import ListPage
+from informers.factory import SharedInformerFactory, UnknownResource
+from informers.indexer import NAMESPACE_INDEX
+from informers.listwatch import Resources
+from informers.shared_informer import InformerStarted
+from support.deployments import deployment, names
+from support.fake_clock import FakeClock
+from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
+from support.recording_handler import RecordingHandler
+from workqueue.spawn import Joinable, spawn_thread
+
+
+class FakeCollection:
+    """Implements informers.listwatch.Resources over a FakeSource; remembers the namespaces asked for."""
+
+    def __init__(self, source: FakeSource) -> None:
+        self.source = source
+        self.namespaces: set[str] = set()
+
+    def list(self, namespace: str = "", *, options: ListOptions) -> ListPage[Any]:
+        self.namespaces.add(namespace)
+        return self.source.list(options)
+
+    def watch(self, namespace: str = "", *, options: ListOptions) -> FakeWatch[Any]:
+        self.namespaces.add(namespace)
+        return self.source.watch(options)
+
+
+class FakeClient:
+    """Implements informers.factory.ResourceSource: one collection per kind, empty unless a test fills it."""
+
+    def __init__(self, *deployments: Deployment) -> None:
+        self.collections: dict[type[Kind], FakeCollection] = {
+            Deployment: FakeCollection(FakeSource(*deployments))
+        }
+
+    def resource(self, kind: type[Any]) -> Resources[Any]:
+        return self.collections.setdefault(kind, FakeCollection(FakeSource()))
+
+
+class Rig:
+    def __init__(self, **options: Any) -> None:
+        self.client = FakeClient(deployment("a"), deployment("b"))
+        self.clock = FakeClock()
+        self.stop = threading.Event()
+        self.spawned: list[str] = []
+        self.factory = SharedInformerFactory(
+            self.client,
+            clock=self.clock,
+            random=lambda: 0.0,
+            spawn=self._spawn,
+            use_watch_list=False,
+            **options,
+        )
+
+    def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        self.spawned.append(name)
+        return spawn_thread(name, target)
+
+    def wait_synced(self) -> dict[type[Kind], bool]:
+        """wait_for_cache_sync on a clock that another thread moves."""
+        done = threading.Event()
+
+        def tick() -> None:
+            while not done.wait(0.002):
+                self.clock.advance(0.1)
+
+        ticker = threading.Thread(target=tick)
+        ticker.start()
+        try:
+            return self.factory.wait_for_cache_sync(self.stop)
+        finally:
+            done.set()
+            ticker.join(10)
+
+
+@pytest.fixture
+def make_rig() -> Iterator[Callable[..., Rig]]:
+    """Factories that are shut down at the end of the test."""
+    rigs: list[Rig] = []
+
+    def make(**options: Any) -> Rig:
+        rigs.append(Rig(**options))
+        return rigs[-1]
+
+    yield make
+    for rig in rigs:
+        rig.factory.shutdown()
+
+
+MakeRig = Callable[..., Rig]
+
+
+def test_one_informer_per_kind(make_rig: MakeRig) -> None:
+    """FAC-01: asking twice gives the same one, and asking does not start it."""
+    rig = make_rig()
+    informer = rig.factory.informer_for(Deployment)
+    assert rig.factory.informer_for(Deployment) is informer
+    assert rig.factory.informers() == [informer]
+    assert not informer.is_started()
+
+
+def test_start_starts_each_informer_once(make_rig: MakeRig) -> None:
+    """FAC-02: a second start finds nothing to do."""
+    rig = make_rig()
+    rig.factory.informer_for(Deployment)
+    rig.factory.informer_for(Foo)
+    rig.factory.start(rig.stop)
+    rig.factory.start(rig.stop)
+    assert rig.wait_synced() == {Deployment: True, Foo: True}
+    assert sorted(rig.spawned) == [
+        "informer-deployments",
+        "informer-foos",
+        "reflector-deployments",
+        "reflector-foos",
+    ]
+
+
+def test_informer_requested_after_the_start_waits_for_another(make_rig: MakeRig) -> None:
+    """FAC-03: it does not run, and the wait for the caches ignores it, until start is called again."""
+    rig = make_rig()
+    rig.factory.informer_for(Deployment)
+    rig.factory.start(rig.stop)
+    late = rig.factory.informer_for(Foo)
+    assert rig.wait_synced() == {Deployment: True}
+    assert not late.is_started()
+    rig.factory.start(rig.stop)
+    assert rig.wait_synced() == {Deployment: True, Foo: True}
+
+
+def test_wait_tells_which_caches_are_not_filled(make_rig: MakeRig) -> None:
+    """FAC-04: stopped before, the map says False for them, and the result makes the error that names them."""
+    rig = make_rig()
+    rig.factory.informer_for(Deployment)
+    rig.factory.informer_for(Foo)
+    foos = FakeCollection(FakeSource())
+    foos.source.unscripted_list = _forbidden  # type: ignore[method-assign]
+    rig.client.collections[Foo] = foos
+    rig = _with_forbidden_foos(make_rig)
+    with capture_logs():
+        rig.factory.start(rig.stop)
+        while not rig.factory.informer_for(Deployment).has_synced():
+            rig.stop.wait(0.002)
+        rig.stop.set()
+        result = rig.factory.wait_for_cache_sync_result(rig.stop)
+    assert result.synced == {Deployment: True, Foo: False}
+    error = result.error()
+    assert error is not None
+    assert error.unsynced == ["foos.samplecontroller.k8s.io/v1alpha1"]
+
+
+def _forbidden(_: ListOptions) -> ListPage[Any]:
+    raise api_error(403, "Forbidden")
+
+
+def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
+    rig = make_rig()
+    foos = FakeCollection(FakeSource())
+    foos.source.unscripted_list = _forbidden  # type: ignore[method-assign]
+    rig.client.collections[Foo] = foos
+    rig.factory.informer_for(Deployment)
+    rig.factory.informer_for(Foo)
+    return rig
+
+
+def test_wait_is_never_silent(make_rig: MakeRig) -> None:
+    """cli.md "Sync progress": while a cache is missing, a line every ten seconds says what is going on."""
+    rig = _with_forbidden_foos(make_rig)
+    lines: list[str] = []
+    with capture_logs() as logs:
+        rig.factory.start(rig.stop)
+        waiter = threading.Thread(target=rig.wait_synced)
+        waiter.start()
+        while not (lines := [entry["event"] for entry in logs if "waiting" in entry["event"]]):
+            rig.stop.wait(0.002)
+        rig.stop.set()
+        waiter.join(30)
+    assert lines[0].startswith("waiting for caches: deployments ✓ 2, foos ✗ ")
+
+
+def test_shutdown_ends_everything_for_good(make_rig: MakeRig) -> None:
+    """FAC-05: it returns when the informers have ended; a later start does nothing; twice is fine."""
+    rig = make_rig()
+    informer = rig.factory.informer_for(Deployment)
+    rig.factory.start(rig.stop)
+    rig.factory.shutdown()
+    assert informer.is_stopped()
+    rig.factory.informer_for(Foo)
+    spawned = list(rig.spawned)
+    rig.factory.start(rig.stop)
+    rig.factory.shutdown()
+    assert rig.spawned == spawned
+
+
+def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
+    """FAC-05: a call in progress ends first."""
+    rig = make_rig()
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    handler = RecordingHandler(block)
+    rig.factory.informer_for(Deployment).add_event_handler(handler)
+    rig.factory.start(rig.stop)
+    assert entered.wait(30)
+    thread = threading.Thread(target=rig.factory.shutdown)
+    thread.start()
+    assert thread.is_alive()
+    go_on.set()
+    thread.join(30)
+    assert len(handler.seen()) == 1
+
+
+def test_custom_resync_is_for_its_kind(make_rig: MakeRig) -> None:
+    """FAC-06: one kind has its own period, the others the default."""
+    rig = make_rig(resync_seconds=30, custom_resync={Foo: 7})
+    assert rig.factory.informer_for(Foo)._periods.check_seconds == 7
+    assert rig.factory.informer_for(Deployment)._periods.check_seconds == 30
+
+
+def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
+    """FAC-07: both are in the options of both calls."""
+
+    def only_web(options: ListOptions) -> ListOptions:
+        return msgspec.structs.replace(options, label_selector="app=web")
+
+    rig = make_rig(namespace="demo", tweak=only_web)
+    informer = rig.factory.informer_for(Deployment)
+    rig.factory.start(rig.stop)
+    rig.wait_synced()
+    collection = rig.client.collections[Deployment]
+    while not collection.source.watch_options:
+        rig.stop.wait(0.002)
+    asked = [*collection.source.list_options, *collection.source.watch_options]
+    assert {options.label_selector for options in asked} == {"app=web"}
+    assert collection.namespaces == {"demo"}
+    assert informer.indexer.indexers().keys() == {NAMESPACE_INDEX}
+
+
+def test_cluster_scoped_kinds_have_no_namespace(make_rig: MakeRig) -> None:
+    """FAC-07: the factory's namespace does not apply to them."""
+    rig = make_rig(namespace="demo")
+    rig.factory.informer_for(Namespace)
+    rig.factory.start(rig.stop)
+    rig.wait_synced()
+    assert rig.client.collections[Namespace].namespaces <= {""}
+
+
+def test_transform_is_for_every_kind(make_rig: MakeRig) -> None:
+    """FAC-08: each informer gets it, before it starts."""
+    transformed: list[str] = []
+
+    def note(obj: Any) -> Any:
+        transformed.append(obj.metadata.name)
+        return obj
+
+    rig = make_rig(transform=note)
+    rig.factory.informer_for(Deployment)
+    rig.factory.start(rig.stop)
+    rig.wait_synced()
+    assert transformed == ["a", "b"]
+    with pytest.raises(InformerStarted):
+        rig.factory.informer_for(Deployment).set_transform(note)
+
+
+def test_resources_find_their_informers(make_rig: MakeRig) -> None:
+    """FAC-09: by group, version and plural; one that nobody typed is an error."""
+    rig = make_rig()
+    generic = rig.factory.for_resource(Lease.resource)
+    assert generic.informer is rig.factory.informer_for(Lease)
+    assert generic.lister.list() == []
+    with pytest.raises(UnknownResource, match=r"no informer found for widgets\.example\.com/v1"):
+        rig.factory.for_resource(Resource("example.com", "v1", "widgets", "Widget"))
+
+
+def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
+    """The lister of a kind sees what its informer has stored."""
+    rig = make_rig()
+    lister = rig.factory.lister_for(Deployment)
+    assert lister.list() == []
+    rig.factory.start(rig.stop)
+    rig.wait_synced()
+    assert names(lister.list()) == ["a", "b"]
+    assert lister.namespace("default").get("a").metadata.name == "a"

@@ -1,0 +1,967 @@
+"""
+Rounds of a reflector, and what is told of them.
+
+REFL and WL scenarios that have no test in this form, and why:
+
+    REFL-16         resyncs are the informer loop's and cannot fail: test_shared_informer.py
+    REFL-17, -22    the pages themselves are in test_initial_list.py, the round is here
+    REFL-27         the transformer is the FIFO's: test_shared_informer.py
+    REFL-28         test_listing.py
+    REFL-29         test_retry_with_deadline.py
+    WL-11           no thread watches the silence; the progress line tells of it: test_progress.py
+    WL-12           no consistency detector: it is upstream's own CI check of the server
+
+Where upstream's list begins at resource version "0", ours asks for the newest state: "" (DESIGN 6).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+from structlog.testing import capture_logs
+
+from apis.apps_v1 import Deployment
+from client.errors import (
+    APIError,
+    ConnectionBroken,
+    ConnectionRefused,
+    DeadlineExceeded,
+    DecodeError,
+)
+from client.options import ListOptions
+from client.pages import ListPage, Undecodable
+from client.watch_events import EventType, WatchEvent, WrongKind
+from informers.delta_fifo import DeltaType
+from informers.listing import ListFailed
+from informers.reflector import Reflector, StaleList, State, default_backoff
+from support.deployments import added, at_version, bookmark, deleted, deployment, modified
+from support.fake_clock import FakeClock
+from support.fake_lister_watcher import (
+    FakeListerWatcher,
+    FakeSource,
+    FakeWatch,
+    api_error,
+    expired,
+    gone,
+    internal_error,
+    page,
+    too_large,
+    too_many_requests,
+)
+from support.recording_store import RecordingStore
+from support.reflector_rig import NAME, ReflectorRig, is_streaming
+from support.stepping_clock import SteppingClock
+from workqueue.backoff import ExponentialBackoff
+
+
+def error_event(error: APIError) -> WatchEvent[Deployment]:
+    return WatchEvent(EventType.ERROR, error)
+
+
+def listed(*items: Deployment, rv: int = 1) -> FakeListerWatcher:
+    return FakeListerWatcher(lists=[page(*items, rv=rv)])
+
+
+def streaming() -> FakeListerWatcher:
+    return FakeListerWatcher(supports_watch_list=True)
+
+
+# -- the round
+
+
+def test_error_event_ends_the_round() -> None:
+    """REFL-01: the stream is closed, and the round ends without an error of its own."""
+    rig = ReflectorRig(listed())
+    watch = rig.watch([error_event(internal_error())])
+    rig.round()
+    assert watch.is_closed
+
+
+def test_stop_ends_a_blocked_read() -> None:
+    """REFL-02: run returns, and the stream is closed."""
+    rig = ReflectorRig(listed())
+    watch = rig.watch()
+    thread = threading.Thread(target=rig.reflector.run)
+    reading = threading.Event()
+    watch.then(reading.set)
+    thread.start()
+    assert reading.wait(30)
+    rig.reflector.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert watch.is_closed
+
+
+def test_stopped_reflector_asks_for_nothing() -> None:
+    """REFL-03: neither list nor watch is called, by a round or by run."""
+    rig = ReflectorRig()
+    rig.reflector.stop()
+    rig.round()
+    rig.reflector.run()
+    assert rig.source.list_options == rig.source.watch_options == []
+
+
+def test_stop_on_an_open_stream_is_no_error() -> None:
+    """REFL-04: the round returns, and the stream is closed."""
+    rig = ReflectorRig(listed())
+    watch = rig.last_watch()
+    with capture_logs() as logs:
+        rig.round()
+    assert watch.is_closed
+    assert logs == []
+
+
+def test_events_read_after_the_stop_are_dropped() -> None:
+    """REFL-05: the stream is read once more, and nothing of it is used."""
+    rig = ReflectorRig(listed())
+    watch = rig.watch()
+    watch.then(rig.reflector._stop.set).send(added(deployment("late", 9)))
+    rig.round()
+    assert (rig.store.objects, watch.reads, watch.closes) == ({}, 1, 1)
+
+
+def test_stop_while_listing_drops_the_list() -> None:
+    """cache.md 6.5: a list that comes after the stop is not published."""
+
+    def answer(_: ListOptions) -> ListPage[Deployment]:
+        rig.reflector.stop()
+        return page(deployment("a"))
+
+    rig = ReflectorRig(FakeListerWatcher(lists=[answer]))
+    rig.round()
+    assert rig.store.replaces == []
+
+
+def test_stop_while_a_watch_is_refused_is_no_error() -> None:
+    """REFL-03: a request that fails after the stop ends the round in silence."""
+
+    def refuse(_: ListOptions) -> FakeWatch[Deployment]:
+        rig.reflector.stop()
+        raise ConnectionRefused("refused")
+
+    rig = ReflectorRig(listed())
+    rig.source.watches.append(refuse)
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert logs == []
+
+
+def test_stop_while_a_list_fails_is_no_error() -> None:
+    """REFL-03: the same for a list."""
+
+    def refuse(_: ListOptions) -> ListPage[Deployment]:
+        rig.reflector.stop()
+        raise ConnectionRefused("refused")
+
+    rig = ReflectorRig(FakeListerWatcher(lists=[refuse]))
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert logs == []
+
+
+# -- the list
+
+
+def test_list_and_watch_options_without_streaming() -> None:
+    """REFL-08: list "" limit 500 (there "0"); watch at the list's version, with bookmarks."""
+    rig = ReflectorRig(listed(rv=1))
+    rig.last_watch()
+    rig.round()
+    assert rig.source.list_options == [ListOptions(limit=500)]
+    assert rig.source.watch_options == [
+        ListOptions(resource_version="1", allow_watch_bookmarks=True, timeout_seconds=300)
+    ]
+
+
+def test_list_is_read_by_pages() -> None:
+    """REFL-17: page size 4, 10 objects: 3 requests; all are in the store, at once."""
+    source = FakeSource(*[deployment(f"d{number}") for number in range(10)], rv=10)
+    rig = ReflectorRig(source, page_size=4)
+    rig.last_watch()
+    rig.round()
+    assert len(source.list_options) == 3
+    assert rig.store.replaces == ["10"]
+    assert len(rig.store.objects) == 10
+
+
+def test_known_version_bounds_the_next_list() -> None:
+    """REFL-18, REFL-20: lists at "" and "10", the second not older than; by pages, there without a limit."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=12)]))
+    rig.expiring_watch()
+    rig.last_watch()
+    rig.round()
+    rig.round()
+    assert rig.source.list_options == [
+        ListOptions(limit=500),
+        ListOptions(resource_version="10", resource_version_match="NotOlderThan", limit=500),
+    ]
+
+
+def test_every_list_is_paged() -> None:
+    """REFL-19: the list after one that needed pages has the same limit."""
+    answers = [page(deployment("a"), rv=10, token="C1"), page(deployment("b"), rv=10), page(rv=11)]
+    rig = ReflectorRig(FakeListerWatcher(lists=[*answers]))
+    rig.expiring_watch()
+    rig.last_watch()
+    rig.round()
+    rig.round()
+    assert {options.limit for options in rig.source.list_options} == {500}
+
+
+def test_expired_version_is_given_up() -> None:
+    """REFL-21: lists at "", "10" (410), "" (there "0", "10", "")."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), expired(), page(rv=11)]))
+    rig.expiring_watch()
+    rig.last_watch()
+    rig.round()
+    rig.round()
+    assert rig.asked_versions() == ["", "10", ""]
+    assert rig.rv() == "11"
+
+
+def test_expired_continue_token_publishes_no_mixture() -> None:
+    """REFL-22, T24: "", "10", "" (token, 410), "10" without limit; 8 objects, all of the last list."""
+    old = [deployment(f"old{number}") for number in range(4)]
+    new = [deployment(f"new{number}") for number in range(8)]
+    answers = [page(rv=10), page(*old, rv=11, token="C1"), expired(), page(*new, rv=12)]
+    rig = ReflectorRig(FakeListerWatcher(lists=[*answers]), page_size=4)
+    rig.expiring_watch()
+    rig.last_watch()
+    rig.round()
+    rig.round()
+    assert rig.asked_versions() == ["", "10", "", "10"]
+    assert [options.limit for options in rig.source.list_options] == [4, 4, 4, 0]
+    assert sorted(rig.store.objects) == sorted(obj.metadata.name for obj in new)
+
+
+def test_too_large_version_is_given_up_in_every_spelling() -> None:
+    """REFL-23: lists at "", "20", "", "30", "", "40", "" (there the first is "0")."""
+    spellings = [
+        api_error(504, "Timeout", "any", cause="ResourceVersionTooLarge"),
+        api_error(504, "Timeout", "Timeout: Too large resource version: 30, current: 25"),
+        too_large(),
+    ]
+    lists: list[object] = [page(rv=20)]
+    for number, error in enumerate(spellings):
+        lists += [error, page(rv=30 + 10 * number)]
+    rig = ReflectorRig(FakeListerWatcher(lists=lists))  # type: ignore[arg-type]
+    for _ in spellings:
+        rig.expiring_watch()
+        rig.round()
+    rig.last_watch()
+    rig.round()
+    assert rig.asked_versions() == ["", "20", "", "30", "", "40", ""]
+
+
+def test_list_error_is_wrapped() -> None:
+    """REFL-10: the round's error carries the list's; the store is untouched."""
+    error = api_error(403, "Forbidden", "not allowed")
+    rig = ReflectorRig(FakeListerWatcher(lists=[error]))
+    with pytest.raises(ListFailed, match="not allowed") as caught:
+        rig.round()
+    assert caught.value.__cause__ is error
+    assert rig.store.replaces == []
+
+
+def test_watch_that_may_not_be_opened_ends_the_round() -> None:
+    """REFL-10: the round's error is the watch's; the store has the content of the list."""
+    error = api_error(403, "Forbidden", "not allowed")
+    rig = ReflectorRig(listed(deployment("a", 5), rv=7))
+    rig.source.watches.append(error)
+    with pytest.raises(APIError, match="not allowed"):
+        rig.round()
+    assert rig.store.versions() == {"a": "5"}
+    assert rig.rv() == "7"
+
+
+def test_list_of_something_else_fails() -> None:
+    """REFL-26: a Table in place of a list, which the client cannot decode, fails the round."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[DecodeError("unsupported list kind Table")]))
+    with pytest.raises(ListFailed, match="Table"):
+        rig.round()
+
+
+def test_list_that_the_store_does_not_take_fails() -> None:
+    """cache.md 6.5: the version is not taken either; the next round asks for the newest state again."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=5)]))
+    rig.store.fail_replace = ValueError("no key")
+    with pytest.raises(ListFailed, match="unable to sync list result: no key"):
+        rig.round()
+    assert rig.rv() == ""
+    rig.store.fail_replace = None
+    rig.last_watch()
+    rig.round()
+    assert rig.asked_versions() == ["", ""]
+
+
+@pytest.mark.parametrize("broken_page", [0, 1, 2])
+def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> None:
+    """T03: the old content is kept, and the whole list is asked for again."""
+    answers: list[object] = [page(deployment(f"d{n}"), rv=5, token=f"C{n}") for n in range(broken_page)]
+    rig = ReflectorRig(
+        FakeListerWatcher(
+            lists=[page(deployment("old"), rv=4), *answers, ConnectionBroken("reset"), page(rv=6)]  # type: ignore[list-item]
+        )
+    )
+    rig.expiring_watch()
+    rig.round()
+    with pytest.raises(ListFailed):
+        rig.round()
+    assert sorted(rig.store.objects) == ["old"]
+    rig.last_watch()
+    rig.round()
+    assert rig.store.replaces == ["4", "6"]
+
+
+# -- the streaming list
+
+
+def test_streaming_list_is_one_request() -> None:
+    """REFL-09: "" NotOlderThan, initial events, bookmarks; later events come over the same stream; no list."""
+    rig = ReflectorRig(streaming())
+    rig.last_watch([added(deployment("a", 1)), bookmark(2, ends_list=True)], [added(deployment("b", 3))])
+    rig.round()
+    assert rig.source.watch_options == [
+        ListOptions(
+            resource_version_match="NotOlderThan",
+            allow_watch_bookmarks=True,
+            send_initial_events=True,
+            timeout_seconds=300,
+        )
+    ]
+    assert rig.store.versions() == {"a": "1", "b": "3"}
+    assert rig.store.replaces == ["2"]
+    assert rig.rv() == "3"
+
+
+def test_events_in_the_block_that_ends_the_list_are_kept() -> None:
+    """WL-03: what follows the bookmark in the same block is applied after the list."""
+    rig = ReflectorRig(streaming())
+    block = [added(deployment("a", 1)), bookmark(2, ends_list=True), modified(deployment("a", 4))]
+    rig.last_watch(block)
+    rig.round()
+    assert rig.store.replaces == ["2"]
+    assert rig.store.versions() == {"a": "4"}
+
+
+def test_stop_before_the_bookmark_publishes_nothing() -> None:
+    """WL-01: a list that is not complete is none."""
+    rig = ReflectorRig(streaming())
+    rig.last_watch([added(deployment("p1", 1))])
+    rig.round()
+    assert rig.store.replaces == []
+
+
+def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
+    """WL-02: list "" limit 500, then a watch at its version; the next round tries streaming again."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(deployment("p1"), rv=1)], supports_watch_list=True))
+    rig.source.watches.append(api_error(422, "Invalid"))
+    rig.expiring_watch([added(deployment("p2", 2))])
+    rig.round()
+    assert rig.source.list_options == [ListOptions(limit=500)]
+    assert rig.watched_versions() == ["", "1"]
+    assert sorted(rig.store.objects) == ["p1", "p2"]
+    rig.last_watch([bookmark(9, ends_list=True)])
+    rig.round()
+    assert [is_streaming(options) for options in rig.source.watch_options] == [True, False, True]
+
+
+def test_initial_events_may_change_before_the_list_is_complete() -> None:
+    """WL-04: p1, p2 added, p1 modified, p3 added and deleted: the list is p2 and the new p1."""
+    rig = ReflectorRig(streaming())
+    p3 = deployment("p3", 4)
+    rig.last_watch(
+        [added(deployment("p1", 1)), added(deployment("p2", 2))],
+        [modified(deployment("p1", 3)), added(p3), deleted(at_version(p3, 5)), bookmark(6, ends_list=True)],
+    )
+    rig.round()
+    assert rig.store.versions() == {"p1": "3", "p2": "2"}
+
+
+def test_busy_server_is_asked_for_the_stream_again() -> None:
+    """WL-05: 429 twice, then it works; three equal requests."""
+    rig = ReflectorRig(streaming())
+    rig.source.watches += [too_many_requests(), too_many_requests()]
+    rig.last_watch([bookmark(2, ends_list=True)])
+    with capture_logs():
+        rig.round()
+    assert len(set(map(repr, rig.source.watch_options))) == 1
+    assert len(rig.source.watch_options) == 3
+
+
+def test_watch_after_a_streaming_list_is_a_plain_one() -> None:
+    """WL-07: the stream ends after the list at "3": the next is a watch at "3" without initial events."""
+    rig = ReflectorRig(streaming())
+    rig.watch([added(deployment("p1", 1)), bookmark(3, ends_list=True)]).end()
+    rig.last_watch()
+    rig.round()
+    assert rig.source.watch_options[1] == ListOptions(
+        resource_version="3", allow_watch_bookmarks=True, timeout_seconds=300
+    )
+
+
+def test_expired_version_at_the_reopening_ends_the_round() -> None:
+    """WL-08, T25: the round's error is the 410; the store keeps its content."""
+    rig = ReflectorRig(streaming())
+    rig.watch([added(deployment("p1", 1)), bookmark(3, ends_list=True)]).end()
+    rig.source.watches.append(expired())
+    with pytest.raises(APIError, match="too old"):
+        rig.round()
+    assert rig.store.versions() == {"p1": "1"}
+
+
+def test_other_bookmarks_do_not_complete_the_list() -> None:
+    """WL-09: a bookmark whose annotation is not "true" changes nothing."""
+    rig = ReflectorRig(streaming())
+    rig.last_watch([added(deployment("p1", 1)), bookmark(2, ends_list=True, annotation="false")])
+    rig.round()
+    assert rig.store.replaces == []
+
+
+@pytest.mark.parametrize(
+    ("events", "rv"),
+    [
+        ([], ""),
+        ([added(deployment("p1", 7))], ""),
+        ([added(deployment("p1", 7)), bookmark(2, ends_list=True)], "2"),
+    ],
+    ids=["nothing", "only ADDED", "ADDED and the bookmark"],
+)
+def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], rv: str) -> None:
+    """WL-10: initial events do not move the version, the bookmark that ends them does."""
+    rig = ReflectorRig(streaming())
+    rig.last_watch(*([events] if events else []))
+    rig.round()
+    assert rig.rv() == rv
+
+
+def test_streaming_can_be_turned_off() -> None:
+    """WL-13: by the reflector's option, whatever the source offers."""
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[page()], supports_watch_list=True), use_watch_list=False
+    )
+    rig.last_watch()
+    rig.round()
+    assert not is_streaming(rig.source.watch_options[0])
+
+
+# -- the watch
+
+
+def test_very_short_watch_is_opened_again_after_a_pause() -> None:
+    """REFL-06, T28: closed at once without an event: a pause, then a new watch, no list (there a list)."""
+    rig = ReflectorRig(listed(rv=5))
+    short = rig.watch().end()
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.round()
+    assert short.is_closed
+    assert rig.clock.slept == [1]
+    assert rig.watched_versions() == ["5", "5"]
+    assert "within a second" in logs[0]["err"]
+
+
+def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
+    """REFL-31: after a second, or after an event, the end of a stream costs neither a pause nor a list."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.watch().then(lambda: rig.clock.advance(1)).end()
+    rig.watch([added(deployment("a", 6))]).end()
+    rig.last_watch()
+    rig.round()
+    assert rig.watched_versions() == ["5", "5", "6"]
+    assert (rig.clock.slept, rig.backoff.calls) == ([], 0)
+
+
+def test_events_change_the_store() -> None:
+    """REFL-07: a wrong type is ignored; the last version is that of the last event, not the highest."""
+    rig = ReflectorRig(listed(deployment("foo", 1), deployment("bar", 1)))
+    rig.last_watch(
+        [
+            WatchEvent(EventType.ADDED, WrongKind("v1", "Pod")),
+            deleted(deployment("foo", 10)),
+            modified(deployment("bar", 55)),
+            added(deployment("baz", 32)),
+        ]
+    )
+    with capture_logs() as logs:
+        rig.round()
+    assert rig.store.versions() == {"bar": "55", "baz": "32"}
+    assert rig.rv() == "32"
+    assert [entry["event"] for entry in logs] == [
+        "Unexpected watch event ignored",
+        "Server sends events out of order, old ones are dropped",
+    ]
+    assert rig.reflector._guard.is_needed
+
+
+@pytest.mark.parametrize(
+    ("count", "least", "most"), [(5, 0.031, 0.062), (40, 1.763, 3.526)], ids=["5", "40"]
+)
+def test_refused_connections_are_tried_again_with_growing_pauses(count: int, least: float, most: float) -> None:
+    """REFL-11: 1 ms x2 up to 50 ms, jitter 1: n refusals take between the sum of the steps and twice that."""
+    clock = SteppingClock()
+    seeded = random.Random(7)
+    backoff = ExponentialBackoff(0.001, 0.05, 120, clock=clock, random=seeded.random)
+    rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
+    rig.source.watches += [ConnectionRefused("refused")] * count
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    assert least <= sum(clock.slept) < most
+    assert len(rig.source.list_options) == 1
+
+
+def test_own_backoff_is_used() -> None:
+    """REFL-12: 10 ms x2 up to 100 ms without jitter: 5 refusals take 250 ms."""
+    clock = SteppingClock()
+    rig = ReflectorRig(
+        listed(), clock=clock, backoff=ExponentialBackoff(0.01, 0.1, 120, 2.0, 0.0, clock=clock)
+    )
+    rig.source.watches += [ConnectionRefused("refused")] * 5
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    assert sum(clock.slept) == pytest.approx(0.25)
+
+
+def test_busy_server_makes_us_wait_without_a_list() -> None:
+    """REFL-13, T22: 429 on opening, then 429 on the stream: two pauses, the same version, no list."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.source.watches.append(too_many_requests())
+    rig.watch([error_event(too_many_requests())])
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    assert rig.backoff.calls == 2
+    assert rig.watched_versions() == ["5", "5", "5"]
+    assert len(rig.source.list_options) == 1
+
+
+def test_busy_server_is_asked_until_it_answers() -> None:
+    """REFL-14: 429 four times, then it works: one list, five watches."""
+    rig = ReflectorRig(listed())
+    rig.source.watches += [too_many_requests()] * 4
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("window", "gap_before", "retries"), [(0, None, 0), (30, None, 31), (30, 10, 40)]
+)
+def test_internal_errors_are_retried_within_the_window(
+    window: float, gap_before: int | None, retries: int
+) -> None:
+    """REFL-15: an error each second: no retry without a window, 31 within 30 s, 40 with a minute's gap."""
+    rig = ReflectorRig(listed(), internal_error_retry_seconds=window)
+
+    def failing(_: ListOptions) -> FakeWatch[Deployment]:
+        calls = len(rig.source.watch_options)
+        rig.clock.advance(60 if calls == gap_before else 1)
+        rig.source.watches.append(failing)
+        return FakeWatch([error_event(internal_error())])
+
+    rig.source.watches.append(failing)
+    rig.round()
+    assert len(rig.source.watch_options) - 1 == retries
+    assert rig.clock.slept == []
+
+
+@pytest.mark.parametrize(
+    ("shortest", "drawn", "seconds"),
+    [(0, 0.0, 300), (0, 0.999, 599), (1, 0.5, 450), (1800, 0.0, 1800), (1800, 0.999, 3598)],
+)
+def test_watches_ask_to_be_ended_after_a_random_time(shortest: float, drawn: float, seconds: int) -> None:
+    """REFL-24: 300 to 600 s by default and for less than that; 30 min ask for 1800 to 3600 s."""
+    rig = ReflectorRig(listed(), random=lambda: drawn, min_watch_timeout_seconds=shortest)
+    rig.last_watch()
+    rig.round()
+    assert rig.source.watch_options[0].timeout_seconds == seconds
+
+
+def test_every_event_moves_the_published_version() -> None:
+    """REFL-25: list 10, events 10, 20, bookmark 30, deleted 40: the gauge follows (there a hook of the store)."""
+    rig = ReflectorRig(listed(rv=10))
+    rig.last_watch(
+        [added(deployment("a", 10))],
+        [modified(deployment("a", 20))],
+        [bookmark(30)],
+        [deleted(deployment("a", 40))],
+    )
+    rig.round()
+    assert rig.metrics.made["store_resource_version", NAME].values == [10, 10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("kind", [WrongKind("apps/v1beta1", "Deployment"), WrongKind("meta.k8s.io/v1", "Table")])
+def test_other_kinds_on_the_stream_are_skipped(kind: WrongKind) -> None:
+    """REFL-26: the version is not taken from them."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.last_watch([WatchEvent(EventType.ADDED, kind)])
+    with capture_logs():
+        rig.round()
+    assert (rig.store.objects, rig.rv()) == ({}, "5")
+
+
+@pytest.mark.parametrize("rv", ["", "0"])
+def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
+    """REFL-30: after a watch at "" or "0", ADDED events come in no order; the first other event counts."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=rv)]))
+    seen: list[str] = []
+    rig.store.on_change = lambda: seen.append(rig.rv())
+    watch = rig.watch([added(deployment("a", 9))], [added(deployment("b", 4))])
+    watch.then(lambda: seen.append(rig.rv()))
+    watch.send(modified(deployment("a", 12))).then(lambda: seen.append(rig.rv()))
+    watch.send(added(deployment("c", 13))).then(rig.reflector.stop)
+    rig.round()
+    assert seen == ["", rv, rv, rv, rv, "12", "12"]
+    assert rig.rv() == "13"
+
+
+@pytest.mark.parametrize("error", [expired(), gone()], ids=["Expired", "Gone"])
+def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> None:
+    """REFL-32, T26: the round ends without an error, the handler is not called; the next list is at "7"."""
+    handled: list[Exception] = []
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append
+    )
+    rig.watch([added(deployment("a", 7)), error_event(error)])
+    rig.last_watch()
+    with capture_logs():
+        rig.reflector.run()
+    assert rig.asked_versions() == ["", "7"]
+    assert handled == []
+    assert rig.clock.slept == [1]
+    assert rig.reflector.statistics().relists == {"expired": 1}
+
+
+def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
+    """REFL-33: the version advances, and the watch goes on."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.store.refuse = lambda entry: entry[0] is DeltaType.UPDATED
+    rig.last_watch([modified(deployment("a", 6)), added(deployment("b", 7))], [modified(deployment("b", 8))])
+    with capture_logs() as logs:
+        rig.round()
+    assert rig.rv() == "8"
+    assert rig.store.versions() == {"b": "7"}
+    assert [entry["err"] for entry in logs] == ["refused Updated", "refused Updated"]
+
+
+def test_delay_falls_back_after_two_minutes_of_failure() -> None:
+    """REFL-34: under lasting failure the pause grows to 30 s and starts over about every two minutes."""
+    clock = SteppingClock()
+    rig = ReflectorRig(listed(), clock=clock, backoff=default_backoff(clock, lambda: 0.5))
+    rig.source.watches += [ConnectionRefused("refused")] * 16
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    base = [pause / 1.5 for pause in clock.slept]
+    assert base[:7] == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30])
+    starts = [number for number, pause in enumerate(base) if pause == pytest.approx(0.8)]
+    assert starts == [0, 7, 14]
+
+
+def test_version_is_set_after_the_events_are_in_the_store() -> None:
+    """style.md: whoever sees a version can count on everything up to it being in the FIFO."""
+    rig = ReflectorRig(listed(rv=5))
+    seen: list[str] = []
+    rig.store.on_change = lambda: seen.append(rig.rv())
+    rig.last_watch([added(deployment("a", 6))], [modified(deployment("a", 7))])
+    rig.round()
+    assert seen == ["", "5", "6"]
+
+
+# -- connections that break
+
+
+def cut_anywhere(error: Exception, after: int) -> ReflectorRig:
+    """A watch of four events that is cut by error after some; the next one brings the rest."""
+    events = [added(deployment(f"d{rv}", rv)) for rv in (11, 12, 13, 14)]
+    rig = ReflectorRig(listed(rv=10))
+    rig.watch(*[[event] for event in events[:after]]).fail(error)
+
+    def resume(options: ListOptions) -> FakeWatch[Deployment]:
+        since = int(options.resource_version or 0)
+        rest = [event for event in events if int(event.object.metadata.resource_version) > since]  # type: ignore[union-attr]
+        watch: FakeWatch[Deployment] = FakeWatch(*([rest] if rest else []))
+        return watch.then(rig.reflector.stop)
+
+    rig.source.watches.append(resume)
+    return rig
+
+
+@pytest.mark.parametrize("after", range(5))
+@pytest.mark.parametrize(
+    "error", [ConnectionBroken("reset"), DecodeError("unterminated tail"), DeadlineExceeded("silent")], ids=repr
+)
+def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int) -> None:
+    """T04 to T07, T13: wherever a stream is cut, the next one continues; nothing missed, nothing listed."""
+    rig = cut_anywhere(error, after)
+    with capture_logs():
+        rig.round()
+    assert sorted(rig.store.objects) == ["d11", "d12", "d13", "d14"]
+    assert len(rig.source.list_options) == 1
+    assert rig.watched_versions() == ["10", str(10 + after)]
+    assert rig.clock.slept == [1]
+
+
+def test_server_that_comes_back_is_not_asked_for_a_list() -> None:
+    """T02: refused for a while: the cache stays, the watch goes on at the last version."""
+    source = FakeSource(deployment("a"), rv=5)
+    rig = ReflectorRig(source)
+    rig.watch([modified(deployment("a", 6))]).fail(ConnectionBroken("reset"))
+    rig.source.watches += [ConnectionRefused("refused")] * 20
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.round()
+    assert len(source.list_options) == 1
+    assert rig.store.versions() == {"a": "6"}
+    assert set(rig.watched_versions()) == {"5", "6"}
+    assert [entry["event"] for entry in logs] == ["Failed to watch", "Failed to watch", "Watching again"]
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
+    """T23: a 5xx on opening a watch says nothing about our version."""
+    rig = ReflectorRig(listed(rv=5))
+    rig.source.watches.append(api_error(code, "", "unavailable"))
+    rig.last_watch()
+    with capture_logs():
+        rig.round()
+    assert rig.watched_versions() == ["5", "5"]
+    assert len(rig.source.list_options) == 1
+
+
+def test_thousand_short_watches_are_no_storm() -> None:
+    """T28: watches that end at once: the requests stay under 0.3 a second."""
+    clock = SteppingClock()
+    source = FakeListerWatcher()
+    source.unscripted_list = lambda _: page(rv=5)  # type: ignore[method-assign]
+    source.unscripted_watch = lambda _: FakeWatch(None)  # type: ignore[method-assign]
+    rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
+    source.watches.extend([*[lambda _: FakeWatch(None)] * 1000, _stopping(rig)])
+    with capture_logs() as logs:
+        rig.reflector.run()
+    requests = len(source.watch_options) + len(source.list_options)
+    assert requests / clock.now() <= 0.3
+    assert len(logs) / (clock.now() / 60) <= 2
+
+
+def test_thousand_expired_versions_are_no_storm() -> None:
+    """T27: every new version expires at once: at most 0.3 lists a second, one line a minute."""
+    clock = SteppingClock()
+    source = FakeListerWatcher()
+    source.unscripted_list = lambda _: page(rv=5)  # type: ignore[method-assign]
+    rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
+    source.watches.extend([*[lambda _: FakeWatch([error_event(expired())])] * 1000, _stopping(rig)])
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert len(source.list_options) / clock.now() <= 0.3
+    assert len(logs) / (clock.now() / 60) <= 1.1
+
+
+def _stopping(rig: ReflectorRig) -> FakeWatch[Deployment]:
+    return FakeWatch[Deployment]().then(rig.reflector.stop)
+
+
+def test_unreadable_stream_leads_to_a_list_in_the_end() -> None:
+    """T13: an event that can never be read does not hold up the cache for ever."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(deployment("a", 6), rv=9)]))
+    for _ in range(5):
+        rig.watch().fail(DecodeError("bad line"))
+    rig.last_watch()
+    with capture_logs():
+        rig.reflector.run()
+    assert rig.rv() == "9"
+    assert rig.reflector.statistics().relists == {"unreadable": 1}
+
+
+def test_bookmarks_alone_keep_the_watch_alive() -> None:
+    """T29: hours of bookmarks: the version advances, nothing is queued, no list on reconnecting."""
+    rig = ReflectorRig(listed(rv=5))
+    for rv in range(6, 30):
+        rig.watch([bookmark(rv)]).end()
+    rig.last_watch()
+    rig.round()
+    assert rig.rv() == "29"
+    assert rig.watched_versions() == [str(rv) for rv in range(5, 30)]
+    assert rig.store.replaces == ["5"]
+    assert len(rig.metrics.made["last_event_timestamp", NAME].values) == 25
+
+
+def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
+    """T32: after a restored backup the server is silent, as our version is in its future; a list shows it."""
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[page(deployment("a", 90), rv=100), too_large(), page(deployment("a", 40), rv=50)])
+    )
+    rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
+    rig.watch().fail(DeadlineExceeded("silent"))
+    rig.watch().fail(DeadlineExceeded("silent"))
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert rig.asked_versions() == ["", "100", ""]
+    assert (rig.rv(), rig.store.versions()) == ("50", {"a": "40"})
+    rewound = [entry for entry in logs if entry["event"] == "Cluster history rewound"]
+    assert [(entry["log_level"], entry["resourceVersion"], entry["seen"]) for entry in rewound] == [
+        ("error", "50", "100")
+    ]
+    assert rig.reflector.statistics().relists == {"silent": 1}
+
+
+def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
+    """T31: a lagging server is asked again, for its newest state; the cache never goes back."""
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[page(deployment("a", 9), rv=10), page(rv=7), page(rv=8), page(rv=12)])
+    )
+    rig.expiring_watch()
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert rig.store.replaces == ["10", "12"]
+    assert rig.asked_versions() == ["", "10", "", ""]
+    assert "7, 10 was seen before" in logs[1]["err"]
+
+
+def test_past_that_lasts_is_the_truth() -> None:
+    """T32: after 30 s of lists from the past the history is taken to be rewound, and that is said."""
+    source = FakeListerWatcher(lists=[page(rv=10)])
+    source.unscripted_list = lambda _: page(rv=7)  # type: ignore[method-assign]
+    rig = ReflectorRig(source)
+    rig.expiring_watch()
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert rig.store.replaces == ["10", "7"]
+    assert rig.clock.now() == pytest.approx(31)
+    assert "Cluster history rewound" in [entry["event"] for entry in logs]
+
+
+def test_stale_list_is_the_rounds_error() -> None:
+    """T31: the round that got it fails."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=7)]))
+    rig.expiring_watch()
+    rig.round()
+    with pytest.raises(StaleList):
+        rig.round()
+
+
+def test_bookmark_from_the_past_leads_to_a_list() -> None:
+    """T32: a server whose history ends before what it sent is asked for a list."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=10), page(rv=12)]))
+    rig.watch([bookmark(7)])
+    rig.last_watch()
+    with capture_logs():
+        rig.reflector.run()
+    assert rig.asked_versions() == ["", "10"]
+    assert rig.reflector.statistics().relists == {"rewound": 1}
+
+
+# -- what is told of it
+
+
+def test_error_handler_takes_the_place_of_the_log() -> None:
+    """INF-07: list and open errors go to the handler, and are not logged."""
+    handled: list[Exception] = []
+    denied = api_error(403, "Forbidden", "Access Denied")
+    rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(), page()]), watch_error_handler=handled.append)
+    rig.source.watches.append(denied)
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert ["Access Denied" in str(error) for error in handled] == [True, True]
+    assert logs == []
+    assert rig.reflector.statistics().relists == {"error": 1}
+
+
+def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
+    """E09, T20: one line with the fix, and one when it works; no restart."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "cannot list")] * 3 + [page()]))
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert [entry["event"] for entry in logs] == ["Failed to list", "Watching again"]
+    assert "manifests rbac" in logs[0]["fix"]
+    assert logs[0]["retryIn"] == "1.0 s"
+
+
+def test_missing_resource_is_said_at_once_and_passes_by_itself() -> None:
+    """E07: one line with the fix; the objects come as soon as the definition is there."""
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[api_error(404, "NotFound", "the server could not find it"), page(deployment("a"))])
+    )
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert "manifests crd | kubectl apply" in logs[0]["fix"]
+    assert sorted(rig.store.objects) == ["a"]
+
+
+def test_undecodable_objects_are_quarantined_and_released() -> None:
+    """What does not fit leaves the store, is counted, and comes back when it fits again."""
+    broken = Undecodable("default", "a", "6", b"{}", "does not fit")
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))])
+    )
+    held: list[list[str]] = []
+    quarantine = rig.reflector._quarantine
+    rig.store.on_change = lambda: held.append(quarantine.keys())
+    rig.last_watch(
+        [WatchEvent(EventType.MODIFIED, Undecodable("default", "b", "7", b"{}", "does not fit"))],
+        [modified(deployment("a", 8))],
+        [WatchEvent(EventType.DELETED, Undecodable("default", "b", "9", b"{}", "does not fit"))],
+    )
+    with capture_logs():
+        rig.round()
+    assert rig.metrics.made["quarantined", NAME].values == [1, 2, 1, 0]
+    assert held == [[], ["default/a"], ["default/a", "default/b"], ["default/b"]]
+    assert rig.store.tombstones == ["default/b", "default/b"]
+    assert rig.store.versions() == {"a": "8"}
+    assert quarantine.keys() == []
+    assert rig.rv() == "9"
+
+
+def test_statistics_show_where_a_round_is() -> None:
+    """The state, the pages so far, the retry that is pending, the last error."""
+    rig = ReflectorRig()
+    seen = []
+
+    def second_page(_: ListOptions) -> ListPage[Deployment]:
+        seen.append(rig.reflector.statistics())
+        return page(deployment("b"), rv=5)
+
+    rig.source.lists += [page(deployment("a"), rv=5, token="C1"), second_page]
+    rig.watch().fail(ConnectionBroken("reset"))
+    watch = rig.watch().then(lambda: seen.append(rig.reflector.statistics()))
+    watch.send(added(deployment("c", 6))).then(rig.reflector.stop)
+    with capture_logs():
+        rig.round()
+    assert (seen[0].state, seen[0].listed, seen[0].page) == (State.LISTING, 1, 1)
+    assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.WATCHING, "reset", 0.0)
+    after = rig.reflector.statistics()
+    assert (after.state, after.watches, after.last_sync_resource_version) == (State.EMPTY, 2, "6")
+    assert (after.last_error, after.retry_at, after.last_event_at) == ("", None, 1.0)
+
+
+def test_restarts_of_watches_are_counted() -> None:
+    """The first watch is none."""
+    rig = ReflectorRig(listed(rv=5))
+    for rv in (6, 7):
+        rig.watch([added(deployment("a", rv))]).end()
+    rig.last_watch()
+    rig.round()
+    assert rig.metrics.made["watch_restarts", NAME].count == 2
+
+
+def test_defaults_make_a_working_reflector() -> None:
+    """Without options a reflector names itself after its kind and measures into the process's provider."""
+    source = FakeListerWatcher(lists=[page(rv=5)])
+    reflector: Reflector[Deployment] = Reflector(source, Deployment, RecordingStore(), clock=FakeClock())
+    source.watches.append(FakeWatch[Deployment]().then(reflector.stop))
+    reflector.run()
+    assert reflector.name == "deployments.apps"
+    timeout = source.watch_options[0].timeout_seconds
+    assert timeout is not None
+    assert 300 <= timeout <= 600

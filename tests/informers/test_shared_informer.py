@@ -1,0 +1,981 @@
+"""
+Informers that run, on a fake source and a fake clock.
+
+INF scenarios that have no test in this form, and why:
+
+    INF-03          test_processor.py: a listener takes events before its thread has started
+    INF-04, INF-32  test_resync_periods.py
+    INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
+    INF-26, INF-27  test_sync.py
+    INF-28, INF-29  test_synctrack.py
+    INF-35          test_handlers.py
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from apis.apps_v1 import Deployment
+from client.errors import ConnectionBroken
+from client.options import ListOptions
+from client.pages import ListPage, Undecodable
+from client.watch_events import EventType, WatchEvent
+from informers.processor import PANIC_PAUSE_SECONDS
+from informers.shared_informer import (
+    InformerStarted,
+    InformerStopped,
+    SharedIndexInformer,
+)
+from informers.store_index import IndexFuncError
+from support.deployments import at_version, deployment, names
+from support.fake_lister_watcher import (
+    FakeListerWatcher,
+    FakeSource,
+    FakeWatch,
+    api_error,
+    expired,
+    page,
+)
+from support.informer_rig import InformerRig
+from support.recording_handler import RecordingHandler
+
+MakeRig = Callable[..., InformerRig]
+
+
+@pytest.fixture
+def make_rig() -> Iterator[MakeRig]:
+    """Informers that are stopped at the end of the test."""
+    rigs: list[InformerRig] = []
+
+    def make(source: FakeListerWatcher | None = None, **options: Any) -> InformerRig:
+        rig = InformerRig(source or FakeSource(deployment("pod1"), deployment("pod2")), **options)
+        rigs.append(rig)
+        return rig
+
+    yield make
+    for rig in rigs:
+        rig.close()
+
+
+def source_of(rig: InformerRig) -> FakeSource:
+    assert isinstance(rig.source, FakeSource)
+    return rig.source
+
+
+def by_app(obj: Deployment) -> list[str]:
+    return [obj.metadata.labels["app"]] if "app" in obj.metadata.labels else []
+
+
+def web(name: str) -> Deployment:
+    return deployment(name, labels={"app": "web"})
+
+
+# -- from the server to the handlers
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_history_of_every_object_is_whole(make_rig: MakeRig, supports_watch_list: bool) -> None:
+    """CTL-01: concurrent changes by 4 threads: per object add, updates, delete; the store equals the source."""
+    rig = make_rig(FakeSource(supports_watch_list=supports_watch_list))
+    handler, _ = rig.handle()
+    rig.run()
+
+    def work(worker: int) -> None:
+        chance = random.Random(worker)
+        mine: set[str] = set()
+        for step in range(100):
+            name = f"w{worker}-{step % 7}"
+            if name not in mine:
+                source_of(rig).add(deployment(name))
+                mine.add(name)
+            elif chance.random() < 0.3:
+                source_of(rig).delete(name)
+                mine.remove(name)
+            else:
+                source_of(rig).modify(deployment(name))
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(30)
+    source_of(rig).add(deployment("last"))
+    handler.wait_for(lambda lines: any(line.startswith("add last") for line in lines))
+    assert {o.metadata.name: o for o in rig.informer.indexer.list()} == source_of(rig).objects()
+    for name, words in _histories(handler.seen()).items():
+        _assert_whole(name, words)
+
+
+def _histories(lines: list[str]) -> dict[str, list[str]]:
+    histories: dict[str, list[str]] = {}
+    for line in lines:
+        word, name, *_ = line.split()
+        histories.setdefault(name.removeprefix("default/"), []).append(word)
+    return histories
+
+
+def _assert_whole(name: str, words: list[str]) -> None:
+    exists = False
+    for word in words:
+        assert exists is (word != "add"), f"{name}: {words}"
+        exists = word != "delete"
+
+
+def test_change_between_list_and_watch_is_seen(make_rig: MakeRig) -> None:
+    """CTL-02: what happens after the list was made and before the watch is open comes over the watch."""
+    source = FakeSource(deployment("a"), deployment("b"))
+
+    def answer(options: ListOptions) -> ListPage[Deployment]:
+        before = source.unscripted_list(options)
+        source.modify(deployment("a"))
+        source.delete("b")
+        source.add(deployment("c"))
+        return before
+
+    source.lists.append(answer)
+    rig = make_rig(source)
+    handler, _ = rig.handle()
+    rig.run()
+    handler.wait_for(5)
+    assert {o.metadata.name: o for o in rig.informer.indexer.list()} == source.objects()
+
+
+def upper(obj: Deployment) -> Deployment:
+    metadata = msgspec.structs.replace(obj.metadata, name=obj.metadata.name.upper())
+    return msgspec.structs.replace(obj, metadata=metadata)
+
+
+def shout(obj: Deployment) -> Deployment:
+    """A transform that leaves the names alone: labels only."""
+    labels = msgspec.structs.replace(obj.metadata, annotations=type(obj.metadata.labels)({"loud": "yes"}))
+    return msgspec.structs.replace(obj, metadata=labels)
+
+
+def is_loud(obj: Deployment) -> bool:
+    return obj.metadata.annotations.get("loud") == "yes"
+
+
+def test_store_and_handlers_see_transformed_objects(make_rig: MakeRig) -> None:
+    """CTL-03: the first list, and adds, updates and deletes after it."""
+    rig = make_rig(FakeSource(deployment("a")))
+    loud: list[bool] = []
+
+    class Listening(RecordingHandler):
+        def on_add(self, obj: Deployment, is_in_initial_list: bool) -> None:
+            loud.append(is_loud(obj))
+            super().on_add(obj, is_in_initial_list)
+
+        def on_update(self, old: Deployment, new: Deployment) -> None:
+            loud.extend([is_loud(old), is_loud(new)])
+            super().on_update(old, new)
+
+        def on_delete(self, obj: Any) -> None:
+            loud.append(is_loud(obj))
+            super().on_delete(obj)
+
+    handler = Listening()
+    rig.informer.add_event_handler(handler)
+    rig.informer.set_transform(shout)
+    rig.run_synced()
+    rig.until_watching()
+    source_of(rig).add(deployment("b"))
+    source_of(rig).modify(deployment("b"))
+    handler.wait_for(3)
+    assert all(is_loud(obj) for obj in rig.informer.indexer.list())
+    source_of(rig).delete("a")
+    handler.wait_for(4)
+    assert loud == [True] * 5
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_transform_runs_once_per_object(make_rig: MakeRig, supports_watch_list: bool) -> None:
+    """REFL-27: 2 initial objects and 1 more make 3 calls (there 5: a streamed list passes it twice)."""
+    rig = make_rig(FakeSource(deployment("a"), deployment("b"), supports_watch_list=supports_watch_list))
+    calls: list[str] = []
+
+    def count(obj: Deployment) -> Deployment:
+        calls.append(obj.metadata.name)
+        return shout(obj)
+
+    handler, _ = rig.handle()
+    rig.informer.set_transform(count)
+    rig.run_synced()
+    rig.until_watching()
+    source_of(rig).add(deployment("c"))
+    handler.wait_for(3)
+    assert calls == ["a", "b", "c"]
+
+
+def test_transform_may_rename_what_handlers_see(make_rig: MakeRig) -> None:
+    """INF-09: upper-cased names reach the handler."""
+    rig = make_rig()
+    handler, _ = rig.handle()
+    rig.informer.set_transform(upper)
+    rig.run()
+    handler.wait_for(2)
+    assert handler.names("add") == ["POD1", "POD2"]
+
+
+def test_transform_that_fails_on_an_event_loses_that_event_only(make_rig: MakeRig) -> None:
+    """cache.md 11: the event is logged and passed over; the next ones come."""
+    rig = make_rig(FakeSource(deployment("a")))
+
+    def refuse(obj: Deployment) -> Deployment:
+        if obj.metadata.name == "bad":
+            raise ValueError("cannot transform")
+        return obj
+
+    handler, _ = rig.handle()
+    rig.informer.set_transform(refuse)
+    rig.run_synced()
+    rig.until_watching()
+    with capture_logs() as logs:
+        source_of(rig).add(deployment("bad"))
+        source_of(rig).add(deployment("good"))
+        handler.wait_for(2)
+    assert names(rig.informer.indexer.list()) == ["a", "good"]
+    assert [entry["err"] for entry in logs] == ["cannot transform"]
+
+
+def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> None:
+    """cache.md 11: the whole list fails, and comes again after the pause."""
+    rig = make_rig()
+    broken = threading.Event()
+    broken.set()
+
+    def refuse(obj: Deployment) -> Deployment:
+        if broken.is_set():
+            raise ValueError("cannot transform")
+        return obj
+
+    rig.informer.set_transform(refuse)
+    with capture_logs():
+        rig.run()
+        rig.until_pausing()
+        assert not rig.informer.has_synced()
+        broken.clear()
+        rig.clock.advance(30)
+        rig.until(rig.informer.has_synced)
+
+
+def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) -> None:
+    """CTL-10: a changed and a new pod are an update and an add, neither of them initial; the first add was."""
+    source = FakeSource(deployment("pod-1"))
+    rig = make_rig(source)
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    source.missed(lambda: (source.modify(deployment("pod-1")), source.add(deployment("pod-2"))) and None)
+    with capture_logs():
+        source.drop_watches(expired())
+        rig.until_pausing()
+        rig.clock.advance(30)
+        assert handler.wait_for(3) == ["add pod-1 1 initial", "update pod-1 1 2", "add pod-2 3 late"]
+
+
+def test_deletion_that_was_missed_is_a_tombstone(make_rig: MakeRig) -> None:
+    """cache.md 5: the next list lacks the object, so the last known state is all there is."""
+    rig = make_rig()
+    source = source_of(rig)
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    source.missed(lambda: source.delete("pod1") and None)
+    with capture_logs():
+        source.drop_watches(expired())
+        rig.until_pausing()
+        rig.clock.advance(30)
+        handler.wait_for("delete default/pod1 gone")
+
+
+def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig) -> None:
+    """CTL-14: the error is logged, the object is not tried again, the next one is processed."""
+
+    def refuse(obj: Deployment) -> list[str]:
+        if obj.metadata.name == "bad":
+            raise ValueError("no index for this one")
+        return []
+
+    rig = make_rig(FakeSource(deployment("a")), indexers={"refuse": refuse})
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    with capture_logs() as logs:
+        source_of(rig).add(deployment("bad"))
+        source_of(rig).add(deployment("good"))
+        handler.wait_for(2)
+    assert handler.names("add") == ["a", "good"]
+    assert "no index for this one" in logs[0]["err"]
+
+
+def test_object_that_no_longer_fits_leaves_the_store(make_rig: MakeRig) -> None:
+    """An undecodable object is gone from the cache with its last state, reported, and comes back when it fits."""
+    rig = make_rig()
+    handler, _ = rig.handle()
+    told: list[Undecodable] = []
+    rig.informer.on_undecodable(told.append)
+    rig.run_synced()
+    rig.until_watching()
+    broken = Undecodable("default", "pod1", "2", b"{}", "does not fit")
+    (watch,) = source_of(rig).open_watches()
+    with capture_logs():
+        watch.send(WatchEvent(EventType.MODIFIED, broken))
+        handler.wait_for("delete default/pod1 gone")
+        assert names(rig.informer.indexer.list()) == ["pod2"]
+        assert rig.informer.quarantine.is_quarantined("default/pod1")
+        assert rig.informer.statistics().quarantined == 1
+        watch.send(WatchEvent(EventType.MODIFIED, deployment("pod1", 3)))
+        handler.wait_for("add pod1 3 late")
+    rig.until(lambda: rig.informer.statistics().quarantined == 0)
+    assert told == [broken]
+
+
+def test_object_that_does_not_fit_in_a_list_is_no_obstacle(make_rig: MakeRig) -> None:
+    """The others are stored; the next list does not delete it twice nor report it again."""
+    broken = Undecodable("default", "pod1", "2", b"{}", "does not fit")
+    lists = [
+        page(deployment("pod1"), deployment("pod2"), rv=1),
+        ListPage([deployment("pod2")], "2", None, None, (broken,)),
+        ListPage([deployment("pod2")], "3", None, None, (broken,)),
+    ]
+    watches = [FakeWatch([WatchEvent(EventType.ERROR, expired())]) for _ in range(2)]
+    source = FakeListerWatcher(lists=[*lists], watches=[*watches, FakeWatch()])
+    rig = make_rig(source)
+    handler, _ = rig.handle()
+    told: list[Undecodable] = []
+    rig.informer.on_undecodable(told.append)
+    with capture_logs():
+        rig.run()
+        for rv in ("2", "3"):
+            rig.until_pausing()
+            rig.clock.advance(30)
+            rig.until(lambda rv=rv: rig.informer.last_sync_resource_version() == rv)  # type: ignore[misc]
+        rig.until_watching()
+    assert [line for line in handler.seen() if line.startswith("delete")] == ["delete default/pod1 gone"]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_events_out_of_order_end_in_the_newest_state(make_rig: MakeRig, seed: int) -> None:
+    """T33: whatever the order of a block, and with one event twice, the cache ends as the source is."""
+    chance = random.Random(seed)
+    source = FakeSource()
+    rig = make_rig(source)
+    rig.run_synced()
+    rig.until_watching()
+    source.hold()
+    for name in ("a", "b"):
+        source.add(deployment(name, uid=f"first-{name}"))
+        source.modify(deployment(name, uid=f"first-{name}"))
+    source.delete("a")
+    source.add(deployment("a", uid="second-a"))
+    source.delete("b")
+
+    def shuffle(events: list[WatchEvent[Deployment]]) -> list[WatchEvent[Deployment]]:
+        shuffled = [*events, chance.choice(events)]
+        chance.shuffle(shuffled)
+        return shuffled
+
+    with capture_logs():
+        source.release(order=shuffle)
+        source.add(deployment("last"))
+        rig.until(lambda: rig.informer.indexer.get_by_key("default/last") is not None)
+    assert {o.metadata.name: o for o in rig.informer.indexer.list()} == source.objects()
+
+
+# -- indexes, synced, started, stopped
+
+
+def test_indexes_before_and_after_the_start(make_rig: MakeRig) -> None:
+    """INF-01: an index works from the first object on; one that is added while running is complete at once."""
+    rig = make_rig(FakeSource(web("a"), deployment("b")), indexers={"app": by_app})
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["a"]
+    source_of(rig).add(web("c"))
+    handler.wait_for(3)
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["a", "c"]
+    rig.informer.add_indexers({"name": lambda obj: [obj.metadata.name]})
+    assert names(rig.informer.indexer.by_index("name", "b")) == ["b"]
+
+
+def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
+    """cache.md 8.2: a stopped informer takes nothing more."""
+    rig = make_rig()
+    rig.run_synced()
+    rig.close()
+    with pytest.raises(InformerStopped, match="indexer was not added because it has stopped already"):
+        rig.informer.add_indexers({"app": by_app})
+
+
+def test_index_that_fails_is_not_added(make_rig: MakeRig) -> None:
+    """The error is the caller's."""
+    rig = make_rig(FakeSource(deployment("a")))
+    rig.run_synced()
+    with pytest.raises(IndexFuncError):
+        rig.informer.add_indexers({"broken": lambda obj: [obj.metadata.labels["none"]]})
+
+
+def test_states_of_an_informer(make_rig: MakeRig) -> None:
+    """INF-15: before run neither started nor stopped; running started; after the stop both."""
+    rig = make_rig()
+    states = []
+
+    def note() -> None:
+        states.append((rig.informer.is_started(), rig.informer.is_stopped()))
+
+    note()
+    assert rig.informer.last_sync_resource_version() == ""
+    rig.run_synced()
+    note()
+    rig.close()
+    note()
+    assert states == [(False, False), (True, False), (True, True)]
+    assert rig.informer.has_synced()
+
+
+def test_informer_that_is_stopped_before_it_synced_never_syncs(make_rig: MakeRig) -> None:
+    """cache.md 8.2: has_synced stays false for ever."""
+    rig = make_rig(FakeListerWatcher(lists=[api_error(403, "Forbidden")]))
+    with capture_logs():
+        rig.run()
+        rig.until_pausing()
+        rig.close()
+    assert not rig.informer.has_synced()
+
+
+def test_informer_runs_once(make_rig: MakeRig) -> None:
+    """INF-30: a second run returns at once with a warning, while it runs and after it has stopped."""
+    rig = make_rig()
+    rig.run_synced()
+    with capture_logs() as logs:
+        rig.informer.run(threading.Event())
+        rig.close()
+        rig.informer.run(threading.Event())
+    assert [entry["log_level"] for entry in logs] == ["warning", "warning"]
+
+
+def test_stop_event_ends_the_informer_within_a_second(make_rig: MakeRig) -> None:
+    """Setting the event given to run is enough: the loop looks at it once a second."""
+    rig = make_rig()
+    rig.run_synced()
+    rig.until(rig._loop_waits)
+    rig.stop.set()
+    rig.clock.advance(1)
+    rig.until(rig.informer.is_stopped)
+
+
+def test_informer_stopped_before_run_ends_at_once(make_rig: MakeRig) -> None:
+    """A stop that comes first is not lost."""
+    rig = make_rig()
+    rig.informer.stop()
+    rig.run()
+    rig.until(rig.informer.is_stopped)
+
+
+def test_stopped_stop_event_ends_run_at_once(make_rig: MakeRig) -> None:
+    """run with an event that is already set starts and ends."""
+    rig = make_rig()
+    rig.stop.set()
+    rig.informer.run(rig.stop)
+    assert (rig.informer.is_started(), rig.informer.is_stopped()) == (True, True)
+
+
+def test_reflector_that_hangs_in_a_list_is_left_behind(make_rig: MakeRig) -> None:
+    """A list request cannot be cut short: the informer ends without it, and its result is dropped."""
+    listing, go_on = threading.Event(), threading.Event()
+
+    def hang(_: ListOptions) -> ListPage[Deployment]:
+        listing.set()
+        assert go_on.wait(30)
+        return page(deployment("late"))
+
+    rig = make_rig(FakeListerWatcher(lists=[hang]), reflector_grace_seconds=0.01)
+    with capture_logs() as logs:
+        rig.run()
+        assert listing.wait(30)
+        rig.close()
+    assert [entry["log_level"] for entry in logs] == ["warning"]
+    go_on.set()
+    assert rig.informer.indexer.list() == []
+
+
+def test_settings_are_refused_after_the_start(make_rig: MakeRig) -> None:
+    """INF-08: transform and error handler must be set before run."""
+    rig = make_rig()
+    rig.run_synced()
+    for change in (
+        lambda: rig.informer.set_transform(shout),
+        lambda: rig.informer.set_watch_error_handler(print),
+    ):
+        with pytest.raises(InformerStarted, match="informer has already started"):
+            change()
+
+
+def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
+    """INF-08: whoever comes first wins, and nothing else happens; 50 rounds."""
+    for _ in range(50):
+        rig = make_rig()
+        begin = threading.Barrier(2)
+        refused: list[InformerStarted] = []
+
+        def configure(rig: InformerRig = rig, begin: threading.Barrier = begin) -> None:
+            begin.wait(30)
+            try:
+                rig.informer.set_transform(shout)
+                rig.informer.set_watch_error_handler(print)
+            except InformerStarted as error:
+                refused.append(error)
+
+        thread = threading.Thread(target=configure)
+        thread.start()
+        begin.wait(30)
+        rig.run_synced()
+        thread.join(30)
+        assert {is_loud(obj) for obj in rig.informer.indexer.list()} in ({True}, {False})
+
+
+def test_error_handler_is_told_of_a_failed_list(make_rig: MakeRig) -> None:
+    """INF-07: the error contains what the server said."""
+    rig = make_rig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "Access Denied")]))
+    told: list[str] = []
+    rig.informer.set_watch_error_handler(lambda error: told.append(str(error)))
+    rig.run()
+    rig.until_pausing()
+    assert len(told) == 1
+    assert "Access Denied" in told[0]
+
+
+# -- handlers
+
+
+def test_handlers_may_be_added_while_the_informer_starts(make_rig: MakeRig) -> None:
+    """INF-05: whoever comes first, each handler gets each object once; 30 rounds."""
+    for _ in range(30):
+        rig = make_rig()
+        begin = threading.Barrier(2)
+        added: list[RecordingHandler] = []
+
+        def add(
+            rig: InformerRig = rig, begin: threading.Barrier = begin, added: list[RecordingHandler] = added
+        ) -> None:
+            begin.wait(30)
+            added.extend(rig.handle()[0] for _ in range(3))
+
+        thread = threading.Thread(target=add)
+        thread.start()
+        begin.wait(30)
+        rig.run_synced()
+        thread.join(30)
+        for handler in added:
+            handler.wait_for(2)
+        assert [sorted(handler.seen()) for handler in added] == [
+            ["add pod1 1 initial", "add pod2 1 initial"]
+        ] * 3
+
+
+def test_late_handler_gets_what_is_stored_as_initial(make_rig: MakeRig) -> None:
+    """INF-33: long after the sync, the adds of its snapshot carry the initial mark."""
+    rig = make_rig()
+    first, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    source_of(rig).add(deployment("pod3"))
+    first.wait_for(3)
+    late, _ = rig.handle()
+    assert sorted(late.wait_for(3)) == ["add pod1 1 initial", "add pod2 1 initial", "add pod3 2 initial"]
+
+
+def test_late_handler_misses_nothing_and_sees_nothing_twice(make_rig: MakeRig) -> None:
+    """INF-14: handlers that join and leave during changes see each object's history from an add on."""
+    rig = make_rig(FakeSource())
+    rig.run_synced()
+    rig.until_watching()
+    done = threading.Event()
+    histories: list[list[str]] = []
+    failures: list[BaseException] = []
+
+    def join_and_leave() -> None:
+        try:
+            while not done.is_set():
+                handler, registration = rig.handle()
+                rig.until(registration.has_synced)
+                rig.informer.shut_down_event_handler(registration)
+                histories.append(handler.seen())
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=join_and_leave) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    chance = random.Random(3)
+    for number in range(1000):
+        name = f"d{chance.randrange(20)}"
+        if name not in source_of(rig).objects():
+            source_of(rig).add(deployment(name))
+        elif number % 3:
+            source_of(rig).modify(deployment(name))
+        else:
+            source_of(rig).delete(name)
+    done.set()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+    assert len(histories) >= 10
+    for lines in histories:
+        for name, words in _histories(lines).items():
+            _assert_whole(name, words)
+
+
+def test_handler_is_not_added_to_a_stopped_informer(make_rig: MakeRig) -> None:
+    """INF-16: the error says so, and names the handler."""
+    rig = make_rig()
+    rig.run_synced()
+    rig.close()
+    with pytest.raises(
+        InformerStopped,
+        match="RecordingHandler was not added to shared informer because it has stopped already",
+    ):
+        rig.handle()
+
+
+def test_removed_handlers_get_nothing_more(make_rig: MakeRig) -> None:
+    """INF-10, INF-18: two handlers, remove the second, then the first: 2, 1, 0 listeners."""
+    rig = make_rig()
+    first, first_registration = rig.handle()
+    second, second_registration = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    second.wait_for(2)
+    counts = [len(rig.informer.statistics().listeners)]
+    rig.informer.remove_event_handler(second_registration)
+    counts.append(len(rig.informer.statistics().listeners))
+    source_of(rig).add(deployment("pod3"))
+    first.wait_for(3)
+    rig.informer.remove_event_handler(first_registration)
+    counts.append(len(rig.informer.statistics().listeners))
+    assert counts == [2, 1, 0]
+    assert len(second.seen()) == 2
+
+
+def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> None:
+    """INF-11, INF-13: no error, and nothing changes."""
+    rig, other = make_rig(), make_rig()
+    _, registration = rig.handle()
+    other.informer.remove_event_handler(registration)
+    assert len(rig.informer.statistics().listeners) == 1
+    rig.informer.remove_event_handler(registration)
+    rig.informer.remove_event_handler(registration)
+    assert rig.informer.statistics().listeners == ()
+
+
+def test_what_is_no_registration_is_an_error(make_rig: MakeRig) -> None:
+    """cache.md 8.6: the wrong kind of object."""
+    rig = make_rig()
+    with pytest.raises(TypeError, match="invalid registration"):
+        rig.informer.remove_event_handler("handler")  # type: ignore[arg-type] # the point of the test
+
+
+def test_same_handler_may_be_added_twice(make_rig: MakeRig) -> None:
+    """INF-12: two registrations, each gets everything; removing one keeps the other."""
+    rig = make_rig(FakeSource(deployment("a")))
+    handler = RecordingHandler()
+    first = rig.informer.add_event_handler(handler)
+    rig.informer.add_event_handler(handler)
+    rig.run_synced()
+    rig.until_watching()
+    handler.wait_for(2)
+    rig.informer.remove_event_handler(first)
+    source_of(rig).add(deployment("b"))
+    handler.wait_for("add b 2 late")
+    source_of(rig).add(deployment("c"))
+    assert handler.wait_for("add c 3 late").count("add b 2 late") == 1
+
+
+def test_handler_may_be_removed_after_the_stop(make_rig: MakeRig) -> None:
+    """INF-17: no error."""
+    rig = make_rig()
+    _, registration = rig.handle()
+    rig.run_synced()
+    rig.close()
+    rig.informer.remove_event_handler(registration)
+    rig.informer.shut_down_event_handler(registration)
+
+
+def test_handler_removed_before_run_leaves_no_thread(make_rig: MakeRig) -> None:
+    """INF-20: it is never called; that no thread is left is checked for every test."""
+    rig = make_rig()
+    handler, registration = rig.handle()
+    rig.informer.remove_event_handler(registration)
+    rig.run_synced()
+    rig.close()
+    assert handler.seen() == []
+
+
+def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) -> None:
+    """INF-19: false before run, true after; a late one only when its adds have returned."""
+    rig = make_rig()
+    _, registration = rig.handle()
+    assert not registration.has_synced()
+    rig.run_synced()
+    rig.until(registration.has_synced)
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    late, late_registration = rig.handle(block)
+    assert entered.wait(30)
+    assert not late_registration.has_synced()
+    assert not rig.informer.statistics().listeners_synced
+    go_on.set()
+    late.wait_for(2)
+    rig.until(late_registration.has_synced)
+
+
+def test_handler_that_fails_does_not_keep_the_informer_from_syncing(make_rig: MakeRig) -> None:
+    """INF-21: the informer is synced, the failed handler's registration never is."""
+
+    def fail(_line: str) -> None:
+        raise RuntimeError("test panic")
+
+    rig = make_rig()
+    _, registration = rig.handle(fail)
+    with capture_logs():
+        rig.run_synced()
+        rig.until(lambda: rig.informer.statistics().listeners[0].panics == 1)
+        rig.clock.wait_for_waiters(2)
+        rig.clock.advance(PANIC_PAUSE_SECONDS)
+        rig.until(lambda: rig.informer.statistics().listeners[0].panics == 2)
+        assert not registration.has_synced()
+        rig.close()
+    assert rig.metrics.made["handler_panics", "deployments.apps"].count == 2
+
+
+def test_removal_does_not_wait_for_a_running_call(make_rig: MakeRig) -> None:
+    """INF-23: remove returns while the handler is blocked; the call ends later."""
+    rig = make_rig(FakeSource(deployment("a")))
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    handler, registration = rig.handle(block)
+    rig.run_synced()
+    assert entered.wait(30)
+    rig.informer.remove_event_handler(registration)
+    assert handler.seen() == []
+    go_on.set()
+    handler.wait_for(1)
+
+
+def test_shutting_down_a_handler_waits_for_its_running_call(make_rig: MakeRig) -> None:
+    """INF-24: it returns only when the call has."""
+    rig = make_rig(FakeSource(deployment("a")))
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    handler, registration = rig.handle(block)
+    rig.run_synced()
+    assert entered.wait(30)
+    seen_at_return: list[list[str]] = []
+
+    def shut_down() -> None:
+        rig.informer.shut_down_event_handler(registration)
+        seen_at_return.append(handler.seen())
+
+    thread = threading.Thread(target=shut_down)
+    thread.start()
+    rig.until(lambda: rig.informer.statistics().listeners == ())
+    assert seen_at_return == []
+    go_on.set()
+    thread.join(30)
+    assert seen_at_return == [["add a 1 initial"]]
+
+
+def test_shutting_down_a_handler_that_never_ran_returns_at_once(make_rig: MakeRig) -> None:
+    """INF-24: added before the start, or after it, or never started at all."""
+    rig = make_rig()
+    _, before = rig.handle()
+    rig.informer.shut_down_event_handler(before)
+    rig.run_synced()
+    _, after = rig.handle()
+    rig.informer.shut_down_event_handler(after)
+    assert rig.informer.statistics().listeners == ()
+
+
+def test_handler_cannot_wait_for_its_own_end(make_rig: MakeRig) -> None:
+    """cache.md 8.6: it would wait for itself for ever, so it is told."""
+    rig = make_rig(FakeSource(deployment("a")))
+    errors: list[RuntimeError] = []
+
+    def end_itself(_line: str) -> None:
+        try:
+            rig.informer.shut_down_event_handler(registration)
+        except RuntimeError as error:
+            errors.append(error)
+
+    handler, registration = rig.handle(end_itself)
+    rig.run_synced()
+    handler.wait_for(1)
+    assert "its own end" in str(errors[0])
+
+
+# -- resyncs
+
+
+def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig) -> None:
+    """INF-02: check 1 s, handlers 0, 2, 3 s: at 2 s only the second, at 3 s only the third."""
+    rig = make_rig(resync_seconds=1)
+    handlers = [rig.handle(resync_seconds=period)[0] for period in (0, 2, 3)]
+    rig.run_synced()
+    rig.until_watching()
+    for handler in handlers:
+        handler.wait_for(2)
+        handler.clear()
+    rig.pass_time(1)
+    assert [handler.seen() for handler in handlers] == [[], [], []]
+    rig.pass_time(1)
+    resynced = ["update pod1 1 1", "update pod2 1 1"]
+    assert sorted(handlers[1].wait_for(2)) == resynced
+    assert (handlers[0].seen(), handlers[2].seen()) == ([], [])
+    rig.pass_time(1)
+    assert sorted(handlers[2].wait_for(2)) == resynced
+    assert (handlers[0].seen(), len(handlers[1].seen())) == ([], 2)
+
+
+def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) -> None:
+    """INF-06: a changed and a new pod go to both, an unchanged one only to the handler that resyncs."""
+    source = FakeSource(deployment("pod1"), deployment("pod2"))
+    rig = make_rig(source, resync_seconds=1)
+    plain, _ = rig.handle(resync_seconds=0)
+    resyncing, _ = rig.handle(resync_seconds=1)
+    rig.run_synced()
+    rig.until_watching()
+    for handler in (plain, resyncing):
+        handler.wait_for(2)
+        handler.clear()
+    source.missed(lambda: (source.modify(deployment("pod2")), source.add(deployment("pod3"))) and None)
+    rig.pass_time(1)
+    resyncing.wait_for(2)
+    resyncing.clear()
+    with capture_logs():
+        source.drop_watches(expired())
+        rig.until_pausing()
+        rig.clock.advance(0.9)
+        rig.until_watching()
+        plain.wait_for(2)
+        resyncing.wait_for(lambda lines: len({line.split()[1] for line in lines}) == 3)
+    assert sorted({line.split()[1] for line in plain.seen()}) == ["pod2", "pod3"]
+
+
+def test_unchanged_objects_of_a_list_go_to_all_where_nobody_resyncs(make_rig: MakeRig) -> None:
+    """INF-31: check period 0: a list with the same objects is an update for every handler."""
+    rig = make_rig()
+    handlers = [rig.handle()[0] for _ in range(2)]
+    rig.run_synced()
+    rig.until_watching()
+    for handler in handlers:
+        handler.wait_for(2)
+        handler.clear()
+    with capture_logs():
+        source_of(rig).drop_watches(expired())
+        rig.until_pausing()
+        rig.clock.advance(30)
+        for handler in handlers:
+            assert sorted(handler.wait_for(2)) == ["update pod1 1 1", "update pod2 1 1"]
+
+
+def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
+    """A resync of a store that is not filled would say nothing."""
+    source = FakeListerWatcher(lists=[api_error(403, "Forbidden")])
+    rig = make_rig(source, resync_seconds=1)
+    handler, _ = rig.handle()
+    with capture_logs():
+        rig.run()
+        rig.until_pausing()
+        rig.clock.advance(0.5)
+        source.lists.append(page(deployment("a")))
+        source.watches.append(FakeWatch())
+        rig.clock.advance(1)
+        rig.until_watching()
+    handler.wait_for(1)
+    assert handler.seen() == ["add a 1 initial"]
+
+
+def test_resync_leaves_waiting_changes_alone(make_rig: MakeRig) -> None:
+    """REFL-16, FIFO-20: a resync queues what is stored; it does not ask the server, and cannot fail."""
+    rig = make_rig(resync_seconds=5)
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    handler.wait_for(2)
+    for _ in range(3):
+        rig.pass_time(5)
+    assert len(handler.wait_for(8)) == 8
+    assert len(rig.source.list_options) == 1
+
+
+# -- seen from outside
+
+
+def test_statistics_are_a_snapshot_of_everything(make_rig: MakeRig) -> None:
+    """Before run nothing is known of the reflector; after the sync all is."""
+    rig = make_rig()
+    handler, _ = rig.handle()
+    before = rig.informer.statistics()
+    assert (before.started, before.synced, before.objects, before.reflector) == (False, False, 0, None)
+    rig.run_synced()
+    rig.until_watching()
+    handler.wait_for(2)
+    now = rig.informer.statistics()
+    assert (now.name, now.plural) == ("deployments.apps", "deployments")
+    assert (now.started, now.stopped, now.synced, now.objects, now.queued) == (True, False, True, 2, 0)
+    assert now.reflector is not None
+    assert now.reflector.last_sync_resource_version == "1"
+    assert rig.metrics.made["objects", "deployments.apps"].last == 2
+    assert rig.metrics.made["queued_items", "deployments.apps"].last == 0
+
+
+def test_broken_connection_is_one_line_and_costs_no_list(make_rig: MakeRig) -> None:
+    """T02, T04: the watch goes on where it was."""
+    rig = make_rig()
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    with capture_logs() as logs:
+        source_of(rig).drop_watches(ConnectionBroken("reset"))
+        rig.until_pausing()
+        source_of(rig).add(deployment("meanwhile"))
+        rig.clock.advance(30)
+        handler.wait_for("add meanwhile 2 late")
+    assert [entry["event"] for entry in logs] == ["Failed to watch", "Watching again"]
+    assert len(rig.source.list_options) == 1
+
+
+def test_defaults_make_a_working_informer() -> None:
+    """Without options an informer runs on real time and threads of its own."""
+    informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
+        FakeSource(at_version(deployment("a"), 4), supports_watch_list=True), Deployment
+    )
+    handler = RecordingHandler()
+    informer.add_event_handler(handler)
+    thread = threading.Thread(target=informer.run, args=(threading.Event(),))
+    thread.start()
+    assert handler.wait_for(1) == ["add a 1 initial"]
+    informer.stop()
+    thread.join(30)
+    assert not thread.is_alive()

@@ -1,0 +1,101 @@
+"""A running informer on a fake source and a fake clock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from apis.apps_v1 import Deployment
+from informers.reflector import State
+from informers.shared_informer import Registration, SharedIndexInformer
+from support.fake_clock import FakeClock
+from support.fake_lister_watcher import FakeListerWatcher
+from support.recording_handler import Hook, RecordingHandler
+from support.recording_metrics import RecordingMetricsProvider
+
+_HARD_LIMIT_SECONDS = 30.0
+_POLL_SECONDS = 0.002
+
+
+class InformerRig:
+    """
+    The informer, its clock and its metrics; run starts it, close ends it and waits.
+
+    The clock moves only when the test says so: the reflector's pauses last until then.
+    """
+
+    def __init__(self, source: FakeListerWatcher, **options: Any) -> None:
+        self.source = source
+        self.clock = FakeClock()
+        self.metrics = RecordingMetricsProvider()
+        self.stop = threading.Event()
+        self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
+            source,
+            Deployment,
+            metrics_provider=self.metrics,
+            clock=self.clock,
+            random=lambda: 0.0,
+            **options,
+        )
+        self._thread: threading.Thread | None = None
+
+    def handle(
+        self, hook: Hook | None = None, *, resync_seconds: float | None = None
+    ) -> tuple[RecordingHandler, Registration[Deployment]]:
+        """Add a recording handler."""
+        handler = RecordingHandler(hook)
+        return handler, self.informer.add_event_handler(handler, resync_seconds=resync_seconds)
+
+    def run(self) -> None:
+        """Start the informer in its thread."""
+        self._thread = threading.Thread(target=self.informer.run, args=(self.stop,), name="informer-deployments")
+        self._thread.start()
+
+    def run_synced(self) -> None:
+        """Start the informer and wait until its store is filled."""
+        self.run()
+        self.until(self.informer.has_synced)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Block until something holds; raises after 30 real seconds."""
+        probe = threading.Event()
+        for _ in range(int(_HARD_LIMIT_SECONDS / _POLL_SECONDS)):
+            if holds():
+                return
+            probe.wait(_POLL_SECONDS)
+        raise AssertionError(f"waited 30 s: {self.informer.statistics()}")
+
+    def until_watching(self) -> None:
+        """Block until the reflector has an open watch."""
+        self.until(self._watches)
+
+    def until_pausing(self) -> None:
+        """Block until the reflector sleeps on the clock before it tries again."""
+        self.until(self._pauses)
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock, then block until all who waited for a moment before that wait for a later one."""
+        self.until(self._loop_waits)
+        self.clock.advance(seconds)
+        self.until(self._loop_waits)
+
+    def close(self) -> None:
+        """Stop the informer and wait for its end."""
+        self.informer.stop()
+        self.stop.set()
+        if self._thread is not None:
+            self._thread.join(_HARD_LIMIT_SECONDS)
+            assert not self._thread.is_alive()
+
+    def _loop_waits(self) -> bool:
+        deadlines = self.clock.deadlines()
+        return bool(deadlines) and deadlines[0] > self.clock.now()
+
+    def _pauses(self) -> bool:
+        reflector = self.informer.statistics().reflector
+        return reflector is not None and reflector.retry_at in self.clock.deadlines()
+
+    def _watches(self) -> bool:
+        reflector = self.informer.statistics().reflector
+        return reflector is not None and reflector.state is State.WATCHING
