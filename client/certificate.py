@@ -57,7 +57,7 @@ def parse_certificate(der: bytes) -> Certificate:
             not_before=_time(not_before),
             not_after=_time(not_after),
         )
-    except (IndexError, StopIteration, RuntimeError, UnicodeDecodeError) as error:
+    except (IndexError, StopIteration, RuntimeError, ValueError) as error:
         raise ValueError("not a certificate") from error
 
 

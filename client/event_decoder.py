@@ -9,7 +9,7 @@ decoded again, line by line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -103,10 +103,10 @@ class EventDecoder(Generic[T]):
         if kind not in _TYPES:
             self._skip(kind)
             return None
-        if kind == EventType.ERROR:
-            return WatchEvent(EventType.ERROR, self._error(raw))
-        if kind == EventType.BOOKMARK:
-            return WatchEvent(EventType.BOOKMARK, self._bookmark(raw))
+        if kind == _ERROR:
+            return WatchEvent(_ERROR, self._error(raw))
+        if kind == _BOOKMARK:
+            return WatchEvent(_BOOKMARK, self._bookmark(raw))
         return WatchEvent(EventType(kind), self._object(raw))
 
     def _split(self, line: bytes) -> tuple[str, bytes]:
@@ -155,10 +155,14 @@ class EventDecoder(Generic[T]):
         return error_from_status(status, verb="watch", resource=self._resource.group_resource)
 
 
-_TYPES = frozenset(EventType)
+_TYPES: Final = frozenset(EventType)
+_BOOKMARK: Final = EventType.BOOKMARK
+_ERROR: Final = EventType.ERROR
 
 
 def _is_complete(event: WireEvent[Any]) -> bool:
-    """Whether the fast path may hand the event on: a named, versioned object and no bookmark."""
+    """Whether the fast path may hand the event on: it is about an object, which has name and version."""
+    if event.type is _BOOKMARK or event.type is _ERROR:
+        return False
     metadata = event.object.metadata
-    return event.type is not EventType.BOOKMARK and bool(metadata.name and metadata.resource_version)
+    return bool(metadata.name and metadata.resource_version)

@@ -59,7 +59,8 @@ def check_resource(state: State, user: User, wanted: Attributes) -> None:
     resource = f'"{wanted.resource}" in API group "{wanted.group}"'
     qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
     named = f' "{wanted.name}"' if wanted.name else ""
-    text = f'{qualified}{named} is forbidden: User "{user.name}" cannot {wanted.verb} resource {resource} {where}'
+    what = f'User "{user.name}" cannot {wanted.verb} resource {resource} {where}'
+    text = f"{qualified}{named} is forbidden: {what}"
     pairs = (("name", wanted.name), ("group", wanted.group), ("kind", wanted.plural))
     details = {key: value for key, value in pairs if value}
     raise StatusError(failure(403, "Forbidden", text, details=details))

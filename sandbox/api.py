@@ -12,7 +12,6 @@ from typing import Final
 
 from sandbox import access, documents, negotiate, pods, reviews, routes, scale
 from sandbox.call import Call, warning_headers
-from sandbox.catalog import Catalog
 from sandbox.create import create
 from sandbox.deletion import delete, delete_collection
 from sandbox.documents import Site
@@ -23,7 +22,6 @@ from sandbox.reading import get, list_objects
 from sandbox.request import Context, Outcome, Request, Response, WatchResponse
 from sandbox.resource import ServedResource
 from sandbox.routes import ResourcePath
-from sandbox.state import State
 from sandbox.status import (
     PageNotFoundError,
     StatusError,
@@ -106,13 +104,12 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
         return Outcome(documents.document(site, request, parts))
     verb = _verb(request, path)
     access.check_resource(site.state, context.user, access.attributes(path, verb))
+    return _on_resource(site, request, context, path)
+
+
+def _on_resource(site: Site, request: Request, context: Context, path: ResourcePath) -> Outcome:
+    verb = _verb(request, path)
     resource = routes.find(site.catalog, path, request.method)
-    return _resource(site, request, context, path, resource, verb)
-
-
-def _resource(
-    site: Site, request: Request, context: Context, path: ResourcePath, resource: ServedResource, verb: str
-) -> Outcome:
     call = Call(
         request=request,
         context=context,

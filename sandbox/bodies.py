@@ -1,8 +1,8 @@
 """
 Request bodies: bytes in JSON, YAML or protobuf to an object of the kind the path names.
 
-Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go (transformDecodeError),
-apiextensions schemaCoercingDecoder.
+Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go
+(transformDecodeError), apiextensions schemaCoercingDecoder.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _yaml_problem(error: yaml.YAMLError) -> str:
     return f"line {line}: {error.problem}" if line else str(error.problem)
 
 
-class _YamlLoader(_LOADER):  # type: ignore[misc] - the C loader when there is one
+class _YamlLoader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
     """YAML as JSON's types: dates stay text, and so do `yes` and `no`."""
 
 

@@ -44,14 +44,10 @@ def decode(token: str) -> Continue:
     except go_json.JSONError as error:
         raise _invalid(str(error)) from error
     if not isinstance(value, dict) or value.get("v") != "meta.k8s.io/v1":
-        raise bad_request(
-            "invalid continue token: continue key is not valid: server does not recognize this encoded version"
-        )
+        raise _invalid("server does not recognize this encoded version")
     rv, start = value.get("rv"), value.get("start")
     if not isinstance(rv, int) or not isinstance(start, str) or not start:
-        raise bad_request(
-            "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
-        )
+        raise _invalid("encoded start key empty (version meta.k8s.io/v1)")
     return Continue(rv, start)
 
 

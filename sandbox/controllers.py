@@ -97,7 +97,7 @@ class Runner:
     """
     Steps controllers when there is something for them.
 
-    State: _pending holds the changes each controller has not seen; _wakes the time each wants to be stepped at.
+    State: _pending holds the changes each controller has not seen, _wakes when each wants to be stepped.
     Threads: the engine's lock is held throughout.
     """
 

@@ -121,7 +121,7 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Whether an object that is going already is as it should be: a later grace period is only ever shorter."""
+    """Whether an object that is going already stays as it is: grace periods only ever get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
@@ -154,7 +154,7 @@ def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
         grace = 0
     present = metadata.get("deletionGracePeriodSeconds")
     if metadata.get("deletionTimestamp") and present is not None:
-        return min(grace, present)
+        return int(min(grace, present))
     return int(grace)
 
 

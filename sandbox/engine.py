@@ -1,8 +1,8 @@
 """
 The sandbox as one machine: state, API, controllers and open watches behind one lock.
 
-Whoever drives it (the HTTP server's loop, a test) calls tick() when a commit or the clock says so; requests may
-come from any thread.
+Whoever drives it (the HTTP server's loop, a test) calls tick() when a commit or the clock says so; requests
+may come from any thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Final
 from sandbox import api, bootstrap, crds, reviews, tokens
 from sandbox.access import ANONYMOUS
 from sandbox.api import refusal
-from sandbox.catalog import Catalog
 from sandbox.clock import Clock
 from sandbox.controllers import Controller, Runner, View, Write
 from sandbox.definition import DEFINITIONS
@@ -26,6 +25,7 @@ from sandbox.documents import Site
 from sandbox.metrics import RequestCounts, exposition
 from sandbox.request import Context, Headers, Request, Response, User
 from sandbox.resource import GroupResource
+from sandbox.secret_path import unveil
 from sandbox.status import Status, unauthorized
 from sandbox.store import DEFAULT_HISTORY_SIZE, Store
 from sandbox.stored import Change
@@ -48,8 +48,9 @@ class Engine:
     """
     Answers requests one at a time.
 
-    State: the store, the catalog that follows from it, the controllers' queues, and the open watches; all of it
-    is only touched with the lock held. Threads: any. listeners are called after a commit, without the lock.
+    State: the store, the catalog that follows from it, the controllers' queues, and the open watches; all of
+    it is only touched with the lock held. Threads: any. listeners are called
+    after a commit, without the lock.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Engine:
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have listener called whenever something changed; it must be quick and may be called by any thread."""
+        """Have listener called, by any thread, whenever something changed; it must be quick."""
         self._listeners.append(listener)
 
     def handle(self, request: Request) -> Response | Stream:
@@ -145,6 +146,7 @@ class Engine:
             self._store.expire(group_resource)
 
     def _handle(self, request: Request) -> tuple[Response | Stream, bool]:
+        request = unveil(request, self._users or ())
         user = self._user(request)
         if user is None:
             return refusal(request, unauthorized()), False

@@ -1,8 +1,8 @@
 """
 The sandbox over HTTP: aiohttp on a thread of its own, loopback only.
 
-One pass writes what every open watch has to send, straight to the sockets: a commit schedules at most one pass,
-however many changes and watches there are, and no task wakes up for an event.
+One pass writes what every open watch has to send, straight to the sockets: a commit schedules at most one
+pass, however many changes and watches there are, and no task wakes up for an event.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class HTTPServer:
     """
     Serves an engine on a loopback port, and drives it.
 
-    State: _pumps are the open watches, _timer the next pass; both belong to the loop's thread. _scheduled says
-    whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner, the rest runs on
-    `sandbox-http`.
+    State: _pumps are the open watches, _timer the next pass; both belong to the loop's thread. _scheduled
+    says whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner,
+    the rest runs on `sandbox-http`.
     """
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
@@ -151,7 +151,7 @@ class HTTPServer:
                 self._loop = None
             await self._finish(server)
 
-    async def _finish(self, server: web.Server[web.BaseRequest]) -> None:
+    async def _finish(self, server: web.Server) -> None:
         if self._timer is not None:
             self._timer.cancel()
         for pump in list(self._pumps.values()):
@@ -163,7 +163,7 @@ class HTTPServer:
         self,
         message: RawRequestMessage,
         payload: StreamReader,
-        protocol: RequestHandler[web.BaseRequest],
+        protocol: RequestHandler,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:

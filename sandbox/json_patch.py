@@ -8,12 +8,18 @@ without leading slash loses its first part. Whatever goes wrong, the server says
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from sandbox.status import SERVER_REJECTED, StatusError, bad_request, failure
+from sandbox.causes import invalid_value
+from sandbox.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
 
 MAX_OPERATIONS = 10000
+_NO_OBJECT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion "
+    'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 Container = dict[str, Any] | list[Any]
 
@@ -32,7 +38,7 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
             _refuse()
         document = apply(document, operation)
     if not isinstance(document, dict):
-        _refuse()
+        raise invalid_kind("", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)])
     return document
 
 

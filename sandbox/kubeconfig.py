@@ -14,13 +14,17 @@ DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
 
 
 def kubeconfig(url: str, token: str) -> str:
-    """The text of a kubeconfig whose only context is `sandbox`; token "" = no credentials."""
+    """
+    The text of a kubeconfig whose only context is `sandbox`; token "" = no credentials.
+
+    The token is in the URL, too: kubectl does not send it over plain HTTP.
+    """
     user: dict[str, Any] = {"token": token} if token else {}
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": CONTEXT,
-        "clusters": [{"name": CONTEXT, "cluster": {"server": url}}],
+        "clusters": [{"name": CONTEXT, "cluster": {"server": f"{url}/{token}" if token else url}}],
         "users": [{"name": CONTEXT, "user": user}],
         "contexts": [
             {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}

@@ -1,7 +1,8 @@
 """
 Object metadata: what the server fills in, what it keeps, and what it refuses.
 
-Follows: apiserver pkg/registry/rest (BeforeCreate, BeforeUpdate), apimachinery pkg/api/validation/objectmeta.go.
+Follows: apiserver pkg/registry/rest (BeforeCreate, BeforeUpdate), apimachinery pkg/api/validation
+(objectmeta.go).
 """
 
 from __future__ import annotations
@@ -80,9 +81,11 @@ def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
 def validate_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
     """Everything wrong with changed metadata."""
     causes = _no_new_finalizers(new, old)
-    for key in _IMMUTABLE:
-        if new.get(key) != old.get(key):
-            causes.append(invalid_value(f"metadata.{key}", new.get(key), "field is immutable"))
+    causes += [
+        invalid_value(f"metadata.{key}", new.get(key), "field is immutable")
+        for key in _IMMUTABLE
+        if new.get(key) != old.get(key)
+    ]
     return causes + _common(new, is_update=True)
 
 
@@ -166,9 +169,11 @@ def _owner_reference(reference: Mapping[str, Any], field: str) -> list[Cause]:
     version = api_version.rpartition("/")[2]
     if not version:
         causes.append(invalid_value(f"{field}.apiVersion", api_version, "version must not be empty"))
-    for key in ("kind", "name", "uid"):
-        if not reference.get(key):
-            causes.append(invalid_value(f"{field}.{key}", reference.get(key, ""), "must not be empty"))
+    causes += [
+        invalid_value(f"{field}.{key}", reference.get(key, ""), "must not be empty")
+        for key in ("kind", "name", "uid")
+        if not reference.get(key)
+    ]
     if api_version == "v1" and reference.get("kind") == "Event":
         text = "/v1, Kind=Event is disallowed from being an owner"
         causes.append(invalid_value(f"{field}", dict(reference), text))

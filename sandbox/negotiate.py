@@ -1,8 +1,8 @@
 """
 What form an answer takes: the Accept header against what can be produced.
 
-Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check for
-the routes of built-in kinds.
+Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check
+for the routes of built-in kinds.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Form:
 PLAIN: Final = Form()
 
 
-class _Dumper(_SAFE_DUMPER):  # type: ignore[misc] - the C dumper when there is one
+class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is one
     """YAML as Go writes it: double quotes around text that would read as something else."""
 
     def ignore_aliases(self, data: Any) -> bool:

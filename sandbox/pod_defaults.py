@@ -101,7 +101,8 @@ def _with_tolerations(spec: Object) -> Object:
 
 
 def _tolerates(toleration: Object, key: str) -> bool:
-    return toleration.get("key", key) == key and toleration.get("effect", "NoExecute") == "NoExecute"
+    matches: bool = toleration.get("key", key) == key
+    return matches and toleration.get("effect", "NoExecute") == "NoExecute"
 
 
 def _with_priority(call: Call, spec: Object) -> Object:

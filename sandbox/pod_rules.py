@@ -36,6 +36,12 @@ from sandbox.status import Cause
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# in the order in which the first one given is the one that counts
+_SOURCES: Final = (
+    "emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs persistentVolumeClaim "
+    "rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume photonPersistentDisk "
+    "portworxVolume azureDisk storageos projected scaleIO csi ephemeral image"
+).split()
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
@@ -111,7 +117,7 @@ def _volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]
 
 
 def _volume_source(at: str, volume: Object) -> list[Cause]:
-    given = [name for name, value in volume.items() if name != "name" and value is not None]
+    given = [name for name in _SOURCES if volume.get(name) is not None]
     if not given:
         return [required(at, "must specify a volume type")]
     causes = _source(f"{at}.{given[0]}", given[0], volume[given[0]])

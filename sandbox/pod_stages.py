@@ -235,7 +235,7 @@ def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase:
 
 def _after_crash(run: PodRun, at: Situation) -> Turn:
     """Restart: the first time at once, then with a growing pause."""
-    if run.crashes <= 1:
+    if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
     run.stage = Stage.BACK_OFF
     pause = back_off(run.crashes - 1)

@@ -115,7 +115,8 @@ def _container(call: Call, pod: Object) -> str:
         raise bad_request(
             f"a container name must be specified for pod {call.name}, choose one of: [{choice}]"
         )
-    return names[0]
+    first: str = names[0]
+    return first
 
 
 def _bound(call: Call, node: str) -> StatusError:

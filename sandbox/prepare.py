@@ -1,5 +1,5 @@
 """
-What the server adds to a new built-in object beyond defaults: the work of admission and of each kind's strategy.
+What the server adds to a new built-in object beyond defaults: the work of admission and of strategies.
 
 Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate), plugin/pkg/admission (serviceaccount,
 defaulttolerationseconds, priority, storageobjectinuseprotection), pkg/registry/core/service/storage.

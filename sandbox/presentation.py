@@ -60,10 +60,12 @@ class _Plain:
         return stored.tail
 
     def one(self, stored: Stored, now: float) -> Parts:
+        del now
         parts = (self._head, self.tail(stored), b"\n")
         return parts if self._form.plain else (self._form.encode(b"".join(parts)),)
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
+        del now
         head = head_of(self._resource.list_kind, self._resource.api_version)
         parts = [head, b'"metadata":', _encode(metadata), b',"items":[']
         for index, stored in enumerate(items):
@@ -74,6 +76,7 @@ class _Plain:
         return tuple(parts) if self._form.plain else (self._form.encode(b"".join(parts)),)
 
     def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        del now, first
         return self._head + self.tail(stored)
 
 
@@ -146,6 +149,7 @@ class _Partials:
         return (self._form.encode(content),)
 
     def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+        del now, first
         metadata = _encode(stored.object["metadata"])
         return head_of("PartialObjectMetadata", self._api_version) + b'"metadata":' + metadata + b"}"
 

@@ -32,7 +32,7 @@ def parse(text: str) -> Decimal:
     """The number a quantity stands for. Raises: QuantityError."""
     number, suffix = _split(text)
     if suffix in _BINARY:
-        return number * _KIBI ** _BINARY[suffix]
+        return number * Decimal(_KIBI) ** _BINARY[suffix]
     if suffix in _DECIMAL:
         return number.scaleb(_DECIMAL[suffix])
     return number.scaleb(int(suffix[1:]))

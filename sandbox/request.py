@@ -59,7 +59,7 @@ class Context:
     """
     What the core cannot know by itself.
 
-    now is unix seconds; random and new_uid are the only sources of chance, so a run is a function of their seed.
+    now is unix seconds; random and new_uid are the only sources of chance: a run is a function of their seed.
     """
 
     now: float

@@ -110,7 +110,7 @@ def _access(call: Call, user: User, obj: Object) -> Object:
         raise _invalid("spec.resourceAttributes", None, _EXACTLY_ONE)
     if resource is not None:
         return {"allowed": access.allowed(call.state, user, _attributes(resource))}
-    verb, where = path.get("verb", ""), path.get("path", "")
+    verb, where = (path or {}).get("verb", ""), (path or {}).get("path", "")
     return {"allowed": access.path_allowed(call.state, user, verb, where)}
 
 

@@ -21,7 +21,14 @@ from sandbox.status import Cause
 
 _NO_FIELD: Final = "<nil>"
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
-_IMPLIED_METADATA: Final[Schema] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_TYPE_NAMES: Final = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
 
 
 def validate(schema: Schema, value: Any, *, prefix: str = "") -> list[Cause]:
@@ -94,20 +101,9 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _type_name(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "integer" if value.is_integer() else "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
+    if isinstance(value, float) and value.is_integer():
+        return "integer"
+    return "null" if value is None else _TYPE_NAMES[type(value)]
 
 
 def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:

@@ -1,9 +1,9 @@
 """
 The sandbox as a program uses it: start, talk to it, stop.
 
-A started sandbox listens on a loopback port and lives by the clock on its own thread. One that was not started
-answers its in-process transport just the same, and lives only when something is written or tick() is called:
-that is how simulations stay deterministic.
+A started sandbox listens on a loopback port and lives by the clock on its own thread. One that was not
+started answers its in-process transport just the same, and lives only when something is written or tick()
+is called: that is how simulations stay deterministic.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection as AnyCollection
 from typing import Protocol
 
@@ -24,7 +25,7 @@ class State(Protocol):
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
         """One object, None when there is none."""
 
-    def list(self, group_resource: GroupResource, namespace: str = "") -> list[Object]:
+    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
         """Every object of a kind in key order."""
 
     def count(self, group_resource: GroupResource) -> int:
@@ -33,7 +34,7 @@ class State(Protocol):
     def group_resources(self) -> AnyCollection[GroupResource]:
         """The collections that hold or held objects."""
 
-    def by_owner(self, uid: str) -> list[tuple[GroupResource, Object]]:
+    def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
         """The objects with an owner reference to that uid."""
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:

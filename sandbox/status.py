@@ -57,10 +57,20 @@ class PageNotFoundError(Exception):
 
 
 def failure(
-    code: int, reason: str, message: str, *, details: Mapping[str, Any] | None = None, **metadata: str
+    code: int,
+    reason: str,
+    message: str,
+    *,
+    details: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> Status:
     """A Status that says no."""
-    status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
+    status: Status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": dict(metadata or {}),
+        "status": "Failure",
+    }
     status["message"] = message
     if reason:
         status["reason"] = reason
@@ -157,7 +167,7 @@ def wrong_method() -> StatusError:
 def expired(message: str, *, continue_token: str = "") -> StatusError:
     """410: a resource version or continue token from too long ago."""
     metadata = {"continue": continue_token} if continue_token else {}
-    return StatusError(failure(410, "Expired", message, **metadata))
+    return StatusError(failure(410, "Expired", message, metadata=metadata))
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:

@@ -6,6 +6,7 @@ Threads: none of its own; the engine's lock serialises every call.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable
 
@@ -54,7 +55,7 @@ class Store:
         collection = self._collections.get(group_resource)
         return None if collection is None else collection.objects.get(object_key(namespace, name))
 
-    def list(self, group_resource: GroupResource, namespace: str = "") -> list[Object]:
+    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
         """Every object of a kind in key order."""
         collection = self.collection(group_resource)
         return [collection.objects[key].object for key in collection.select(namespace)]
@@ -77,7 +78,7 @@ class Store:
             self._collections[group_resource] = collection
         return collection
 
-    def by_owner(self, uid: str) -> list[tuple[GroupResource, Object]]:
+    def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
         """The objects with an owner reference to that uid."""
         return [(place[0], self._at(place)) for place in self._by_owner.get(uid, ())]
 

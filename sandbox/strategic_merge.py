@@ -187,14 +187,21 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
     """The patch's elements must come in the order that `$setElementOrder` gives."""
     if not new or not order:
         return
-    wanted = [entry for entry in new if not (isinstance(entry, dict) and PATCH in entry)]
+    wanted = [entry for entry in new if not (key and isinstance(entry, dict) and entry.get(PATCH) == "delete")]
     position = 0
     for named in order:
+        while position < len(wanted) and _has_directive(wanted[position]):
+            position += 1
         if position < len(wanted) and _key_of(wanted[position], key) == _key_of(named, key):
             position += 1
+    # elements with a directive after the last ordered one count as out of order, as upstream has it
     if position < len(wanted):
         text = f"The order in patch list:\n{go_value(new)}\n doesn't match {ELEMENT_ORDER} list:\n{go_value(order)}\n"
         raise internal_error(text)
+
+
+def _has_directive(entry: Any) -> bool:
+    return isinstance(entry, dict) and PATCH in entry
 
 
 def _merge_lists(old: list[Any], new: list[Any], field: _Field) -> list[Any]:

@@ -68,6 +68,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """obj with one member as source has it."""
+    """An object with one member as source has it."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

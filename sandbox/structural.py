@@ -1,7 +1,7 @@
 """
 What the server does to a custom object before it looks whether the object is right: pruning and defaulting.
 
-Follows: apiextensions pkg/apiserver/schema/pruning, .../defaulting, .../objectmeta. Nothing is changed in place.
+Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}. Nothing is changed in place.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[st
 
 def is_nullable(schema: Schema) -> bool:
     """Whether null is a value of this schema."""
-    return (
-        bool(schema.get("nullable")) or "type" not in schema and not schema.get("x-kubernetes-int-or-string")
-    )
+    untyped = "type" not in schema and not schema.get("x-kubernetes-int-or-string")
+    return bool(schema.get("nullable")) or untyped
 
 
 def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:

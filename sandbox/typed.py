@@ -100,10 +100,17 @@ def _decoder(schema: Schema) -> Decoder:
         return _compile(schema, "")
     known = _compiled.get(reference)
     if known is None:
-        # a type may contain itself: what is being compiled is found through this entry
-        _compiled[reference] = lambda value, report: _compiled[reference](value, report)
+        # a type may contain itself: until it is compiled, it is looked up at each use
+        _compiled[reference] = _late(reference)
         known = _compiled[reference] = _compile(schema, reference)
     return known
+
+
+def _late(reference: str) -> Decoder:
+    def decode_late(value: Any, report: Report) -> Any:
+        return _compiled[reference](value, report)
+
+    return decode_late
 
 
 def _compile(schema: Schema, reference: str) -> Decoder:
@@ -115,10 +122,15 @@ def _compile(schema: Schema, reference: str) -> Decoder:
             return _object(schema, reference)
         case "array":
             return _array(schema)
-        case "string":
-            return _bytes if structure.resolve(schema).get("format") == "byte" else _string
         case "integer":
             return _integer(str(structure.resolve(schema).get("format", "int64")))
+    return _scalar(schema)
+
+
+def _scalar(schema: Schema) -> Decoder:
+    match structure.type_of(schema):
+        case "string":
+            return _bytes if structure.resolve(schema).get("format") == "byte" else _string
         case "number":
             return _number
         case "boolean":
@@ -253,13 +265,12 @@ def _bytes(value: Any, report: Report) -> str:
     text = value.replace("\n", "").replace("\r", "")
     good = _BASE64.match(text)
     end = good.end() if good else 0
+    if end != len(text):
+        raise DecodeError(f"illegal base64 data at input byte {end}")
     try:
-        if end != len(text):
-            raise binascii.Error
         base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        where = end if end != len(text) else len(text) // 4 * 4
-        raise DecodeError(f"illegal base64 data at input byte {where}") from error
+        raise DecodeError(f"illegal base64 data at input byte {len(text) // 4 * 4}") from error
     return text
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sandbox.field_set import FieldSet, below, field_element, has, insert, union
+from sandbox.go_format import go_value
 from sandbox.merge_type import UNTYPED, Atom, ElementError, ListType, MapType
 
 _ABSENT = object()
@@ -414,7 +415,7 @@ def _described(value: Any, scalar: str = "") -> str:
     """A value as the message shows it; numeric fields name its Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[type(value)]
-    return f"&value.valueUnstructured{{Value:{value}}}"
+    return f"&value.valueUnstructured{{Value:{go_value(value)}}}" if scalar == "string" else f"&{{{go_value(value)}}}"
 
 
 def joined(*sets: FieldSet) -> FieldSet:

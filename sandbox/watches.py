@@ -87,10 +87,8 @@ class Watcher:
             return []
         lines = [] if self._started else self._opening(now)
         self._started = True
-        if not self.ended:
-            lines += self._changes(now)
-        if not self.ended and self._next_bookmark is not None and now >= self._next_bookmark:
-            lines += self._periodic_bookmark(now)
+        lines += self._changes(now)
+        lines += self._periodic_bookmark(now)
         if now >= self.subscription.deadline or self._epoch != self._collection.epoch:
             self.ended = True
         return lines
@@ -118,6 +116,8 @@ class Watcher:
         return lines
 
     def _changes(self, now: float) -> list[bytes]:
+        if self.ended:
+            return []
         changes = self._collection.history.read(self._position)
         if changes is None:
             if self._epoch != self._collection.epoch:
@@ -163,6 +163,8 @@ class Watcher:
         return b"".join((_OPENINGS[kind], content, _END))
 
     def _periodic_bookmark(self, now: float) -> list[bytes]:
+        if self.ended or self._next_bookmark is None or now < self._next_bookmark:
+            return []
         self._next_bookmark = self._bookmark_after(now)
         newest = self._state.resource_version
         if newest <= self._sent_rv or self.subscription.silent_until > newest:

@@ -124,7 +124,8 @@ class Program:
         if self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             return
         statistics = self._foos.statistics()
-        if statistics.synced and not statistics.objects and not statistics.quarantined:
+        nothing_seen = not statistics.objects and not statistics.quarantined
+        if statistics.synced and nothing_seen and not self._controller.statistics().synced:
             problem = nothing_to_do("Foo", self._options.namespace)
             log.info(problem.what, cause="; ".join(problem.causes), fix="; ".join(problem.fixes))
 

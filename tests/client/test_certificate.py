@@ -42,7 +42,7 @@ def test_agrees_with_the_standard_library(tmp_path: Path) -> None:
 
 
 def _seconds(text: str) -> int:
-    months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     date, clock = text.rstrip("Z").split("T")
     year, month, day = date.split("-")
     return ssl.cert_time_to_seconds(f"{months[int(month) - 1]} {int(day):2d} {clock} {year} GMT")
@@ -52,5 +52,5 @@ def test_anything_else_is_not_a_certificate(tmp_path: Path) -> None:
     """Whatever a server shows, reading it raises nothing but ValueError."""
     der = ssl.PEM_cert_to_DER_cert(CertificateAuthority(tmp_path).certificate.read_text())
     for broken in (b"", b"\x30", b"garbage", der[:50], der[: len(der) // 2], b"\x30\x82\xff\xff" + der):
-        with pytest.raises(ValueError, match="not a certificate|unpack"):
+        with pytest.raises(ValueError, match="not a certificate"):
             parse_certificate(broken)

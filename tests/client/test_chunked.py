@@ -80,9 +80,10 @@ def test_garbage_is_an_error(data: bytes) -> None:
 def test_a_chunk_size_that_never_ends_is_an_error() -> None:
     """An endless line where a size should be does not fill the memory."""
     dechunker = Dechunker()
+    for _ in range(40):
+        assert dechunker.feed(b"1" * 100) == b""
     with pytest.raises(ChunkError, match="4096"):
-        for _ in range(100):
-            dechunker.feed(b"1" * 100)
+        dechunker.feed(b"1" * 100)
 
 
 def test_bytes_after_the_end_are_ignored() -> None:

@@ -95,7 +95,7 @@ def test_a_crd_without_status_is_said_once_and_not_written_again(
 
 
 def test_without_the_right_to_patch_the_stock_crd_means_no_status() -> None:
-    """RBAC allows the subresource only, and the CRD has none: said once, and not tried again for that value."""
+    """RBAC allows the subresource only, and the CRD has none: said once, not tried again for that value."""
     rig = _Rig(FooCRD.STOCK)
     rig.api.may_patch_foos = False
     with captured_logs() as logs:

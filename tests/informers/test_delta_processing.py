@@ -1,10 +1,13 @@
 """
+What a batch of deltas does to the store and says to the handlers.
+
 CTL scenarios that have no test here, and why:
 
-    CTL-11  atomic FIFO: bookmarks and one RV per delta reach the store only through RealFIFO
-    CTL-12  a handler that raises never ends the process (DESIGN 6); see INF-21 and INF-22 in
-    test_processor.py CTL-07 to CTL-09 in their atomic form: a list is one delta per object here; the other
-    form is below
+    CTL-01, CTL-02, CTL-03, CTL-10, CTL-14    test_shared_informer.py: they need a whole informer
+    CTL-07, CTL-08, CTL-09    in their atomic form: a list is one delta per object here; the other form is
+    below CTL-11    the store's version after each event of an atomic FIFO: RealFIFO only
+    CTL-12    a handler that raises never ends the process (DESIGN 6): INF-21, INF-22 in test_processor.py
+    CTL-13    test_handlers.py
 """
 
 from __future__ import annotations
@@ -170,7 +173,7 @@ def test_empty_list_deletes_everything(rig: Rig) -> None:
 
 
 def test_list_updates_adds_and_deletes(rig: Rig) -> None:
-    """CTL-09: against 1, 2, 3 the list of 1', 2', 4 updates two, adds one, deletes one; the store is new before."""
+    """CTL-09: against 1, 2, 3 the list 1', 2', 4 updates two, adds one, deletes one; the store is first."""
     replace(rig, good("pod-1", 1), good("pod-2", 2), good("pod-3", 3))
     rig.processor.batches.clear()
     stored: list[list[str]] = []

@@ -75,7 +75,7 @@ def test_error_event_ends_the_stream_after_what_came_before(error: APIError) -> 
     ids=["Table", "other version", "other type", "unknown event type"],
 )
 def test_what_was_not_asked_for_is_skipped(event: WatchEvent[Deployment]) -> None:
-    """REFL-26, T34: another kind, a Table, an unknown type of event: logged, skipped, its version not taken."""
+    """REFL-26, T34: another kind, a Table, an unknown event: logged, skipped, its version not taken."""
     with capture_logs() as logs:
         block = read(added(deployment("a", 2)), event, added(deployment("b", 3)))
     assert [obj.metadata.name for _, obj in block.entries] == ["a", "b"]  # type: ignore[union-attr]

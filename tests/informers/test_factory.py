@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
 from apis.coordination_v1 import Lease
-from apis.core_v1 import Namespace
 from apis.meta import Kind
 from apis.resource import Resource
 from apis.samplecontroller_v1alpha1 import Foo
@@ -25,6 +24,14 @@ from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
 from support.recording_handler import RecordingHandler
 from workqueue.spawn import Joinable, spawn_thread
+
+
+class Node(Kind, frozen=True, gc=False, tag="Node"):
+    """A cluster-scoped kind."""
+
+    resource: ClassVar[Resource] = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+    api_version: Literal["v1"] = "v1"
 
 
 class FakeCollection:
@@ -147,12 +154,6 @@ def test_informer_requested_after_the_start_waits_for_another(make_rig: MakeRig)
 
 def test_wait_tells_which_caches_are_not_filled(make_rig: MakeRig) -> None:
     """FAC-04: stopped before, the map says False for them, and the result makes the error that names them."""
-    rig = make_rig()
-    rig.factory.informer_for(Deployment)
-    rig.factory.informer_for(Foo)
-    foos = FakeCollection(FakeSource())
-    foos.source.unscripted_list = _forbidden  # type: ignore[method-assign]
-    rig.client.collections[Foo] = foos
     rig = _with_forbidden_foos(make_rig)
     with capture_logs():
         rig.factory.start(rig.stop)
@@ -183,7 +184,6 @@ def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
 def test_wait_is_never_silent(make_rig: MakeRig) -> None:
     """cli.md "Sync progress": while a cache is missing, a line every ten seconds says what is going on."""
     rig = _with_forbidden_foos(make_rig)
-    lines: list[str] = []
     with capture_logs() as logs:
         rig.factory.start(rig.stop)
         waiter = threading.Thread(target=rig.wait_synced)
@@ -259,10 +259,10 @@ def test_namespace_and_tweak_bind_list_and_watch(make_rig: MakeRig) -> None:
 def test_cluster_scoped_kinds_have_no_namespace(make_rig: MakeRig) -> None:
     """FAC-07: the factory's namespace does not apply to them."""
     rig = make_rig(namespace="demo")
-    rig.factory.informer_for(Namespace)
+    rig.factory.informer_for(Node)
     rig.factory.start(rig.stop)
     rig.wait_synced()
-    assert rig.client.collections[Namespace].namespaces <= {""}
+    assert rig.client.collections[Node].namespaces <= {""}
 
 
 def test_transform_is_for_every_kind(make_rig: MakeRig) -> None:

@@ -43,7 +43,7 @@ def test_released_objects_are_no_longer_held() -> None:
 
 
 def test_complete_list_decides_who_is_held() -> None:
-    """After a list exactly its undecodable objects are held; those held before at that version are not said again."""
+    """After a list exactly its undecodable objects are held; those held before are not said again."""
     told: list[Undecodable] = []
     quarantine = Quarantine(kind="Foo", gauge=Instrument())
     quarantine.on_undecodable(told.append)

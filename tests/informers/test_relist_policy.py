@@ -54,7 +54,7 @@ def policy(window_seconds: float = 0) -> RelistPolicy:
     ids=repr,
 )
 def test_which_watches_are_opened_again_without_a_list(error: Exception, again: bool) -> None:
-    """T02, T22, T23: no connection, 429 and 5xx say nothing about the resource version; the others need a list."""
+    """T02, T22, T23: no connection, 429 and 5xx say nothing of our version; the others need a list."""
     assert may_open_again(error) is again
 
 

@@ -11,14 +11,14 @@ from sandbox.workloads import DEPLOYMENTS, PODS
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
 
 
-def _service(name: str = "web", *, selector: dict[str, str] | None = None, **port: Any) -> Object:
+def _service(service: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:
     spec: dict[str, Any] = {"ports": [{"port": 80, "protocol": "TCP", **port}]}
     if selector is not None:
         spec["selector"] = selector
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": service, "namespace": "default"},
         "spec": spec,
     }
 

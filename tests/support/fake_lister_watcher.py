@@ -142,7 +142,7 @@ def page(*items: Deployment, rv: str | int = "1", token: str | None = None) -> L
 
 
 class FakeListerWatcher:
-    """Plays scripted answers in order and records what it was asked; an unscripted question fails the test."""
+    """Plays scripted answers in order and records what it was asked; other questions fail the test."""
 
     def __init__(
         self,

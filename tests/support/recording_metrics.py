@@ -6,7 +6,7 @@ from collections import defaultdict
 
 
 class Instrument:
-    """Gauge, counter and histogram in one: `values` has every value set or observed, `count` the increments."""
+    """Gauge, counter and histogram in one: `values` has what was set or observed, `count` the increments."""
 
     def __init__(self) -> None:
         self.values: list[float] = []
