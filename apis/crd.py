@@ -168,11 +168,9 @@ def _optional(info: msgspec.inspect.UnionType) -> dict[str, Any]:
 
 
 def _integer(info: msgspec.inspect.IntType) -> dict[str, Any]:
-    """Bounds that are int32's own become the format; narrower ones are stated."""
-    low = INT32_MIN if info.ge is None else info.ge
-    high = INT32_MAX if info.le is None else info.le
-    fits = low >= INT32_MIN and high <= INT32_MAX and (info.ge is not None or info.le is not None)
-    schema: dict[str, Any] = {"type": "integer", "format": "int32" if fits else "int64"}
+    """An upper bound within int32 makes it int32; bounds that are int32's own are the format, not a rule."""
+    small = info.le is not None and info.le <= INT32_MAX
+    schema: dict[str, Any] = {"type": "integer", "format": "int32" if small else "int64"}
     if info.ge is not None and info.ge != INT32_MIN:
         schema["minimum"] = info.ge
     if info.le is not None and info.le != INT32_MAX:

@@ -71,8 +71,8 @@ class DeltaProcessor(Generic[T]):
         """
         Apply one batch, oldest delta first.
 
-        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers are told
-                of the others.
+        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers are
+                told of the others.
         """
         started_at = self._clock.now()
         with self._block_deltas:

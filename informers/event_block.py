@@ -43,9 +43,9 @@ class EventBlock(NamedTuple, Generic[T]):
     What a block of events says.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
-    were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED; out_of_order = whether one is older than one
-    before it; undecodable = (type, object) of those among entries that do not fit; end = what ends the stream
-    after the entries, None = nothing.
+    were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
+    out_of_order = whether one is older than one before it; undecodable = (type, object) of those among
+    entries that do not fit; end = what ends the stream after the entries, None = nothing.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -104,4 +104,6 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
             break
         else:
             log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
-    return EventBlock(entries, rv, bookmarks + len(entries), initial, deletions, out_of_order, undecodable, end)
+    return EventBlock(
+        entries, rv, bookmarks + len(entries), initial, deletions, out_of_order, undecodable, end
+    )

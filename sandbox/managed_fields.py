@@ -168,7 +168,7 @@ def after_update(
 ) -> Managed:
     """Every other manager loses what changed; the manager gets it, unless the request cannot set it anyway."""
     changed = union(changes.added, changes.modified)
-    lost = union(changed, changes.removed)
+    lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
     after = {}
     for key, owned in managed.items():
         rest = difference(owned.fields, lost)

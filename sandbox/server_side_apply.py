@@ -8,11 +8,10 @@ Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from apis.time import format_time
-from sandbox.field_set import FieldSet, Path, difference, intersection, paths, shown, union
+from sandbox.field_set import FieldSet, Path, difference, intersection, paths, shown, union, without
 from sandbox.managed_fields import (
     APPLY,
     UPDATE,
@@ -25,6 +24,7 @@ from sandbox.managed_fields import (
     encode,
     manager_of,
     ownable,
+    reset_fields,
 )
 from sandbox.merge_type import Atom, ElementError, type_of_resource
 from sandbox.resource import ServedResource
@@ -166,7 +166,8 @@ def _apply(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
     managed = {**request.managed, manager: owned}
     if last is not None and last.fields:
         merged = _prune(merged, managed, last.fields, atom)
-    managed = _taken_over(managed, compare(request.live, merged, atom), manager, force=force)
+    changes = Comparison(*(_without_resets(fields, request) for fields in compare(request.live, merged, atom)))
+    managed = _taken_over(managed, changes, manager, force=force)
     fields = ownable(owned.fields, request.resource, manager.subresource)
     if not fields:
         managed.pop(manager, None)
@@ -177,9 +178,6 @@ def _apply(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
 
 
 def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
-    from sandbox.field_set import without  # noqa: PLC0415
-    from sandbox.managed_fields import reset_fields  # noqa: PLC0415
-
     return without(fields, reset_fields(request.resource, request.manager.subresource))
 
 
@@ -289,5 +287,3 @@ def _shown_manager(manager: Manager) -> str:
         text = f"{text} with subresource {json.dumps(manager.subresource)}"
     return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text
 
-
-__all__ = ["BEFORE_FIRST_APPLY", "LAST_APPLIED", "Mapping", "server_side_apply"]

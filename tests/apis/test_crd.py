@@ -77,7 +77,7 @@ def test_types_become_schemas() -> None:
         "on": {"type": "boolean"},
         "mode": {"type": "string", "enum": ["a", "b"]},
         "size": {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^x"},
-        "small": {"type": "integer", "format": "int32", "minimum": 0},
+        "small": {"type": "integer", "format": "int64", "minimum": 0},
         "described": {"type": "integer", "format": "int32", "maximum": 5, "description": "up to 5"},
         "words": {"type": "array", "items": {"type": "string"}},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},

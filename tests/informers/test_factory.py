@@ -167,14 +167,10 @@ def test_wait_tells_which_caches_are_not_filled(make_rig: MakeRig) -> None:
     assert error.unsynced == ["foos.samplecontroller.k8s.io/v1alpha1"]
 
 
-def _forbidden(_: ListOptions) -> ListPage[Any]:
-    raise api_error(403, "Forbidden")
-
-
 def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
     rig = make_rig()
     foos = FakeCollection(FakeSource())
-    foos.source.unscripted_list = _forbidden  # type: ignore[method-assign]
+    foos.source.every_list = api_error(403, "Forbidden")
     rig.client.collections[Foo] = foos
     rig.factory.informer_for(Deployment)
     rig.factory.informer_for(Foo)

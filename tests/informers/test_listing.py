@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
-from client.errors import ConnectionBroken, ConnectionRefused
+from client.errors import APIError, ConnectionBroken, ConnectionRefused
 from client.options import ListOptions
 from client.watch_events import EventType, WatchEvent
 from informers.listing import CompleteList, ListFailed, Listing, type_description
@@ -18,6 +19,8 @@ from support.deployments import added, bookmark, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
+    ListAnswer,
+    WatchAnswer,
     api_error,
     expired,
     page,
@@ -73,13 +76,12 @@ class Rig:
         self.too_large += 1
 
 
-def pages(*answers: object) -> Rig:
-    return Rig(FakeListerWatcher(lists=list(answers)))  # type: ignore[arg-type] # checked by the caller's words
+def pages(*answers: ListAnswer) -> Rig:
+    return Rig(FakeListerWatcher(lists=answers))
 
 
-def streams(*answers: object, lists: list[object] | None = None) -> Rig:
-    source = FakeListerWatcher(watches=list(answers), lists=lists or [], supports_watch_list=True)  # type: ignore[arg-type]
-    return Rig(source)
+def streams(*answers: WatchAnswer, lists: Sequence[ListAnswer] = ()) -> Rig:
+    return Rig(FakeListerWatcher(watches=answers, lists=lists, supports_watch_list=True))
 
 
 def initial(*objects: Deployment, rv: str = "5") -> list[WatchEvent[Deployment]]:
@@ -131,11 +133,11 @@ def test_unreachable_or_busy_server_is_asked_for_the_stream_again(error: Excepti
 
 @pytest.mark.parametrize("error", [expired(), too_large()], ids=repr)
 @pytest.mark.parametrize("where", ["open", "event"])
-def test_stream_at_a_useless_version_is_asked_for_the_newest_state(where: str, error: Exception) -> None:
+def test_stream_at_a_useless_version_is_asked_for_the_newest_state(where: str, error: APIError) -> None:
     """Expired or too large, on opening or as an event: at once, without a version, the next time as well."""
-    first: object = error
+    first: WatchAnswer = error
     if where == "event":
-        first = FakeWatch([WatchEvent(EventType.ERROR, error)])  # type: ignore[arg-type]
+        first = FakeWatch([WatchEvent(EventType.ERROR, error)])
     rig = streams(first, FakeWatch(initial(deployment("a"))))
     rig.get("3")
     assert [options.resource_version for options in rig.source.watch_options] == ["3", ""]

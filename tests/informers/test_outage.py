@@ -142,9 +142,7 @@ def test_bug_is_logged_with_its_traceback() -> None:
     assert isinstance(logs[0]["exc_info"], ValueError)
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "slept"), [(None, 1.6), (1.0, 1.6), (7.0, 7.0), (3600.0, 120.0)]
-)
+@pytest.mark.parametrize(("retry_after", "slept"), [(None, 1.6), (1.0, 1.6), (7.0, 7.0), (3600.0, 120.0)])
 def test_server_may_ask_for_a_longer_pause(retry_after: float | None, slept: float) -> None:
     """T21: Retry-After makes the wait longer, never shorter, and never longer than two minutes."""
     rig = Rig()

@@ -168,7 +168,9 @@ def test_handler_that_raises_is_counted_and_goes_on_after_a_second(rig: Rig) -> 
     assert "test panic" in logs[0]["err"]
 
 
-@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), RecursionError(), MemoryError()], ids=repr)
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), KeyboardInterrupt(), RecursionError(), MemoryError()], ids=repr
+)
 def test_no_exception_ends_a_listener(rig: Rig, error: BaseException) -> None:
     """P14: whatever a handler raises, the listener's thread lives on."""
 

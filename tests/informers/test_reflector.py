@@ -42,6 +42,7 @@ from support.fake_lister_watcher import (
     FakeListerWatcher,
     FakeSource,
     FakeWatch,
+    ListAnswer,
     api_error,
     expired,
     gone,
@@ -202,7 +203,7 @@ def test_known_version_bounds_the_next_list() -> None:
 def test_every_list_is_paged() -> None:
     """REFL-19: the list after one that needed pages has the same limit."""
     answers = [page(deployment("a"), rv=10, token="C1"), page(deployment("b"), rv=10), page(rv=11)]
-    rig = ReflectorRig(FakeListerWatcher(lists=[*answers]))
+    rig = ReflectorRig(FakeListerWatcher(lists=answers))
     rig.expiring_watch()
     rig.last_watch()
     rig.round()
@@ -226,7 +227,7 @@ def test_expired_continue_token_publishes_no_mixture() -> None:
     old = [deployment(f"old{number}") for number in range(4)]
     new = [deployment(f"new{number}") for number in range(8)]
     answers = [page(rv=10), page(*old, rv=11, token="C1"), expired(), page(*new, rv=12)]
-    rig = ReflectorRig(FakeListerWatcher(lists=[*answers]), page_size=4)
+    rig = ReflectorRig(FakeListerWatcher(lists=answers), page_size=4)
     rig.expiring_watch()
     rig.last_watch()
     rig.round()
@@ -243,10 +244,10 @@ def test_too_large_version_is_given_up_in_every_spelling() -> None:
         api_error(504, "Timeout", "Timeout: Too large resource version: 30, current: 25"),
         too_large(),
     ]
-    lists: list[object] = [page(rv=20)]
+    lists: list[ListAnswer] = [page(rv=20)]
     for number, error in enumerate(spellings):
         lists += [error, page(rv=30 + 10 * number)]
-    rig = ReflectorRig(FakeListerWatcher(lists=lists))  # type: ignore[arg-type]
+    rig = ReflectorRig(FakeListerWatcher(lists=lists))
     for _ in spellings:
         rig.expiring_watch()
         rig.round()
@@ -299,10 +300,10 @@ def test_list_that_the_store_does_not_take_fails() -> None:
 @pytest.mark.parametrize("broken_page", [0, 1, 2])
 def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> None:
     """T03: the old content is kept, and the whole list is asked for again."""
-    answers: list[object] = [page(deployment(f"d{n}"), rv=5, token=f"C{n}") for n in range(broken_page)]
+    answers: list[ListAnswer] = [page(deployment(f"d{n}"), rv=5, token=f"C{n}") for n in range(broken_page)]
     rig = ReflectorRig(
         FakeListerWatcher(
-            lists=[page(deployment("old"), rv=4), *answers, ConnectionBroken("reset"), page(rv=6)]  # type: ignore[list-item]
+            lists=[page(deployment("old"), rv=4), *answers, ConnectionBroken("reset"), page(rv=6)]
         )
     )
     rig.expiring_watch()
@@ -439,9 +440,7 @@ def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], r
 
 def test_streaming_can_be_turned_off() -> None:
     """WL-13: by the reflector's option, whatever the source offers."""
-    rig = ReflectorRig(
-        FakeListerWatcher(lists=[page()], supports_watch_list=True), use_watch_list=False
-    )
+    rig = ReflectorRig(FakeListerWatcher(lists=[page()], supports_watch_list=True), use_watch_list=False)
     rig.last_watch()
     rig.round()
     assert not is_streaming(rig.source.watch_options[0])
@@ -496,11 +495,11 @@ def test_events_change_the_store() -> None:
     assert rig.reflector._guard.is_needed
 
 
-@pytest.mark.parametrize(
-    ("count", "least", "most"), [(5, 0.031, 0.062), (40, 1.763, 3.526)], ids=["5", "40"]
-)
-def test_refused_connections_are_tried_again_with_growing_pauses(count: int, least: float, most: float) -> None:
-    """REFL-11: 1 ms x2 up to 50 ms, jitter 1: n refusals take between the sum of the steps and twice that."""
+@pytest.mark.parametrize(("count", "least", "most"), [(5, 0.031, 0.062), (40, 1.763, 3.526)], ids=["5", "40"])
+def test_refused_connections_are_tried_again_with_growing_pauses(
+    count: int, least: float, most: float
+) -> None:
+    """REFL-11: 1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
     clock = SteppingClock()
     seeded = random.Random(7)
     backoff = ExponentialBackoff(0.001, 0.05, 120, clock=clock, random=seeded.random)
@@ -549,9 +548,7 @@ def test_busy_server_is_asked_until_it_answers() -> None:
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 5)
 
 
-@pytest.mark.parametrize(
-    ("window", "gap_before", "retries"), [(0, None, 0), (30, None, 31), (30, 10, 40)]
-)
+@pytest.mark.parametrize(("window", "gap_before", "retries"), [(0, None, 0), (30, None, 31), (30, 10, 40)])
 def test_internal_errors_are_retried_within_the_window(
     window: float, gap_before: int | None, retries: int
 ) -> None:
@@ -595,7 +592,9 @@ def test_every_event_moves_the_published_version() -> None:
     assert rig.metrics.made["store_resource_version", NAME].values == [10, 10, 20, 30, 40]
 
 
-@pytest.mark.parametrize("kind", [WrongKind("apps/v1beta1", "Deployment"), WrongKind("meta.k8s.io/v1", "Table")])
+@pytest.mark.parametrize(
+    "kind", [WrongKind("apps/v1beta1", "Deployment"), WrongKind("meta.k8s.io/v1", "Table")]
+)
 def test_other_kinds_on_the_stream_are_skipped(kind: WrongKind) -> None:
     """REFL-26: the version is not taken from them."""
     rig = ReflectorRig(listed(rv=5))
@@ -624,9 +623,7 @@ def test_synthetic_events_do_not_move_the_version(rv: str) -> None:
 def test_expired_stream_leads_to_a_list_at_the_last_version(error: APIError) -> None:
     """REFL-32, T26: the round ends without an error, the handler is not called; the next list is at "7"."""
     handled: list[Exception] = []
-    rig = ReflectorRig(
-        FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append
-    )
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5), page(rv=9)]), watch_error_handler=handled.append)
     rig.watch([added(deployment("a", 7)), error_event(error)])
     rig.last_watch()
     with capture_logs():
@@ -694,7 +691,9 @@ def cut_anywhere(error: Exception, after: int) -> ReflectorRig:
 
 @pytest.mark.parametrize("after", range(5))
 @pytest.mark.parametrize(
-    "error", [ConnectionBroken("reset"), DecodeError("unterminated tail"), DeadlineExceeded("silent")], ids=repr
+    "error",
+    [ConnectionBroken("reset"), DecodeError("unterminated tail"), DeadlineExceeded("silent")],
+    ids=repr,
 )
 def test_cut_stream_goes_on_after_the_last_event(error: Exception, after: int) -> None:
     """T04 to T07, T13: wherever a stream is cut, the next one continues; nothing missed, nothing listed."""
@@ -738,8 +737,8 @@ def test_thousand_short_watches_are_no_storm() -> None:
     """T28: watches that end at once: the requests stay under 0.3 a second."""
     clock = SteppingClock()
     source = FakeListerWatcher()
-    source.unscripted_list = lambda _: page(rv=5)  # type: ignore[method-assign]
-    source.unscripted_watch = lambda _: FakeWatch(None)  # type: ignore[method-assign]
+    source.every_list = page(rv=5)
+    source.every_watch = lambda _: FakeWatch(None)
     rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch(None)] * 1000, _stopping(rig)])
     with capture_logs() as logs:
@@ -753,7 +752,7 @@ def test_thousand_expired_versions_are_no_storm() -> None:
     """T27: every new version expires at once: at most 0.3 lists a second, one line a minute."""
     clock = SteppingClock()
     source = FakeListerWatcher()
-    source.unscripted_list = lambda _: page(rv=5)  # type: ignore[method-assign]
+    source.every_list = page(rv=5)
     rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch([error_event(expired())])] * 1000, _stopping(rig)])
     with capture_logs() as logs:
@@ -794,7 +793,9 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
     """T32: after a restored backup the server is silent, as our version is in its future; a list shows it."""
     rig = ReflectorRig(
-        FakeListerWatcher(lists=[page(deployment("a", 90), rv=100), too_large(), page(deployment("a", 40), rv=50)])
+        FakeListerWatcher(
+            lists=[page(deployment("a", 90), rv=100), too_large(), page(deployment("a", 40), rv=50)]
+        )
     )
     rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
     rig.watch().fail(DeadlineExceeded("silent"))
@@ -828,7 +829,7 @@ def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
 def test_past_that_lasts_is_the_truth() -> None:
     """T32: after 30 s of lists from the past the history is taken to be rewound, and that is said."""
     source = FakeListerWatcher(lists=[page(rv=10)])
-    source.unscripted_list = lambda _: page(rv=7)  # type: ignore[method-assign]
+    source.every_list = page(rv=7)
     rig = ReflectorRig(source)
     rig.expiring_watch()
     rig.last_watch()
@@ -890,7 +891,9 @@ def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
 def test_missing_resource_is_said_at_once_and_passes_by_itself() -> None:
     """E07: one line with the fix; the objects come as soon as the definition is there."""
     rig = ReflectorRig(
-        FakeListerWatcher(lists=[api_error(404, "NotFound", "the server could not find it"), page(deployment("a"))])
+        FakeListerWatcher(
+            lists=[api_error(404, "NotFound", "the server could not find it"), page(deployment("a"))]
+        )
     )
     rig.last_watch()
     with capture_logs() as logs:
@@ -902,9 +905,7 @@ def test_missing_resource_is_said_at_once_and_passes_by_itself() -> None:
 def test_undecodable_objects_are_quarantined_and_released() -> None:
     """What does not fit leaves the store, is counted, and comes back when it fits again."""
     broken = Undecodable("default", "a", "6", b"{}", "does not fit")
-    rig = ReflectorRig(
-        FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))])
-    )
+    rig = ReflectorRig(FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))]))
     held: list[list[str]] = []
     quarantine = rig.reflector._quarantine
     rig.store.on_change = lambda: held.append(quarantine.keys())

@@ -272,7 +272,9 @@ def test_changes_that_were_missed_are_found_by_the_next_list(make_rig: MakeRig) 
     handler, _ = rig.handle()
     rig.run_synced()
     rig.until_watching()
-    source.missed(lambda: (source.modify(deployment("pod-1")), source.add(deployment("pod-2"))) and None)
+    with source.unseen():
+        source.modify(deployment("pod-1"))
+        source.add(deployment("pod-2"))
     with capture_logs():
         source.drop_watches(expired())
         rig.until_pausing()
@@ -287,7 +289,8 @@ def test_deletion_that_was_missed_is_a_tombstone(make_rig: MakeRig) -> None:
     handler, _ = rig.handle()
     rig.run_synced()
     rig.until_watching()
-    source.missed(lambda: source.delete("pod1") and None)
+    with source.unseen():
+        source.delete("pod1")
     with capture_logs():
         source.drop_watches(expired())
         rig.until_pausing()
@@ -345,8 +348,10 @@ def test_object_that_does_not_fit_in_a_list_is_no_obstacle(make_rig: MakeRig) ->
         ListPage([deployment("pod2")], "2", None, None, (broken,)),
         ListPage([deployment("pod2")], "3", None, None, (broken,)),
     ]
-    watches = [FakeWatch([WatchEvent(EventType.ERROR, expired())]) for _ in range(2)]
-    source = FakeListerWatcher(lists=[*lists], watches=[*watches, FakeWatch()])
+    expiring = WatchEvent[Deployment](EventType.ERROR, expired())
+    source = FakeListerWatcher(
+        lists=lists, watches=[FakeWatch([expiring]), FakeWatch([expiring]), FakeWatch()]
+    )
     rig = make_rig(source)
     handler, _ = rig.handle()
     told: list[Undecodable] = []
@@ -482,7 +487,7 @@ def test_informer_stopped_before_run_ends_at_once(make_rig: MakeRig) -> None:
 
 
 def test_stopped_stop_event_ends_run_at_once(make_rig: MakeRig) -> None:
-    """run with an event that is already set starts and ends."""
+    """Run with an event that is already set starts and ends."""
     rig = make_rig()
     rig.stop.set()
     rig.informer.run(rig.stop)
@@ -512,12 +517,10 @@ def test_settings_are_refused_after_the_start(make_rig: MakeRig) -> None:
     """INF-08: transform and error handler must be set before run."""
     rig = make_rig()
     rig.run_synced()
-    for change in (
-        lambda: rig.informer.set_transform(shout),
-        lambda: rig.informer.set_watch_error_handler(print),
-    ):
-        with pytest.raises(InformerStarted, match="informer has already started"):
-            change()
+    with pytest.raises(InformerStarted, match="informer has already started"):
+        rig.informer.set_transform(shout)
+    with pytest.raises(InformerStarted, match="informer has already started"):
+        rig.informer.set_watch_error_handler(print)
 
 
 def test_settings_race_with_the_start(make_rig: MakeRig) -> None:
@@ -868,7 +871,9 @@ def test_list_after_a_loss_is_a_resync_for_those_who_are_due(make_rig: MakeRig) 
     for handler in (plain, resyncing):
         handler.wait_for(2)
         handler.clear()
-    source.missed(lambda: (source.modify(deployment("pod2")), source.add(deployment("pod3"))) and None)
+    with source.unseen():
+        source.modify(deployment("pod2"))
+        source.add(deployment("pod3"))
     rig.pass_time(1)
     resyncing.wait_for(2)
     resyncing.clear()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeAlias, TypeVar
 
 from apis.apps_v1 import Deployment
@@ -142,18 +143,24 @@ def page(*items: Deployment, rv: str | int = "1", token: str | None = None) -> L
 
 
 class FakeListerWatcher:
-    """Plays scripted answers in order and records what it was asked; other questions fail the test."""
+    """
+    Plays scripted answers in order and records what it was asked.
+
+    When the script is at its end, `every_list` and `every_watch` answer, if set; else the question fails the test.
+    """
 
     def __init__(
         self,
         *,
-        lists: list[ListAnswer] | None = None,
-        watches: list[WatchAnswer] | None = None,
+        lists: Sequence[ListAnswer] = (),
+        watches: Sequence[WatchAnswer] = (),
         supports_watch_list: bool = False,
     ) -> None:
         self._supports_watch_list = supports_watch_list
-        self.lists: deque[ListAnswer] = deque(lists or [])
-        self.watches: deque[WatchAnswer] = deque(watches or [])
+        self.lists: deque[ListAnswer] = deque(lists)
+        self.watches: deque[WatchAnswer] = deque(watches)
+        self.every_list: ListAnswer | None = None
+        self.every_watch: WatchAnswer | None = None
         self.list_options: list[ListOptions] = []
         self.watch_options: list[ListOptions] = []
 
@@ -167,14 +174,14 @@ class FakeListerWatcher:
 
     def list(self, options: ListOptions) -> ListPage[Deployment]:
         self.list_options.append(options)
-        answer = self.lists.popleft() if self.lists else self.unscripted_list
+        answer = self.lists.popleft() if self.lists else self.every_list or self.unscripted_list
         if isinstance(answer, Exception):
             raise answer
         return answer(options) if callable(answer) else answer
 
     def watch(self, options: ListOptions) -> FakeWatch[Deployment]:
         self.watch_options.append(options)
-        answer = self.watches.popleft() if self.watches else self.unscripted_watch
+        answer = self.watches.popleft() if self.watches else self.every_watch or self.unscripted_watch
         if isinstance(answer, Exception):
             raise answer
         return answer(options) if callable(answer) else answer
@@ -232,11 +239,12 @@ class FakeSource(FakeListerWatcher):
         """Delete an object."""
         return self._change(EventType.DELETED, self._objects[name])
 
-    def missed(self, change: Action) -> None:
-        """Make changes that no open watch tells of, and that are compacted away."""
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """Within, no open watch is told of changes; afterwards they are compacted away."""
         with self._lock:
             watches, self._open = self._open, []
-            change()
+            yield
             self._open = watches
             self.compact()
 

@@ -49,7 +49,9 @@ class InformerRig:
 
     def run(self) -> None:
         """Start the informer in its thread."""
-        self._thread = threading.Thread(target=self.informer.run, args=(self.stop,), name="informer-deployments")
+        self._thread = threading.Thread(
+            target=self.informer.run, args=(self.stop,), name="informer-deployments"
+        )
         self._thread.start()
 
     def run_synced(self) -> None:

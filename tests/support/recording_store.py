@@ -15,8 +15,8 @@ class RecordingStore:
     """
     Implements informers.reflector.ReflectorStore as a dict by name.
 
-    `replaces` has the resource version of every list, `refuse` makes entries fail, `fail_replace` makes lists fail,
-    `on_change` is called after every change.
+    `replaces` has the resource version of every list, `refuse` makes entries fail, `fail_replace` makes lists
+    fail, `on_change` is called after every change.
     """
 
     def __init__(self) -> None:
