@@ -131,6 +131,8 @@ def decode_hook(kind: type, value: Any) -> Any:
         raise NotImplementedError(f"no decoder for {kind}")
     if value is None:
         return EMPTY_MAP
+    if value.__class__ is not dict:
+        raise TypeError(f"expected a map of strings, got {value!r}")
     for entry in value.values():
         if entry.__class__ is not str:
             raise TypeError(f"expected a map of strings, got a value {entry!r}")

@@ -117,7 +117,7 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners; previous = what each delta found in the store, failed = those to leave out."""
+        """Notify the listeners; previous = what each delta found in the store, failed = to leave out."""
         notifications: list[Notification[T]] = []
         # without the sync ones; the same list as long as there are none
         changes = notifications

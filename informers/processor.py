@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 import structlog
@@ -40,6 +40,7 @@ T = TypeVar("T")
 PANIC_PAUSE_SECONDS: Final = 1.0
 
 
+@final
 class AddNotification(msgspec.Struct, Generic[T], gc=False):
     """An object is new to the store."""
 
@@ -47,6 +48,7 @@ class AddNotification(msgspec.Struct, Generic[T], gc=False):
     is_in_initial_list: bool = False
 
 
+@final
 class UpdateNotification(msgspec.Struct, Generic[T], gc=False):
     """An object was replaced, by itself in a resync."""
 
@@ -54,6 +56,7 @@ class UpdateNotification(msgspec.Struct, Generic[T], gc=False):
     new: T
 
 
+@final
 class DeleteNotification(msgspec.Struct, Generic[T], gc=False):
     """An object left the store."""
 
@@ -214,7 +217,7 @@ class ProcessorListener(Generic[T]):
                     if notification.is_in_initial_list:
                         initial += 1
                         continue
-                elif type(notification) is DeleteNotification:
+                else:
                     handler.on_delete(notification.old)
             except BaseException as error:  # noqa: BLE001 - whatever a handler raises, the next event still runs
                 self._panicked(notification, error)

@@ -10,8 +10,6 @@ deletion had been missed, and comes back with an add once it fits again. Whoever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
-
 import structlog
 
 from client.pages import Undecodable
@@ -23,8 +21,6 @@ log = structlog.get_logger("informers")
 
 UndecodableCallback = Callable[[Undecodable], None]
 """Told once per object and resource version, on the reflector thread: it should not block."""
-
-_SHOWN_BYTES: Final = 200
 
 
 class Quarantine:
@@ -78,7 +74,6 @@ class Quarantine:
             key=key,
             resourceVersion=undecodable.resource_version,
             err=undecodable.error,
-            raw=undecodable.raw[:_SHOWN_BYTES].decode("utf-8", "backslashreplace"),
         )
         for callback in callbacks:
             self._call(callback, undecodable)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from sandbox import names
 from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required
-from sandbox.cluster_rules import ip_address
 from sandbox.container_rules import PROTOCOLS
 from sandbox.field_rules import (
     Object,
@@ -25,6 +24,7 @@ from sandbox.field_rules import (
     port_name,
     port_number,
 )
+from sandbox.service_rules import ip_address
 from sandbox.status import Cause
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -265,10 +265,16 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
         return immutable("spec.controller", controller, part(old, "spec").get("controller"))
     causes = [] if controller else [required("spec.controller")]
     if controller and not _DOMAIN_PATH.fullmatch(controller):
-        causes.append(invalid_value("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'))
+        causes.append(
+            invalid_value(
+                "spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'
+            )
+        )
     parameters = part(new, "spec").get("parameters")
     if parameters is not None:
-        causes += [required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)]
+        causes += [
+            required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
+        ]
     return causes
 
 
@@ -328,11 +334,14 @@ def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cau
     del subresource
     if old is None:
         name = new.get("provisioner", "")
-        return all_invalid("provisioner", name.lower(), names.qualified_name(name.lower())) if name else [required("provisioner")]
-    causes = []
-    for name in ("parameters", "provisioner"):
-        if new.get(name) != old.get(name):
-            causes.append(forbidden_field(name, f"updates to {name} are forbidden."))
-    if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
-        causes.append(forbidden_field("reclaimPolicy", "updates to reclaimPolicy are forbidden."))
+        return (
+            all_invalid("provisioner", name.lower(), names.qualified_name(name.lower()))
+            if name
+            else [required("provisioner")]
+        )
+    causes = [
+        forbidden_field(name, f"updates to {name} are forbidden.")
+        for name in ("parameters", "provisioner", "reclaimPolicy")
+        if new.get(name) != old.get(name)
+    ]
     return causes + immutable("volumeBindingMode", new.get("volumeBindingMode"), old.get("volumeBindingMode"))

@@ -1,4 +1,7 @@
-"""Read JSON from an API server with nothing but the standard library and PyYAML: for the generator and its checks."""
+"""
+Read JSON from an API server with nothing but the standard library and PyYAML: for the generator and its
+checks.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class APIReader:
-    """One keep-alive connection with the credentials of a kubeconfig's current context (token or certificate)."""
+    """One keep-alive connection as the user of a kubeconfig's current context (token or certificate)."""
 
     def __init__(self, kubeconfig: str) -> None:
         config = yaml.safe_load(Path(kubeconfig).read_text(encoding="utf-8"))
@@ -55,7 +58,13 @@ class APIReader:
         return context
 
     def request(
-        self, method: str, path: str, body: Any = None, *, accept: str = "application/json", content_type: str = ""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        accept: str = "application/json",
+        content_type: str = "",
     ) -> Answer:
         """Send one request; a body that is not bytes is sent as JSON."""
         headers = {"Accept": accept}

@@ -1,7 +1,8 @@
 """
 Pieces of Table cells that several kinds share.
 
-Follows: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/apis/meta/v1/helpers.go and pkg/labels.
+Follows: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/apis/meta/v1/helpers.go and
+pkg/labels.
 """
 
 from __future__ import annotations
@@ -96,3 +97,8 @@ def holds(conditions: Iterable[Object] | None, kind: str) -> bool:
         if condition.get("type") == kind:
             return condition.get("status") == "True"
     return False
+
+
+def default_mark(obj: Object, annotation: str) -> str:
+    """` (default)` for a class that an annotation makes the default one."""
+    return " (default)" if part(obj, "metadata", "annotations").get(annotation) == "true" else ""

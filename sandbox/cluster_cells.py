@@ -1,5 +1,5 @@
 """
-Rows of everything that does not run pods: configuration, networking, storage, access, nodes and events.
+Rows of what neither runs pods nor stores: configuration, networking, access, nodes and events.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """
@@ -15,7 +15,7 @@ from sandbox.cell import (
     UNSET,
     Object,
     age_of,
-    is_deleting,
+    default_mark,
     labels_text,
     name_of,
     part,
@@ -25,8 +25,6 @@ from sandbox.cell import (
 )
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
-_ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _MAX_HOSTS = 3
 
 
@@ -45,8 +43,9 @@ def named_cells(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), age_of(obj, now)]
 
 
-def created_cells(obj: Object, now: float) -> list[Any]:  # noqa: ARG001  every row function takes the time
+def created_cells(obj: Object, now: float) -> list[Any]:
     """Name, created at: kinds without columns of their own."""
+    del now
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 
 
@@ -61,7 +60,7 @@ def lease_cells(obj: Object, now: float) -> list[Any]:
 
 
 def event_cells(obj: Object, now: float) -> list[Any]:
-    """Last seen, type, reason, object, subobject, source, message, first seen, count, name; of either API group."""
+    """Last seen, type, reason, object, subobject, source, message, first seen, count, name."""
     about = part(obj, "involvedObject") or part(obj, "regarding")
     source = part(obj, "source") or part(obj, "deprecatedSource")
     series = obj.get("series")
@@ -101,7 +100,15 @@ def service_cells(obj: Object, now: float) -> list[Any]:
     address = (spec.get("clusterIPs") or [NONE])[0]
     ports = ",".join(_service_port(port) for port in spec.get("ports") or ()) or NONE
     selector = labels_text(part(spec, "selector"))
-    return [name_of(obj), spec.get("type", ""), address, _external_ip(obj, spec), ports, age_of(obj, now), selector]
+    return [
+        name_of(obj),
+        spec.get("type", ""),
+        address,
+        _external_ip(obj, spec),
+        ports,
+        age_of(obj, now),
+        selector,
+    ]
 
 
 def _service_port(port: Object) -> str:
@@ -170,7 +177,14 @@ def ingress_cells(obj: Object, now: float) -> list[Any]:
     spec = part(obj, "spec")
     address = ",".join(_balancer_addresses(obj))
     ports = "80, 443" if spec.get("tls") else "80"
-    return [name_of(obj), spec.get("ingressClassName") or NONE, _hosts(spec), address, ports, age_of(obj, now)]
+    return [
+        name_of(obj),
+        spec.get("ingressClassName") or NONE,
+        _hosts(spec),
+        address,
+        ports,
+        age_of(obj, now),
+    ]
 
 
 def _hosts(spec: Object) -> str:
@@ -189,7 +203,7 @@ def _hosts(spec: Object) -> str:
 
 def ingress_class_cells(obj: Object, now: float) -> list[Any]:
     """Name, controller, parameters, age."""
-    name = name_of(obj) + _default_mark(obj, "ingressclass.kubernetes.io/is-default-class")
+    name = name_of(obj) + default_mark(obj, "ingressclass.kubernetes.io/is-default-class")
     spec = part(obj, "spec")
     return [name, spec.get("controller", ""), _parameters(spec.get("parameters")), age_of(obj, now)]
 
@@ -201,80 +215,9 @@ def _parameters(found: Object | None) -> str:
     return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
 
 
-def _default_mark(obj: Object, annotation: str) -> str:
-    return " (default)" if part(obj, "metadata", "annotations").get(annotation) == "true" else ""
-
-
 def network_policy_cells(obj: Object, now: float) -> list[Any]:
     """Name, pod selector, age."""
     return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]
-
-
-def storage_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, provisioner, reclaim policy, volume binding mode, allow volume expansion, age."""
-    return [
-        name_of(obj) + _default_mark(obj, "storageclass.kubernetes.io/is-default-class"),
-        obj.get("provisioner", ""),
-        obj.get("reclaimPolicy", "Delete"),
-        obj.get("volumeBindingMode", "Immediate"),
-        bool(obj.get("allowVolumeExpansion")),
-        age_of(obj, now),
-    ]
-
-
-def volume_cells(obj: Object, now: float) -> list[Any]:
-    """Name, capacity, access modes, reclaim policy, status, claim, classes, reason, age, volume mode."""
-    spec, status = part(obj, "spec"), part(obj, "status")
-    claim = spec.get("claimRef")
-    return [
-        name_of(obj),
-        part(spec, "capacity").get("storage", "0"),
-        _access_modes(spec),
-        spec.get("persistentVolumeReclaimPolicy", ""),
-        "Terminating" if is_deleting(obj) else status.get("phase", ""),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
-        status.get("reason", ""),
-        age_of(obj, now),
-        spec.get("volumeMode") or UNSET,
-    ]
-
-
-def claim_cells(obj: Object, now: float) -> list[Any]:
-    """Name, status, volume, capacity, access modes, classes, age, volume mode."""
-    spec, status = part(obj, "spec"), part(obj, "status")
-    bound = bool(spec.get("volumeName"))
-    return [
-        name_of(obj),
-        "Terminating" if is_deleting(obj) else status.get("phase", ""),
-        spec.get("volumeName", ""),
-        part(status, "capacity").get("storage", "0") if bound else "",
-        _access_modes(status) if bound else "",
-        _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
-        age_of(obj, now),
-        spec.get("volumeMode") or UNSET,
-    ]
-
-
-def _access_modes(holder: Object) -> str:
-    modes = holder.get("accessModes") or ()
-    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
-
-
-def _storage_class(obj: Object) -> str:
-    annotated = part(obj, "metadata", "annotations").get(_STORAGE_CLASS_ANNOTATION)
-    return str(part(obj, "spec").get("storageClassName") or "") if annotated is None else str(annotated)
-
-
-def quota_cells(obj: Object, now: float) -> list[Any]:
-    """Name, request, limit, age."""
-    hard, used = part(obj, "status", "hard"), part(obj, "status", "used")
-    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-    requests = ", ".join(text for name, text in texts.items() if not name.startswith("limits."))
-    limits = ", ".join(text for name, text in texts.items() if name.startswith("limits."))
-    return [name_of(obj), requests, limits, age_of(obj, now)]
 
 
 def binding_cells(obj: Object, now: float) -> list[Any]:
@@ -284,7 +227,13 @@ def binding_cells(obj: Object, now: float) -> list[Any]:
     by_kind = {kind: [entry for entry in subjects if entry.get("kind") == kind] for kind in _SUBJECTS}
     names = [", ".join(entry.get("name", "") for entry in by_kind[kind]) for kind in ("User", "Group")]
     accounts = ", ".join(f"{e.get('namespace', '')}/{e.get('name', '')}" for e in by_kind["ServiceAccount"])
-    return [name_of(obj), f"{role.get('kind', '')}/{role.get('name', '')}", age_of(obj, now), *names, accounts]
+    return [
+        name_of(obj),
+        f"{role.get('kind', '')}/{role.get('name', '')}",
+        age_of(obj, now),
+        *names,
+        accounts,
+    ]
 
 
 _SUBJECTS = ("User", "Group", "ServiceAccount")

@@ -1,5 +1,5 @@
 """
-What configuration, services, namespaces, storage and quotas may look like, and what of them may change.
+What configuration, events, leases, namespaces and quotas may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/core/validation (validation.go, events.go), pkg/apis/coordination/validation.
 """
@@ -7,25 +7,19 @@ Follows: kubernetes pkg/apis/core/validation (validation.go, events.go), pkg/api
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
-from typing import Any, Final
+from typing import Final
 
-from sandbox import names, quantity, structure
-from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
-from sandbox.container_rules import PROTOCOLS, config_key_causes
+from sandbox import names, quantity
+from sandbox.causes import duplicate, forbidden_field, invalid_value, required, too_long
+from sandbox.environment_rules import config_key_causes
 from sandbox.field_rules import (
     NEGATIVE,
     Object,
     all_invalid,
     entries,
     immutable,
-    labels,
-    named_by,
-    one_of,
     part,
-    port_number,
-    port_number_or_name,
 )
 from sandbox.status import Cause
 
@@ -36,19 +30,6 @@ _NEEDED_KEYS: Final = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
-}
-_SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_SOURCES: Final = frozenset(structure.properties(structure.named("api.core.v1.PersistentVolumeSpec"))) - {
-    "accessModes",
-    "capacity",
-    "claimRef",
-    "mountOptions",
-    "nodeAffinity",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "volumeAttributesClassName",
-    "volumeMode",
 }
 _EVENT_LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
@@ -116,116 +97,6 @@ def _json_object(path: str, text: str) -> list[Cause]:
     kind = "array" if isinstance(found, list) else "string"
     text = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
     return [invalid_value(path, "<secret contents redacted>", text)]
-
-
-def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service: its ports, and the address it keeps."""
-    if subresource == "status":
-        return []
-    spec = part(new, "spec")
-    kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
-    causes = _kept_address(spec, part(old, "spec")) if old is not None else []
-    ports = entries(spec, "ports")
-    if not ports and spec.get("clusterIP", "") != "None" and not _bad_address(spec) and kind != "ExternalName":
-        causes.append(required("spec.ports"))
-    if kind == "ExternalName":
-        causes += named_by("spec.externalName", spec.get("externalName", "").rstrip("."), names.dns_1123_subdomain)
-    causes += _service_ports(ports)
-    causes += labels("spec.selector", part(spec, "selector"))
-    causes += one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
-    address = spec.get("clusterIP", "")
-    if address and not headless:
-        causes += ip_address("spec.clusterIPs[0]", address)
-    for index, external in enumerate(entries(spec, "externalIPs")):
-        causes += ip_address(f"spec.externalIPs[{index}]", external)
-    causes += one_of("spec.type", kind, _SERVICE_TYPES)
-    causes += _policies(spec)
-    return causes + _duplicate_ports(ports)
-
-
-def _kept_address(spec: Object, before: Object) -> list[Cause]:
-    old, new = before.get("clusterIP", ""), spec.get("clusterIP", "")
-    if not old or old == new or "ExternalName" in (spec.get("type"), before.get("type")):
-        return []
-    return [
-        invalid_value("spec.clusterIPs[0]", entries(spec, "clusterIPs") or None, "may not change once set")
-    ]
-
-
-def _bad_address(spec: Object) -> bool:
-    address = spec.get("clusterIP", "")
-    return bool(address and address != "None" and ip_address("", address))
-
-
-def _policies(spec: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    for name in ("externalTrafficPolicy", "internalTrafficPolicy"):
-        if spec.get(name):
-            causes += one_of(f"spec.{name}", spec[name], ("Cluster", "Local"))
-    return causes
-
-
-def _service_ports(ports: Any) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, port in enumerate(ports):
-        path, name = f"spec.ports[{index}]", port.get("name", "")
-        if not name and len(ports) > 1:
-            causes.append(required(f"{path}.name"))
-        elif name:
-            causes += all_invalid(f"{path}.name", name, names.dns_1123_label(name))
-            causes += [duplicate(f"{path}.name", name)] if name in seen else []
-            seen.add(name)
-        causes += port_number(f"{path}.port", port.get("port", 0))
-        causes += one_of(f"{path}.protocol", port.get("protocol"), PROTOCOLS)
-        causes += port_number_or_name(f"{path}.targetPort", port.get("targetPort", 0))
-    return causes
-
-
-def _duplicate_ports(ports: Any) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: list[tuple[Any, Any]] = []
-    for index, port in enumerate(ports):
-        key = (port.get("protocol", ""), port.get("port", 0))
-        if key in seen:
-            shown = {"Name": "", "Protocol": key[0], "AppProtocol": None, "Port": key[1], "TargetPort": 0, "NodePort": 0}
-            causes.append(duplicate(f"spec.ports[{index}]", shown))
-        seen.append(key)
-    return causes
-
-
-_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_LEGACY_ADDRESS: Final = "must be a valid IP address"
-
-
-def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """An IPv4 or IPv6 address."""
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return [invalid_value(path, address, text)]
-    return []
-
-
-def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Endpoints."""
-    del old, subresource
-    causes: list[Cause] = []
-    for index, subset in enumerate(entries(new, "subsets")):
-        path = f"subsets[{index}]"
-        if not entries(subset, "addresses") and not entries(subset, "notReadyAddresses"):
-            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-        for kind in ("addresses", "notReadyAddresses"):
-            for at, address in enumerate(entries(subset, kind)):
-                where, found = f"{path}.{kind}[{at}].ip", address.get("ip", "")
-                causes += ip_address(where, found) + ip_address(where, found, text=_LEGACY_ADDRESS)
-        ports = entries(subset, "ports")
-        for at, port in enumerate(ports):
-            if len(ports) > 1 and not port.get("name"):
-                causes.append(required(f"{path}.ports[{at}].name"))
-            causes += port_number(f"{path}.ports[{at}].port", port.get("port", 0))
-            causes += one_of(f"{path}.ports[{at}].protocol", port.get("protocol"), PROTOCOLS)
-    return causes
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -303,65 +174,6 @@ def namespace(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if not deleting and phase != "Active":
         return [invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
     return []
-
-
-def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A PersistentVolumeClaim: what it asks for stays, except for more storage once it is bound."""
-    if subresource == "status":
-        return []
-    spec = part(new, "spec")
-    causes = claim_spec("spec", spec)
-    before = part(old, "spec") if old is not None else spec
-    changed = {name for name in (*spec, *before) if spec.get(name) != before.get(name)} - {
-        "resources",
-        "volumeName",
-    }
-    if changed:
-        text = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-        causes.append(forbidden_field("spec", text))
-    return causes
-
-
-def claim_spec(path: str, spec: Object) -> list[Cause]:
-    """What a claim must ask for, alone or as a StatefulSet's template."""
-    causes = _access_modes(f"{path}.accessModes", entries(spec, "accessModes"))
-    if not part(spec, "resources", "requests").get("storage"):
-        causes.append(required(f"{path}.resources[storage]"))
-    return causes
-
-
-def _access_modes(path: str, modes: Any) -> list[Cause]:
-    if not modes:
-        return [required(path, "at least 1 access mode is required")]
-    return [not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
-
-
-def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A PersistentVolume."""
-    del old
-    if subresource == "status":
-        return []
-    spec = part(new, "spec")
-    modes = entries(spec, "accessModes")
-    causes = [] if modes else [required("spec.accessModes")]
-    causes += [
-        not_supported("spec.accessModes", mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES
-    ]
-    if not part(spec, "capacity"):
-        causes.append(required("spec.capacity"))
-    if list(part(spec, "capacity")) != ["storage"]:
-        causes.append(not_supported("spec.capacity", spec.get("capacity"), ("storage",)))
-    if not any(name in spec for name in _VOLUME_SOURCES):
-        causes.append(required("spec", "must specify a volume type"))
-    nfs = spec.get("nfs")
-    return causes if nfs is None else causes + _nfs("spec.nfs", nfs)
-
-
-def _nfs(path: str, source: Object) -> list[Cause]:
-    causes = [required(f"{path}.{name}") for name in ("server", "path") if not source.get(name)]
-    if not str(source.get("path", "")).startswith("/"):
-        causes.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
-    return causes
 
 
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:

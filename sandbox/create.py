@@ -133,7 +133,7 @@ def check(call: Call, obj: Object) -> None:
     causes = rules.validate_new(resource, obj)
     if causes:
         raise invalid(resource, name, causes)
-    for text in metadata.finalizer_warnings(obj["metadata"]):
+    for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):
         call.warn(text)
 
 

@@ -33,7 +33,9 @@ def _name_column() -> Column:
 
 
 def _age_description() -> str:
-    return next(column.description for column in builtin_columns("", "v1", "configmaps") if column.name == "Age")
+    return next(
+        column.description for column in builtin_columns("", "v1", "configmaps") if column.name == "Age"
+    )
 
 
 def _declared(resource: ServedResource) -> list[Object]:

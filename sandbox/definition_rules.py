@@ -1,8 +1,8 @@
 """
 What a CustomResourceDefinition may look like, and what of it may change.
 
-Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go. What the versions share (schema,
-subresources, columns) is complained about once, under the names it has in the internal type.
+Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go. What the versions share
+(schema, subresources, columns) is complained about once, under the names it has in the internal type.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]
 def _name(new: Object) -> list[Cause]:
     spec, name = part(new, "spec"), part(new, "metadata").get("name", "")
     wanted = f"{part(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
-    return [] if name in {"", wanted} else [invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
+    return (
+        []
+        if name in {"", wanted}
+        else [invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
+    )
 
 
 def _group(group: str) -> list[Cause]:
@@ -142,7 +146,11 @@ def _schema(path: str, version: Object) -> list[Cause]:
 
 
 def _names(found: Object) -> list[Cause]:
-    causes = [required(f"spec.names.{name}") for name in ("plural", "singular", "kind", "listKind") if not found.get(name)]
+    causes = [
+        required(f"spec.names.{name}")
+        for name in ("plural", "singular", "kind", "listKind")
+        if not found.get(name)
+    ]
     for name in ("plural", "singular"):
         causes += _label(f"spec.names.{name}", found.get(name, ""))
     for name in ("kind", "listKind"):
@@ -154,7 +162,9 @@ def _names(found: Object) -> list[Cause]:
     for index, name in enumerate(entries(found, "shortNames")):
         causes += _label(f"spec.names.shortNames[{index}]", name)
     if found.get("kind") and found.get("kind") == found.get("listKind"):
-        causes.append(invalid_value("spec.names.listKind", found["listKind"], "kind and listKind may not be the same"))
+        causes.append(
+            invalid_value("spec.names.listKind", found["listKind"], "kind and listKind may not be the same")
+        )
     for index, name in enumerate(entries(found, "categories")):
         causes += _label(f"spec.names.categories[{index}]", name)
     return causes
@@ -206,7 +216,11 @@ def _scale(path: str, found: Object) -> list[Cause]:
         causes += wrong
     selector = scale.get("labelSelectorPath", "")
     at = f"{path}.scale.labelSelectorPath"
-    if selector and not (wrong := _json_path(at, selector)) and not selector.startswith((".spec.", ".status.")):
+    if (
+        selector
+        and not (wrong := _json_path(at, selector))
+        and not selector.startswith((".spec.", ".status."))
+    ):
         wrong = [invalid_value(at, selector, "should be a json path under either .spec or .status")]
         causes += wrong
     return causes
@@ -249,12 +263,16 @@ def _stored_versions(new: Object) -> list[Cause]:
         for version in versions
         if version.get("storage") and version.get("name") not in stored
     ]
-    return causes + [_missing_version(f"{path}[{index}]", name) for index, name in enumerate(stored) if name not in found]
+    return causes + [
+        _missing_version(f"{path}[{index}]", name) for index, name in enumerate(stored) if name not in found
+    ]
 
 
 def _missing_version(path: str, name: str) -> Cause:
     text = (
-        f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a "
-        f"storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        f"missing from spec.versions; {name} was previously a storage version, "
+        f"and must remain in spec.versions until a storage migration ensures "
+        f"no data remains persisted in {name} "
+        f"and removes {name} from status.storedVersions"
     )
     return invalid_value(path, name, text)

@@ -2,7 +2,8 @@
 What is served, as clients ask for it: aggregated (one answer), or group by group.
 
 Follows: apiserver pkg/endpoints/discovery (aggregated, legacy.go, storageversionhash.go), and
-apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go for the order of custom resources.
+apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go for the order of custom
+resources.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def api_group(catalog: Catalog, group: str) -> Document | None:
 
 
 def _group(catalog: Catalog, group: str) -> Document:
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in catalog.versions(group)]
+    versions = [
+        {"groupVersion": f"{group}/{version}", "version": version} for version in catalog.versions(group)
+    ]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
@@ -104,7 +107,11 @@ def _resource(resource: ServedResource) -> Document:
 
 
 def _subresource(resource: ServedResource, sub: Subresource) -> Document:
-    entry: Document = {"name": f"{resource.plural}/{sub.name}", "singularName": "", "namespaced": resource.namespaced}
+    entry: Document = {
+        "name": f"{resource.plural}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    }
     if sub.version and (sub.group, sub.version) != (resource.group, resource.version):
         entry |= {"group": sub.group, "version": sub.version} if sub.group else {"version": sub.version}
     return {**entry, "kind": sub.kind, "verbs": list(sub.verbs)}

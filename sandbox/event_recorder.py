@@ -102,19 +102,20 @@ class EventRecorder:
             "reason": topic.reason,
             "message": message,
             "type": topic.type,
-            **(self._new_style(now, host) if self._action else self._old_style(now, host)),
+            **(self._new_style(now, host) if self._action else self._old_style(message, now, host)),
         }
 
-    def _old_style(self, now: float, host: str) -> dict[str, Any]:
+    def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
+        combined = message.startswith(_COMBINED)  # client-go builds such an event anew, without the reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,
             "firstTimestamp": format_time(now),
             "lastTimestamp": format_time(now),
             "eventTime": None,
-            "reportingComponent": self._component,
-            "reportingInstance": host,
+            "reportingComponent": "" if combined else self._component,
+            "reportingInstance": "" if combined else host,
         }
 
     def _new_style(self, now: float, host: str) -> dict[str, Any]:

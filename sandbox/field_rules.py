@@ -2,7 +2,8 @@
 Checks of single fields that many kinds share, in Kubernetes' words.
 
 Every function returns the complaints about one value; a path is the field's name in them.
-Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes pkg/apis/core/validation.
+Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
+pkg/apis/core/validation.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ Object = Mapping[str, Any]
 
 NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
+MISMATCH: Final = "`selector` does not match template `labels`"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 MAX_INT32: Final = 2**31 - 1
 MAX_PORT: Final = 65535
 MAX_PORT_NAME: Final = 15
+_WHOLE: Final = 100
 _PERCENT: Final = re.compile(r"[0-9]+%")
 
 
@@ -120,8 +123,8 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
 
 def at_most_100_percent(path: str, value: Any) -> list[Cause]:
     """A percentage of at most 100; numbers are free."""
-    too_much = isinstance(value, str) and bool(_PERCENT.fullmatch(value)) and int(value[:-1]) > 100  # noqa: PLR2004
-    return [invalid_value(path, value, "must not be greater than 100%")] if too_much else []
+    percent = int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
+    return [invalid_value(path, value, "must not be greater than 100%")] if percent > _WHOLE else []
 
 
 def amount(value: Any) -> int:

@@ -1,9 +1,10 @@
 """
 Sets of fields as `fieldsV1` spells them, and the algebra on them.
 
-A set is a nested dict: path element -> what is in the set below it. Elements are `f:<name>`, `k:<JSON of key members>`,
-`v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member without children below it is
-just `{}`. Operations share what they do not change and never touch their arguments.
+A set is a nested dict: path element -> what is in the set below it. Elements are `f:<name>`, `k:<JSON of
+key members>`, `v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member
+without children below it is just `{}`. Operations share what they do not change and never touch their
+arguments.
 Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
 """
 
@@ -135,7 +136,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Every member: those directly below a node first, then what lies deeper; each in the order of elements."""
+    """Every member: those directly below a node first, then what lies deeper; sorted."""
     ordered = sorted(element for element in fields if element != _SELF)
     for element in ordered:
         if has(fields, element):

@@ -1,14 +1,17 @@
 """
-Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can look up.
+Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
+look up.
 
     python -m sandbox.generate_kinds --kubeconfig K [--proto DIR]
 
-Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and generated.proto of the
-public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`: the folder that holds them; default
-`$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are left out; those of Table columns are part of every Table.
+Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
+generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
+the folder that holds them; default `$(go env GOMODCACHE)/k8s.io`). Descriptions of fields are left out;
+those of Table columns are part of every Table.
 
-kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a name and may have
-siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group), `texts` (their descriptions).
+kinds.json: `resources` (discovery order), `schemas` (OpenAPI by name without `io.k8s.`; `$ref` is such a
+name and may have siblings; `x-omit` and `x-shape` see structure.py), `columns` (per plural.group),
+`texts` (their descriptions).
 messages.json: per protobuf message, field number -> [JSON name ("" = inlined), type, label].
 """
 
@@ -90,7 +93,8 @@ def main() -> None:
 
 def go_modules() -> Path:
     """Where `go` keeps the unpacked k8s.io modules."""
-    found = subprocess.run(["go", "env", "GOMODCACHE"], check=True, capture_output=True, text=True)  # noqa: S607
+    command = ["go", "env", "GOMODCACHE"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     return Path(found.stdout.strip()) / "k8s.io"
 
 
@@ -255,7 +259,9 @@ def struct_by_value(child: Mapping[str, Any], options: frozenset[str]) -> bool:
     return "$ref" in child and "omitzero" not in options and SHAPES.get(child["$ref"]) != "raw"
 
 
-def build_columns(server: APIReader, resources: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+def build_columns(
+    server: APIReader, resources: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
     """Each listable resource's Table columns as [name, type, format, priority, index of the description]."""
     columns: dict[str, Any] = {}
     texts: list[str] = []
@@ -287,7 +293,9 @@ def build_messages(roots: Iterable[str], structs: Structs, messages: Messages) -
             continue
         names = json_names(structs, name)
         found[name] = {
-            str(field.number): [names.get(field.name, field.name), field.type, field.label][: 3 if field.label else 2]
+            str(field.number): [names.get(field.name, field.name), field.type, field.label][
+                : 3 if field.label else 2
+            ]
             for field in messages[name]
         }
         pending += [field.type for field in messages[name]]

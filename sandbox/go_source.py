@@ -1,10 +1,11 @@
 """
-What the Go modules of the API types say and OpenAPI does not: omission of zero values, and protobuf field numbers.
+What the Go modules of the API types say and OpenAPI does not: omission of zero values, and protobuf field
+numbers.
 
-Only struct tags (`types*.go`) and message declarations (`generated.proto`) are read, line by line: the files of
-k8s.io/api and apimachinery are generated or formatted by tools and keep one declaration a line.
-Names: a Go package `k8s.io/api/core/v1` with type `Pod` is `api.core.v1.Pod` here, in OpenAPI with `io.k8s.` in front
-and in protobuf with `k8s.io.`.
+Only struct tags (`types*.go`) and message declarations (`generated.proto`) are read, line by line: the
+files of k8s.io/api and apimachinery are generated or formatted by tools and keep one declaration a line.
+Names: a Go package `k8s.io/api/core/v1` with type `Pod` is `api.core.v1.Pod` here, in OpenAPI with
+`io.k8s.` in front and in protobuf with `k8s.io.`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Member(NamedTuple):
 
 
 class ProtoField(NamedTuple):
-    """One field of a protobuf message; label is "", "repeated" or "map" (whose type is that of its values)."""
+    """One field of a message; label is "", "repeated" or "map" (whose type is that of its values)."""
 
     number: int
     name: str

@@ -13,7 +13,7 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
 
 
 def human_duration(seconds: float) -> str:
-    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` within the last two seconds of the future."""
+    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` for the next two seconds."""
     if seconds <= -2:  # noqa: PLR2004  the grace for skewed clocks
         return "<invalid>"
     whole = max(int(seconds), 0)
@@ -23,11 +23,7 @@ def human_duration(seconds: float) -> str:
         return _minutes(whole)
     if whole < 2 * _DAY:
         return _hours(whole)
-    if whole < 8 * _DAY:
-        return _pair(whole // _DAY, "d", whole // _HOUR % 24, "h")
-    if whole < 2 * _YEAR:
-        return f"{whole // _DAY}d"
-    return _years(whole)
+    return _days(whole) if whole < 2 * _YEAR else _years(whole)
 
 
 def _minutes(whole: int) -> str:
@@ -40,6 +36,12 @@ def _hours(whole: int) -> str:
     if whole < 8 * _HOUR:
         return _pair(whole // _HOUR, "h", whole // _MINUTE % 60, "m")
     return f"{whole // _HOUR}h"
+
+
+def _days(whole: int) -> str:
+    if whole < 8 * _DAY:
+        return _pair(whole // _DAY, "d", whole // _HOUR % 24, "h")
+    return f"{whole // _DAY}d"
 
 
 def _years(whole: int) -> str:

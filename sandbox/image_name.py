@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_HOST = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])"
+_HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])"
 _NAME = re.compile(
     rf"(?:{_HOST}(?::[0-9]+)?/)?{_COMPONENT}(?:/{_COMPONENT})*"
     r"(?P<tag>:[\w][\w.-]{0,127})?"
@@ -19,7 +20,10 @@ _NAME = re.compile(
 
 
 def tag_of(image: str) -> str:
-    """The tag; `latest` when there is neither tag nor digest; "" for a digest alone and for what is no image name."""
+    """
+    The tag; `latest` when there is neither tag nor digest; "" for a digest alone and for what is no image
+    name.
+    """
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
         return ""

@@ -1,9 +1,10 @@
 """
 JSON patch as the API server applies it, which is not quite RFC 6902.
 
-Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differences from the RFC: `replace` creates a missing member of an
-existing object, `test` against null passes for a missing member, negative indices count from the end, and a path
-without leading slash loses its first part. Whatever goes wrong, the server says the same (see `_refuse`).
+Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differences from the RFC: `replace` creates a missing
+member of an existing object, `test` against null passes for a missing member, negative indices count from
+the end, and a path without leading slash loses its first part. Whatever goes wrong, the server says the
+same (see `_refuse`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from sandbox.status import SERVER_REJECTED, StatusError, bad_request, failure, i
 
 MAX_OPERATIONS = 10000
 _NO_OBJECT = (
-    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion "
-    'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
 
 Container = dict[str, Any] | list[Any]
@@ -38,7 +39,9 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
             _refuse()
         document = apply(document, operation)
     if not isinstance(document, dict):
-        raise invalid_kind("", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)])
+        raise invalid_kind(
+            "", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)]
+        )
     return document
 
 

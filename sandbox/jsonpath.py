@@ -1,7 +1,8 @@
 """
 JSONPath as printer columns use it: members, indices, slices, wildcards, recursive descent and filters.
 
-Follows: client-go util/jsonpath (jsonpath.go, parser.go). Left out: unions of members (`['a','b']`), `range`.
+Follows: client-go util/jsonpath (jsonpath.go, parser.go). Left out: unions of members (`['a','b']`),
+`range`.
 """
 
 from __future__ import annotations
@@ -169,7 +170,9 @@ def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any
     """Only values of one kind are comparable; a missing one never is."""
     if not left or not right:
         return False
-    numbers = all(isinstance(side, (int, float)) and not isinstance(side, bool) for side in (left[0], right[0]))
+    numbers = all(
+        isinstance(side, (int, float)) and not isinstance(side, bool) for side in (left[0], right[0])
+    )
     if not numbers and type(left[0]) is not type(right[0]):
         return False
     return compare(left[0], right[0])

@@ -1,4 +1,7 @@
-"""The generated tables, read once and decoded piece by piece: a sandbox that serves two kinds decodes two kinds."""
+"""
+The generated tables, read once and decoded piece by piece: a sandbox that serves two kinds decodes two
+kinds.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,7 @@ def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]
 
 
 class MessageField(NamedTuple):
-    """One protobuf field: json "" = its members belong to the outer message; label "", "repeated" or "map"."""
+    """One field: json "" = its members belong to the outer message; label "", "repeated" or "map"."""
 
     json: str
     type: str
@@ -106,7 +109,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """The protobuf message of that name (as its schema is called), by field number; None for an unknown one."""
+    """The fields, by number, of the message that is called like its schema; None for an unknown one."""
     raw = _messages().get(name)
     if raw is None:
         return None

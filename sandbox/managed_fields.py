@@ -1,9 +1,9 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go, fields.go)
-and structured-merge-diff merge/update.go. One version's schema serves all entries: no kind here means different things
-by the same field in two versions.
+Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go,
+stripmeta.go, fields.go) and structured-merge-diff merge/update.go. One version's schema serves all
+entries: no kind here means different things by the same field in two versions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 
 
 class Manager(NamedTuple):
-    """Who, how and through which subresource; api_version "" for apply, whose entries survive a change of version."""
+    """
+    Who, how and through which subresource; api_version "" for apply, whose entries survive a change of
+    version.
+    """
 
     name: str
     operation: str
@@ -119,7 +122,7 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """The managedFields after a create (old None), update or patch: what changed belongs to manager; [] = none."""
+    """The managedFields after a create (old None), update or patch: what changed is manager's; [] = none."""
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -166,7 +169,7 @@ def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
 def after_update(
     managed: Managed, changes: Comparison, manager: Manager, resource: ServedResource, now: float
 ) -> Managed:
-    """Every other manager loses what changed; the manager gets it, unless the request cannot set it anyway."""
+    """All others lose what changed; the manager gets it, unless the request cannot set it anyway."""
     changed = union(changes.added, changes.modified)
     lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
     after = {}

@@ -1,8 +1,8 @@
 """
 JSON merge patch as the API server applies it.
 
-Follows: RFC 7386 and gopkg.in/evanphx/json-patch.v4 merge.go, which differs in one point: a list that replaces an
-object keeps the nulls inside its elements.
+Follows: RFC 7386 and gopkg.in/evanphx/json-patch.v4 merge.go, which differs in one point: a list that
+replaces an object keeps the nulls inside its elements.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
-What a schema means for owning and merging fields: which lists and maps are one value, which have entries of their own.
+What a schema means for owning and merging fields: which lists and maps are one value, which have entries
+of their own.
 
 A type may allow a scalar, a list and a map at once; the value decides (custom resources without schema).
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
@@ -107,7 +108,9 @@ class ListType:
     def entry(self) -> Atom:
         """The type of the entries."""
         if self._atom is None:
-            self._atom = UNTYPED_ATOM if self._schema is None else compile_type(self._schema, preserve=self._preserve)
+            self._atom = (
+                UNTYPED_ATOM if self._schema is None else compile_type(self._schema, preserve=self._preserve)
+            )
         return self._atom
 
     def element(self, value: Any) -> str:
@@ -123,7 +126,9 @@ class ListType:
             raise ElementError("associative list with keys may not have a null element")
         if not isinstance(value, dict):
             raise ElementError("associative list with keys may not have non-map elements")
-        found = {key: value.get(key, default) for key, default in self._keys if key in value or default is not None}
+        found = {
+            key: value.get(key, default) for key, default in self._keys if key in value or default is not None
+        }
         if not found:
             names = " ".join(f'"{key}"' for key, _ in self._keys)
             raise ElementError(
@@ -158,16 +163,12 @@ DEDUCED_ATOM = Atom(UNTYPED, ListType(None, associative=False), MapType({}, DEDU
 
 def compile_type(schema: Schema, *, preserve: bool = False) -> Atom:
     """The type a schema stands for; preserve is inherited from x-kubernetes-preserve-unknown-fields above."""
-    if schema is DEDUCED_SCHEMA:
-        return DEDUCED_ATOM
     found = resolve(schema)
-    match shape_of(found):
-        case Shape.RAW:
-            return UNTYPED_ATOM
-        case Shape.QUANTITY | Shape.TIME | Shape.MICRO_TIME:
-            return Atom(UNTYPED)
-        case _:
-            pass
+    shape = shape_of(found)
+    if schema is DEDUCED_SCHEMA or shape is Shape.RAW:
+        return DEDUCED_ATOM if schema is DEDUCED_SCHEMA else UNTYPED_ATOM
+    if shape in {Shape.QUANTITY, Shape.TIME, Shape.MICRO_TIME}:
+        return Atom(UNTYPED)
     preserve = preserve or found.get("x-kubernetes-preserve-unknown-fields") is True
     match found.get("type", ""):
         case "object":
@@ -177,10 +178,9 @@ def compile_type(schema: Schema, *, preserve: bool = False) -> Atom:
         case "":
             lists, maps = _list_type(found, preserve=preserve), _map_type(found, preserve=preserve)
             return Atom(UNTYPED, lists, maps)
-        case "string" if found.get("format", "") not in {"", "byte"}:
-            return Atom(UNTYPED)
         case other:
-            return Atom(SCALAR_TYPES.get(other, UNTYPED))
+            formatted = other == "string" and found.get("format", "") not in {"", "byte"}
+            return Atom(UNTYPED if formatted else SCALAR_TYPES.get(other, UNTYPED))
 
 
 def _map_type(found: Schema, *, preserve: bool) -> MapType:

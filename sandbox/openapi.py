@@ -1,9 +1,11 @@
 """
-`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
+`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask
+for.
 
-Built-in schemas carry no descriptions; custom resources carry those of their definition. Operations say what kubectl
-reads of them: their kind, and the query parameters of writes.
-Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions pkg/controller/openapi/builder.
+Built-in schemas carry no descriptions; custom resources carry those of their definition. Operations say
+what kubectl reads of them: their kind, and the query parameters of writes.
+Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
+pkg/controller/openapi/builder.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ _BUILTIN = "io.k8s."
 _META = "apimachinery.pkg.apis.meta.v1"
 _OURS = frozenset({"x-omit", "x-shape"})
 _PATCH = f"{_BUILTIN}{_META}.Patch"
-_JSON_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_JSON_PATCHES = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+)
 _STRATEGIC = "application/strategic-merge-patch+json"
 _WRITES = ("dryRun", "fieldManager", "fieldValidation")
 _TYPE_META: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
@@ -178,7 +184,11 @@ def _paths(resource: ServedResource) -> Document:
     base = f"/{_path_of(resource.group, resource.version)}"
     where = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
     collection, one = f"{where}/{resource.plural}", f"{where}/{resource.plural}/{{name}}"
-    paths = {collection: _operations(resource, resource.kind, {"get": "list", "post": "create", "delete": "deletecollection"})}
+    paths = {
+        collection: _operations(
+            resource, resource.kind, {"get": "list", "post": "create", "delete": "deletecollection"}
+        )
+    }
     single = {"get": "get", "put": "update", "patch": "patch", "delete": "delete"}
     paths[one] = _operations(resource, resource.kind, single)
     if resource.namespaced and "list" in resource.verbs:
@@ -210,7 +220,10 @@ def _sub_operations(resource: ServedResource, sub: Subresource) -> Document:
 
 
 def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: bool) -> Document:
-    operation: Document = {"responses": {"200": {"description": "OK"}}, "x-kubernetes-action": _action(method, verb)}
+    operation: Document = {
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": _action(method, verb),
+    }
     operation["x-kubernetes-group-version-kind"] = dict(gvk)
     if method == "get":
         return operation
@@ -224,7 +237,9 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
 
 
 def _action(method: str, verb: str) -> str:
-    return {"create": "post", "update": "put"}.get(verb, verb if verb in {"list", "deletecollection"} else method)
+    return {"create": "post", "update": "put"}.get(
+        verb, verb if verb in {"list", "deletecollection"} else method
+    )
 
 
 def _parameter(name: str) -> Document:

@@ -106,7 +106,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """What the init containers say, the sidecars' own restarts, and whether one of them is not through yet."""
+    """What the init containers say, the sidecars' own restarts, and whether one is not through yet."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):

@@ -1,7 +1,8 @@
 """
 What pods and pod templates may look like, and what of a running pod may change.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodTemplateSpec, ValidatePodUpdate).
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodTemplateSpec,
+ValidatePodUpdate).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from sandbox.causes import duplicate, forbidden_field, invalid_value, not_suppor
 from sandbox.container_rules import (
     common,
     containers,
-    field_reference,
     init_containers,
 )
 from sandbox.field_rules import (
@@ -27,21 +27,15 @@ from sandbox.field_rules import (
     entries,
     label_selector,
     labels,
-    named_by,
     one_of,
     part,
 )
 from sandbox.status import Cause
+from sandbox.volume_rules import volumes
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-# in the order in which the first one given is the one that counts
-_SOURCES: Final = (
-    "emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs persistentVolumeClaim "
-    "rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume photonPersistentDisk "
-    "portworxVolume azureDisk storageos projected scaleIO csi ephemeral image"
-).split()
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
@@ -52,12 +46,14 @@ _UPDATABLE: Final = (
 def pod_spec(path: str, spec: Object) -> list[Cause]:
     """Everything a pod's spec must keep."""
     regular = list(entries(spec, "containers"))
-    volumes, causes = _volumes(f"{path}.volumes", entries(spec, "volumes"))
-    causes += containers(f"{path}.containers", regular, volumes)
+    mountable, causes = volumes(f"{path}.volumes", entries(spec, "volumes"))
+    causes += containers(f"{path}.containers", regular, mountable)
     taken = {container.get("name", "") for container in regular}
-    causes += init_containers(f"{path}.initContainers", list(entries(spec, "initContainers")), volumes, taken)
+    causes += init_containers(
+        f"{path}.initContainers", list(entries(spec, "initContainers")), mountable, taken
+    )
     for index, container in enumerate(entries(spec, "ephemeralContainers")):
-        causes += common(f"{path}.ephemeralContainers[{index}]", container, volumes)
+        causes += common(f"{path}.ephemeralContainers[{index}]", container, mountable)
     causes += _host_network_ports(path, spec)
     causes += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     causes += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
@@ -99,73 +95,6 @@ def _host_network_ports(path: str, spec: Object) -> list[Cause]:
         for j, port in enumerate(entries(container, "ports"))
         if port.get("hostPort") and port["hostPort"] != port.get("containerPort")
     ]
-
-
-def _volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """The names of the volumes that can be mounted, and what is wrong with the others."""
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, volume in enumerate(found):
-        at, name = f"{path}[{index}]", volume.get("name", "")
-        wrong = _volume_source(at, volume)
-        misnamed = named_by(f"{at}.name", name, names.dns_1123_label)
-        wrong += misnamed or ([duplicate(f"{at}.name", name)] if name in seen else [])
-        causes += wrong
-        if not wrong:
-            seen.add(name)
-    return seen, causes
-
-
-def _volume_source(at: str, volume: Object) -> list[Cause]:
-    given = [name for name in _SOURCES if volume.get(name) is not None]
-    if not given:
-        return [required(at, "must specify a volume type")]
-    causes = _source(f"{at}.{given[0]}", given[0], volume[given[0]])
-    return causes + [
-        forbidden_field(f"{at}.{name}", "may not specify more than 1 volume type") for name in given[1:]
-    ]
-
-
-def _source(path: str, kind: str, source: Object) -> list[Cause]:
-    needed = {
-        "configMap": "name",
-        "hostPath": "path",
-        "persistentVolumeClaim": "claimName",
-        "secret": "secretName",
-    }.get(kind)
-    causes = [required(f"{path}.{needed}")] if needed and not source.get(needed) else []
-    if kind in {"configMap", "secret"}:
-        causes += _items(f"{path}.items", entries(source, "items"))
-    if kind == "downwardAPI":
-        for item in entries(source, "items"):
-            causes += _downward_item(path, item)
-    if kind == "projected":
-        for projection in entries(source, "sources"):
-            token = projection.get("serviceAccountToken")
-            if token is not None and not token.get("path"):
-                causes.append(required(f"{path}.path"))
-    return causes
-
-
-def _downward_item(path: str, item: Object) -> list[Cause]:
-    causes = [] if item.get("path") else [required(f"{path}.path")]
-    if item.get("fieldRef") is not None:
-        return causes + field_reference(f"{path}.fieldRef", item["fieldRef"])
-    if item.get("resourceFieldRef") is None:
-        causes.append(required(path, "one of fieldRef and resourceFieldRef is required"))
-    return causes
-
-
-def _items(path: str, found: Sequence[Object]) -> list[Cause]:
-    causes: list[Cause] = []
-    for index, item in enumerate(found):
-        at, where = f"{path}[{index}]", item.get("path", "")
-        causes += [] if item.get("key") else [required(f"{at}.key")]
-        if not where:
-            causes.append(required(f"{at}.path"))
-        elif where.startswith("/"):
-            causes.append(invalid_value(f"{at}.path", where, "must be a relative path"))
-    return causes
 
 
 def _security(path: str, context: Object) -> list[Cause]:

@@ -1,9 +1,11 @@
-"""
+r"""
 Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; nothing is ever written in it.
 
-An envelope is `k8s\\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. Field numbers come from
-messages.json. Zero values are kept as they are sent: decoding into the kind drops what its JSON would not show.
-Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, and the generated.proto files.
+An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. Field numbers
+come from messages.json. Zero values are kept as they are sent: decoding into the kind drops what its JSON
+would not show.
+Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, and the
+generated.proto files.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIGN_BIT, _WORD = 1 << 63, 1 << 64
 
 
-class _Truncated(ValueError):
+class _TruncatedError(ValueError):
     """The bytes end inside a field, or are no protobuf at all."""
 
 
@@ -42,12 +44,14 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
     Raises: StatusError 400 for bytes that are no envelope, 415 for a kind whose messages are not known.
     """
     if not body.startswith(MAGIC):
-        raise bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise bad_request(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     try:
         api_version, kind, raw = _envelope(body[len(MAGIC) :])
         name = _message_name(api_version, kind, catalog)
         found = _message(raw, name)
-    except (_Truncated, UnicodeDecodeError, struct.error, IndexError) as error:
+    except (_TruncatedError, UnicodeDecodeError, struct.error, IndexError) as error:
         raise bad_request(f"unable to decode protobuf: {error}") from error
     return {"kind": kind, "apiVersion": api_version, **found}
 
@@ -61,11 +65,13 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     if not body.startswith(MAGIC):
-        raise bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise bad_request(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     try:
         _, _, raw = _envelope(body[len(MAGIC) :])
         found: dict[str, Any] = _message(raw, f"{_META}.DeleteOptions")
-    except (_Truncated, UnicodeDecodeError, struct.error, IndexError) as error:
+    except (_TruncatedError, UnicodeDecodeError, struct.error, IndexError) as error:
         raise bad_request(f"unable to decode protobuf: {error}") from error
     return found
 
@@ -76,7 +82,9 @@ def _envelope(data: bytes) -> tuple[str, str, bytes]:
     raw = b""
     for number, value in _fields(data):
         if number == 1 and isinstance(value, bytes):
-            texts |= {key: part.decode() for key, part in _fields(value) if isinstance(part, bytes) and key in texts}
+            texts |= {
+                key: part.decode() for key, part in _fields(value) if isinstance(part, bytes) and key in texts
+            }
         elif number == 2 and isinstance(value, bytes):  # noqa: PLR2004  runtime.Unknown.raw
             raw = value
     return texts[1], texts[2], raw
@@ -96,7 +104,9 @@ def _message_name(api_version: str, kind: str, catalog: Catalog) -> str:
 
 
 def _unsupported() -> StatusError:
-    return StatusError(failure(415, "UnsupportedMediaType", f"{MEDIA_TYPE} of this kind is not understood: {HINT}"))
+    return StatusError(
+        failure(415, "UnsupportedMediaType", f"{MEDIA_TYPE} of this kind is not understood: {HINT}")
+    )
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -114,9 +124,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif wire in {_FIXED64, _FIXED32}:
             size = 8 if wire == _FIXED64 else 4
         else:
-            raise _Truncated(f"wire type {wire}")
+            raise _TruncatedError(f"wire type {wire}")
         if position + size > len(data):
-            raise _Truncated("unexpected EOF")
+            raise _TruncatedError("unexpected EOF")
         yield tag >> 3, data[position : position + size]
         position += size
 
@@ -125,7 +135,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data):
-            raise _Truncated("unexpected EOF")
+            raise _TruncatedError("unexpected EOF")
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
@@ -160,7 +170,9 @@ def _add(found: dict[str, Any], field: MessageField, value: int | bytes) -> None
     elif field.label == "repeated":
         entries = found.setdefault(field.json, [])
         packed = isinstance(value, bytes) and field.type in {"int32", "int64", "bool"}
-        entries += _packed(value, field.type) if packed and isinstance(value, bytes) else [_value(value, field.type)]
+        entries += (
+            _packed(value, field.type) if packed and isinstance(value, bytes) else [_value(value, field.type)]
+        )
     elif field.label == "map" and isinstance(value, bytes):
         parts = dict(_fields(value))
         key = parts.get(1, b"")
@@ -185,7 +197,7 @@ def _value(value: int | bytes, kind: str) -> Any:
     if scalar is not None:
         return scalar(value)
     if not isinstance(value, bytes):
-        raise _Truncated(f"a number where {kind} belongs")
+        raise _TruncatedError(f"a number where {kind} belongs")
     return _message(value, kind)
 
 
@@ -239,7 +251,7 @@ def _int_or_string(data: bytes) -> int | str:
 
 def _raw(data: bytes) -> Any:
     raw = dict(_fields(data)).get(1, b"")
-    return json.loads(raw) if raw else None
+    return json.loads(raw) if isinstance(raw, bytes) and raw else None
 
 
 def _either(data: bytes) -> Any:
@@ -256,9 +268,11 @@ def _schema(data: bytes) -> Any:
 
 
 def _schemas(data: bytes) -> Any:
-    return _either(data) if any(number == 1 for number, _ in _fields(data)) else [
-        _schema(value) for _, value in _fields(data) if isinstance(value, bytes)
-    ]
+    return (
+        _either(data)
+        if any(number == 1 for number, _ in _fields(data))
+        else [_schema(value) for _, value in _fields(data) if isinstance(value, bytes)]
+    )
 
 
 def _schema_or_strings(data: bytes) -> Any:

@@ -1,7 +1,9 @@
 """
 The arithmetic of a rollout: how many replicas the new and the old ReplicaSets should have next.
 
-Every function is pure. Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go.
+Every function is pure.
+Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go, differs: available replicas
+a ReplicaSet has already been told to give up do not count, so a status that lags behind never costs availability.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
         return []
     ordered = by_age(old)
     sizes = {replica_set["metadata"]["name"]: spec_replicas(replica_set) for replica_set in ordered}
-    available = total_status([*old, new], "availableReplicas")
+    available = sum(min(status_count(rs, "availableReplicas"), spec_replicas(rs)) for rs in [*old, new])
     steps = _take(ordered, sizes, allowed, keep="availableReplicas")
     return steps + _take(ordered, sizes, available - bounds.least_available)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from sandbox import defaults, metadata, schema, structural, structure, validation
+from sandbox import cel_rules, defaults, metadata, schema, structural, structure, validation
 from sandbox.causes import invalid_value
 from sandbox.resource import Schema, ServedResource
 from sandbox.status import Cause
@@ -53,7 +53,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         return causes + validation.validate(resource, obj, None)
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
-    return _with_rules(resource, obj, causes + _schema_causes(resource, obj))
+    return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> list[Cause]:
@@ -66,7 +66,16 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
         causes = about_metadata + _status_causes(resource, obj)
     else:
         causes = about_metadata + _schema_causes(resource, obj)
-    return [*_immutable(about_metadata), *_with_rules(resource, obj, causes)]
+    return [*_immutable(about_metadata), *_with_rules(resource, obj, old, causes)]
+
+
+def notices(resource: ServedResource, obj: Object) -> list[str]:
+    """What a client is told about a definition: the rules that are not evaluated here."""
+    if resource.kind != "CustomResourceDefinition" or resource.custom:
+        return []
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
+    unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
+    return [f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)]
 
 
 def kind_cause(given: str, expected: str) -> Cause:
@@ -104,14 +113,15 @@ def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
     return causes
 
 
-def _with_rules(resource: ServedResource, obj: Object, causes: list[Cause]) -> list[Cause]:
-    """What the schema's expressions say, which are not asked about an object that is badly wrong."""
-    del obj
+def _with_rules(
+    resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]
+) -> list[Cause]:
+    """With what the schema's expressions say; they are not asked about an object that is badly wrong."""
     if resource.schema is None or not has_rules(resource):
         return causes
     if any(cause.reason in _BLOCKING for cause in causes):
         return [*causes, invalid_value("<nil>", None, _NOT_CHECKED)]
-    return causes
+    return causes + cel_rules.check(resource.schema, obj, old)
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,11 @@
 """
-What CronJobs, autoscalers and disruption budgets may look like.
+What autoscalers and disruption budgets may look like.
 
-Follows: kubernetes pkg/apis/batch/validation, pkg/apis/autoscaling/validation, pkg/apis/policy/validation.
+Follows: kubernetes pkg/apis/autoscaling/validation and pkg/apis/policy/validation.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from sandbox import names
@@ -23,11 +22,7 @@ from sandbox.field_rules import (
     part,
 )
 from sandbox.status import Cause
-from sandbox.workload_rules import job_spec
 
-_CRON_FIELDS: Final = 5
-_CRON_FIELD: Final = re.compile(r"[\d*/,\-?A-Za-z#L]+")
-_MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _MAX_WINDOW: Final = 3600
 _METRIC_MEMBERS: Final = {
     "Object": "object",
@@ -36,42 +31,6 @@ _METRIC_MEMBERS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
 }
-
-
-def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A CronJob."""
-    del old
-    if subresource == "status":
-        return []
-    spec = part(new, "spec")
-    causes = _schedule(spec.get("schedule", "")) + nonnegative("spec", spec, "startingDeadlineSeconds")
-    policies = ("Allow", "Forbid", "Replace")
-    causes += one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
-    causes += job_spec("spec.jobTemplate.spec", part(spec, "jobTemplate", "spec"))
-    return causes + nonnegative("spec", spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-
-
-def _schedule(schedule: str) -> list[Cause]:
-    if not schedule:
-        return [required("spec.schedule")]
-    if schedule in _MACROS or schedule.startswith("@every "):
-        return []
-    if schedule.startswith("@"):
-        return [invalid_value("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")]
-    fields = schedule.split()
-    if len(fields) != _CRON_FIELDS:
-        shown = "[" + " ".join(fields) + "]"
-        return [
-            invalid_value(
-                "spec.schedule", schedule, f"expected exactly 5 fields, found {len(fields)}: {shown}"
-            )
-        ]
-    wrong = next((field for field in fields if not _CRON_FIELD.fullmatch(field)), None)
-    return (
-        []
-        if wrong is None
-        else [invalid_value("spec.schedule", schedule, f"failed to parse int from {wrong}")]
-    )
 
 
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:

@@ -1,8 +1,8 @@
 """
 What the schema of a custom resource may look like: structural, with lists and defaults that make sense.
 
-Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go and pkg/apis/apiextensions/validation/validation.go
-(ValidateCustomResourceDefinitionOpenAPISchema).
+Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go and
+pkg/apis/apiextensions/validation/validation.go (ValidateCustomResourceDefinitionOpenAPISchema).
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ _EMPTY_TYPE: Final = {
     "item": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
 }
+_KEY_DEFAULT: Final = (
+    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+)
 _UNSUPPORTED: Final = ("definitions", "dependencies", "patternProperties", "additionalItems", "id", "$ref")
 
 
 def schema_causes(path: str, schema: Object) -> list[Cause]:
     """Everything wrong with a version's schema."""
-    structural = sorted(_structural(path, schema, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
+    structural = sorted(
+        _structural(path, schema, "root"), key=lambda cause: f"{cause.field}: {cause.message}"
+    )
     return structural + _extensions(path, schema)
 
 
@@ -76,7 +81,9 @@ def _metadata(path: str, properties: Object) -> list[Cause]:
     declared = set(part(metadata, "properties")) - {"name", "generateName"}
     others = {name for name, value in metadata.items() if value} - {"type", "properties", "description"}
     if declared or others:
-        text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        text = (
+            "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        )
         causes.append(forbidden_field(at, text))
     return causes
 
@@ -94,11 +101,22 @@ def _pattern(path: str, schema: Object) -> list[Cause]:
 
 
 def _extensions(path: str, schema: Object) -> list[Cause]:
-    causes = [forbidden_field(f"{path}.{name}", f"{name} is not supported") for name in _UNSUPPORTED if schema.get(name)]
+    causes = [
+        forbidden_field(f"{path}.{name}", f"{name} is not supported")
+        for name in _UNSUPPORTED
+        if schema.get(name)
+    ]
     if schema.get("uniqueItems"):
-        causes.append(forbidden_field(f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
+        causes.append(
+            forbidden_field(
+                f"{path}.uniqueItems",
+                "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            )
+        )
     if schema.get("additionalProperties") is False:
-        causes.append(forbidden_field(f"{path}.additionalProperties", "additionalProperties cannot be set to false"))
+        causes.append(
+            forbidden_field(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
+        )
     if part(schema, "properties") and isinstance(schema.get("additionalProperties"), dict):
         text = "additionalProperties and properties are mutual exclusive"
         causes.append(forbidden_field(f"{path}.additionalProperties", text))
@@ -119,7 +137,9 @@ def _default(path: str, schema: Object) -> list[Cause]:
     field = path.rpartition(".")[2].removeprefix("properties[").removesuffix("]")
     shown = _json_name(value)
     text = f'Invalid value: "{shown}": {field} in body must be of type {kind}: "{shown}"'
-    return [Cause("FieldValueTypeInvalid", text.replace(f"{field} in body", "default in body"), f"{path}.default")]
+    return [
+        Cause("FieldValueTypeInvalid", text.replace(f"{field} in body", "default in body"), f"{path}.default")
+    ]
 
 
 def _fits(value: Any, kind: str) -> bool:
@@ -180,8 +200,7 @@ def _map_keys(path: str, schema: Object, keys: Any) -> list[Cause]:
             text = "entries must all be names of item properties"
             causes.append(invalid_value(f"{at}[{index}]", key, text))
         elif key not in needed and properties[key].get("default") is None:
-            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            causes.append(required(f"{path}.items.properties[{key}].default", text))
+            causes.append(required(f"{path}.items.properties[{key}].default", _KEY_DEFAULT))
         if key in list(keys)[:index]:
             causes.append(duplicate(f"{at}[{index}]", key))
     return causes

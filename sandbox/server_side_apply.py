@@ -29,7 +29,9 @@ from sandbox.managed_fields import (
 from sandbox.merge_type import Atom, ElementError, type_of_resource
 from sandbox.resource import ServedResource
 from sandbox.status import StatusError, bad_request, failure, internal_error
-from sandbox.typed_value import Comparison, compare, field_set, merge, remove, violations, with_named_members
+from sandbox.typed_check import violations
+from sandbox.typed_merge import merge, remove, with_named_members
+from sandbox.typed_value import Comparison, compare, field_set
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -44,7 +46,7 @@ class _Conflict(NamedTuple):
     path: Path
 
 
-class _Conflicts(Exception):
+class _ConflictsError(Exception):
     """Not forced, and others own fields that would change."""
 
     def __init__(self, found: list[_Conflict]) -> None:
@@ -80,8 +82,8 @@ def server_side_apply(
     """
     The object after the apply, with its new managedFields; current None = it is created.
 
-    Raises: StatusError 400 for a wrong kind or own managedFields, 409 with a cause for each field of another manager
-        (unless force), 500 for a configuration that does not fit the schema.
+    Raises: StatusError 400 for a wrong kind or own managedFields, 409 with a cause for each field of another
+        manager (unless force), 500 for a configuration that does not fit the schema.
     """
     _check(applied, resource)
     live = _unmanaged(current) if current is not None else _empty(resource)
@@ -91,7 +93,7 @@ def server_side_apply(
         merged, managed = _apply_with_last_applied(request, force=force)
     except ElementError as error:
         raise internal_error(f"failed to apply: {error}") from error
-    except _Conflicts as conflicts:
+    except _ConflictsError as conflicts:
         raise _conflict_status(conflicts.found) from None
     return _with_managed(_with_last_applied(merged, request), managed)
 
@@ -140,16 +142,16 @@ def _managed(current: Object | None, live: Object, resource: ServedResource, now
 
 
 def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
-    """kubectl may take over what it applied from the client side before: no conflict for those fields."""
+    """Kubectl may take over what it applied from the client side before: no conflict for those fields."""
     try:
         return _apply(request, force=force)
-    except _Conflicts as conflicts:
+    except _ConflictsError as conflicts:
         if request.manager.name != "kubectl":
             raise
         allowed = _last_applied_fields(request)
         rest = [conflict for conflict in conflicts.found if not _contains(allowed, conflict.path)]
         if allowed is None or rest:
-            raise _Conflicts(rest) from None
+            raise _ConflictsError(rest) from None
         return _apply(request, force=True)
 
 
@@ -166,7 +168,9 @@ def _apply(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
     managed = {**request.managed, manager: owned}
     if last is not None and last.fields:
         merged = _prune(merged, managed, last.fields, atom)
-    changes = Comparison(*(_without_resets(fields, request) for fields in compare(request.live, merged, atom)))
+    changes = Comparison(
+        *(_without_resets(fields, request) for fields in compare(request.live, merged, atom))
+    )
     managed = _taken_over(managed, changes, manager, force=force)
     fields = ownable(owned.fields, request.resource, manager.subresource)
     if not fields:
@@ -208,7 +212,9 @@ def _taken_over(managed: Managed, changes: Comparison, manager: Manager, *, forc
         if other != manager and (shared := intersection(owned.fields, changed))
     }
     if conflicts and not force:
-        raise _Conflicts([_Conflict(other, path) for other, shared in conflicts.items() for path in paths(shared)])
+        raise _ConflictsError(
+            [_Conflict(other, path) for other, shared in conflicts.items() for path in paths(shared)]
+        )
     after = {}
     for other, owned in managed.items():
         rest = owned.fields
@@ -220,7 +226,7 @@ def _taken_over(managed: Managed, changes: Comparison, manager: Manager, *, forc
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """What kubectl's own client-side apply set and nobody has changed since; None without such an annotation."""
+    """What kubectl's client-side apply set and nobody changed since; None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -237,7 +243,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """kubectl's annotation follows its server-side apply, where the object has one."""
+    """Kubectl's annotation follows its server-side apply, where the object has one."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged
@@ -273,7 +279,9 @@ def _conflict_status(conflicts: list[_Conflict]) -> StatusError:
 def _conflict_message(conflicts: list[_Conflict]) -> str:
     if len(conflicts) == 1:
         only = conflicts[0]
-        return f"Apply failed with 1 conflict: conflict with {_shown_manager(only.manager)}: {shown(only.path)}"
+        return (
+            f"Apply failed with 1 conflict: conflict with {_shown_manager(only.manager)}: {shown(only.path)}"
+        )
     lines = []
     for manager in sorted({conflict.manager for conflict in conflicts}):
         lines.append(f"conflicts with {_shown_manager(manager)}:")
@@ -286,4 +294,3 @@ def _shown_manager(manager: Manager) -> str:
     if manager.subresource:
         text = f"{text} with subresource {json.dumps(manager.subresource)}"
     return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text
-

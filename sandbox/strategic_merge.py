@@ -1,9 +1,10 @@
 """
 Strategic merge patch: JSON merge patch that knows which lists have keys.
 
-Directives: `$patch: replace | delete | merge`, `$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>`,
-`$retainKeys`. Merge keys and strategies come from the schema.
-Follows: apimachinery pkg/util/strategicpatch/patch.go. The input is never changed: every level is built anew.
+Directives: `$patch: replace | delete | merge`, `$deleteFromPrimitiveList/<list>`,
+`$setElementOrder/<list>`, `$retainKeys`. Merge keys and strategies come from the schema.
+Follows: apimachinery pkg/util/strategicpatch/patch.go. The input is never changed: every level is built
+anew.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def strategic_merge_patch(current: Map, patch: Map, schema: Schema) -> Map:
     """
     The object with the patch merged in.
 
-    Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for what the server does not classify.
+    Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for what the server does
+        not classify.
     """
     return _merge_map(current, patch, schema)
 
@@ -187,7 +189,9 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
     """The patch's elements must come in the order that `$setElementOrder` gives."""
     if not new or not order:
         return
-    wanted = [entry for entry in new if not (key and isinstance(entry, dict) and entry.get(PATCH) == "delete")]
+    wanted = [
+        entry for entry in new if not (key and isinstance(entry, dict) and entry.get(PATCH) == "delete")
+    ]
     position = 0
     for named in order:
         while position < len(wanted) and _has_directive(wanted[position]):
@@ -196,7 +200,8 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
             position += 1
     # elements with a directive after the last ordered one count as out of order, as upstream has it
     if position < len(wanted):
-        text = f"The order in patch list:\n{go_value(new)}\n doesn't match {ELEMENT_ORDER} list:\n{go_value(order)}\n"
+        given, wanted_order = go_value(new), go_value(order)
+        text = f"The order in patch list:\n{given}\n doesn't match {ELEMENT_ORDER} list:\n{wanted_order}\n"
         raise internal_error(text)
 
 
@@ -223,7 +228,9 @@ def _element_kind(*lists: Sequence[Any]) -> type:
     if list in kinds:
         raise StatusError(failure(422, "Invalid", "lists of lists are not supported", details={}))
     if len(kinds) > 1:
-        raise internal_error(f"list element types are not identical: {go_value([list(part) for part in lists])}")
+        raise internal_error(
+            f"list element types are not identical: {go_value([list(part) for part in lists])}"
+        )
     if not kinds:
         raise internal_error("no elements in any of the given slices")
     return kinds.pop()
@@ -279,13 +286,16 @@ def _wrong_type(expected: Any, actual: Any) -> StatusError:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    Elements named by order in that order; the others keep the server's, each before the first that followed it there.
+    Elements named by order in that order; the others keep the server's, each before the first that
+    followed it there.
 
     The order of the patch wins over the order of the live list.
     """
     ranks = _ranks(order, key)
     live = _ranks(server_order, key)
-    ours = sorted((entry for entry in merged if _rank(ranks, entry, key) >= 0), key=lambda e: _rank(ranks, e, key))
+    ours = sorted(
+        (entry for entry in merged if _rank(ranks, entry, key) >= 0), key=lambda e: _rank(ranks, e, key)
+    )
     others = [entry for entry in merged if _rank(ranks, entry, key) < 0]
     others.sort(key=lambda entry: _rank(live, entry, key))
     result: list[Any] = []

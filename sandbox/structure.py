@@ -1,8 +1,9 @@
 """
-Find one's way in an OpenAPI schema, of built-in kinds (with references) and of custom resources (without) alike.
+Find one's way in an OpenAPI schema, of built-in kinds (with references) and of custom resources (without)
+alike.
 
-Two keys are ours, written by the generator on built-in schemas: `x-omit` on a property ("pointer", "never"; see
-`Omission`) and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
+Two keys are ours, written by the generator on built-in schemas: `x-omit` on a property ("pointer",
+"never"; see `Omission`) and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
 """
 
@@ -156,25 +157,14 @@ def omission(schema: Schema) -> Omission:
 def zero_of(schema: Schema) -> Any:
     """What stands for an absent member that is never omitted."""
     found = resolve(schema)
-    match shape_of(found):
-        case Shape.QUANTITY:
-            return "0"
-        case Shape.INT_OR_STRING:
-            return 0
-        case Shape.PLAIN:
-            pass
-        case _:
-            return None
-    match found.get("type"):
-        case "string":
-            return None if found.get("format") == "byte" else ""
-        case "integer" | "number":
-            return 0
-        case "boolean":
-            return False
-        case "object" if is_struct(found):
-            return {}
-    return None
+    shape = shape_of(found)
+    if shape is not Shape.PLAIN:
+        return {Shape.QUANTITY: "0", Shape.INT_OR_STRING: 0}.get(shape)
+    if found.get("type") == "object":
+        return {} if is_struct(found) else None
+    if found.get("format") == "byte":
+        return None
+    return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(found.get("type", ""))
 
 
 def metadata_schema() -> Schema:

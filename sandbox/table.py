@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sandbox import cluster_cells as cluster
+from sandbox import storage_cells as storage
 from sandbox import workload_cells as workload
 from sandbox.cell import Object
 from sandbox.custom_cells import custom_cells, custom_columns
@@ -26,12 +27,12 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("", "events"): cluster.event_cells,
     ("", "namespaces"): cluster.namespace_cells,
     ("", "nodes"): cluster.node_cells,
-    ("", "persistentvolumeclaims"): cluster.claim_cells,
-    ("", "persistentvolumes"): cluster.volume_cells,
+    ("", "persistentvolumeclaims"): storage.claim_cells,
+    ("", "persistentvolumes"): storage.volume_cells,
     ("", "pods"): pod_cells,
     ("", "podtemplates"): workload.pod_template_cells,
     ("", "replicationcontrollers"): workload.replication_controller_cells,
-    ("", "resourcequotas"): cluster.quota_cells,
+    ("", "resourcequotas"): storage.quota_cells,
     ("", "secrets"): cluster.secret_cells,
     ("", "serviceaccounts"): cluster.named_cells,
     ("", "services"): cluster.service_cells,
@@ -53,7 +54,7 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.binding_cells,
     ("rbac.authorization.k8s.io", "rolebindings"): cluster.binding_cells,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
-    ("storage.k8s.io", "storageclasses"): cluster.storage_class_cells,
+    ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,
 }
 
 
@@ -88,7 +89,9 @@ def render(
     """
     table: dict[str, Any] = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}"}
     table["metadata"] = dict(metadata or {})
-    table["columnDefinitions"] = [_definition(column) for column in columns_of(resource)] if with_columns else None
+    table["columnDefinitions"] = (
+        [_definition(column) for column in columns_of(resource)] if with_columns else None
+    )
     table["rows"] = [_row(resource, obj, now, include, version) for obj in objects]
     return table
 

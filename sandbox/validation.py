@@ -11,7 +11,15 @@ from typing import Final
 
 from sandbox import access_rules as access
 from sandbox import cluster_rules as cluster
-from sandbox import definition_rules, names, pod_rules, scaling_rules
+from sandbox import (
+    definition_rules,
+    job_rules,
+    names,
+    pod_rules,
+    scaling_rules,
+    service_rules,
+    storage_rules,
+)
 from sandbox import workload_rules as workload
 from sandbox.field_rules import Object
 from sandbox.resource import ServedResource
@@ -22,18 +30,18 @@ NameRule = Callable[[str, bool], list[str]]
 
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
-    ("", "endpoints"): cluster.endpoints,
+    ("", "endpoints"): service_rules.endpoints,
     ("", "events"): cluster.event,
     ("", "limitranges"): cluster.limit_range,
     ("", "namespaces"): cluster.namespace,
-    ("", "persistentvolumeclaims"): cluster.claim,
-    ("", "persistentvolumes"): cluster.volume,
+    ("", "persistentvolumeclaims"): storage_rules.claim,
+    ("", "persistentvolumes"): storage_rules.volume,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
     ("", "resourcequotas"): cluster.quota,
     ("", "secrets"): cluster.secret,
-    ("", "services"): cluster.service,
+    ("", "services"): service_rules.service,
     ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
     ("apps", "controllerrevisions"): workload.controller_revision,
     ("apps", "daemonsets"): workload.daemon_set,
@@ -41,8 +49,8 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("apps", "replicasets"): workload.replica_set,
     ("apps", "statefulsets"): workload.stateful_set,
     ("autoscaling", "horizontalpodautoscalers"): scaling_rules.autoscaler,
-    ("batch", "cronjobs"): scaling_rules.cron_job,
-    ("batch", "jobs"): workload.job,
+    ("batch", "cronjobs"): job_rules.cron_job,
+    ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("discovery.k8s.io", "endpointslices"): access.endpoint_slice,
     ("events.k8s.io", "events"): cluster.new_event,
@@ -73,8 +81,8 @@ def _rule(check: Callable[[str], list[str]]) -> NameRule:
 
 
 def _cron_job_name(name: str) -> list[str]:
-    if len(name) > workload.MAX_CRON_JOB_NAME:
-        return [f"must be no more than {workload.MAX_CRON_JOB_NAME} characters"]
+    if len(name) > job_rules.MAX_CRON_JOB_NAME:
+        return [f"must be no more than {job_rules.MAX_CRON_JOB_NAME} characters"]
     return names.dns_1123_subdomain(name)
 
 

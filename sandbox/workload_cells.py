@@ -43,7 +43,14 @@ def deployment_cells(obj: Object, now: float) -> list[Any]:
     spec = part(obj, "spec")
     ready = f"{_count(obj, 'readyReplicas')}/{spec.get('replicas') or 0}"
     counts = (_count(obj, "updatedReplicas"), _count(obj, "availableReplicas"))
-    return [name_of(obj), ready, *counts, age_of(obj, now), *_template(obj), selector_text(spec.get("selector"))]
+    return [
+        name_of(obj),
+        ready,
+        *counts,
+        age_of(obj, now),
+        *_template(obj),
+        selector_text(spec.get("selector")),
+    ]
 
 
 def replica_set_cells(obj: Object, now: float) -> list[Any]:
@@ -67,7 +74,7 @@ def stateful_set_cells(obj: Object, now: float) -> list[Any]:
 
 
 def daemon_set_cells(obj: Object, now: float) -> list[Any]:
-    """Name, desired, current, ready, up-to-date, available, node selector, age, containers, images, selector."""
+    """Name, desired, current, ready, up-to-date, available, nodes, age, containers, images, selector."""
     names = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
     counts = [_count(obj, name) for name in (*names, "updatedNumberScheduled", "numberAvailable")]
     nodes = labels_text(part(obj, "spec", "template", "spec", "nodeSelector"))
@@ -88,8 +95,9 @@ def _owner(owner: Object) -> str:
     return f"{kind.lower()}/{owner['name']}"
 
 
-def pod_template_cells(obj: Object, now: float) -> list[Any]:  # noqa: ARG001  every row function takes the time
+def pod_template_cells(obj: Object, now: float) -> list[Any]:
     """Name, containers, images, pod labels."""
+    del now
     template = part(obj, "template")
     labels = labels_text(part(template, "metadata", "labels"))
     return [name_of(obj), *containers_and_images(part(template, "spec")), labels]
@@ -185,7 +193,9 @@ def _metrics(spec: Object, status: Object) -> tuple[Sequence[Object], Sequence[O
 def _targets(specs: Sequence[Object], statuses: Sequence[Object]) -> str:
     if not specs:
         return NONE
-    texts = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)]
+    texts = [
+        _metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)
+    ]
     text = ", ".join(texts[:MAX_METRICS])
     return f"{text} + {len(texts) - MAX_METRICS} more..." if len(texts) > MAX_METRICS else text
 

@@ -1,8 +1,7 @@
 """
 What Deployments and the other owners of pods may look like, and what of them may change.
 
-Follows: kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation, pkg/apis/policy/validation and
-pkg/apis/autoscaling/validation.
+Follows: kubernetes pkg/apis/apps/validation and pkg/apis/core/validation.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import Any, Final
 
 from sandbox import names
 from sandbox.causes import forbidden_field, invalid_value, not_supported, required, shown
-from sandbox.cluster_rules import claim_spec
 from sandbox.field_rules import (
+    MISMATCH,
     NEGATIVE,
     Object,
     all_invalid,
@@ -25,14 +24,13 @@ from sandbox.field_rules import (
     label_selector,
     labels,
     nonnegative,
-    one_of,
     part,
     selects,
 )
 from sandbox.pod_rules import template
 from sandbox.status import Cause
+from sandbox.storage_rules import claim_spec
 
-MISMATCH: Final = "`selector` does not match template `labels`"
 _STATEFUL_SET_MUTABLE: Final = (
     "replicas",
     "template",
@@ -46,15 +44,6 @@ _STATEFUL_SET_FORBIDDEN: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
-_JOB_IMMUTABLE: Final = (
-    "completionMode",
-    "podFailurePolicy",
-    "backoffLimitPerIndex",
-    "managedBy",
-    "successPolicy",
-)
-MAX_JOB_HOSTNAME: Final = 63
-MAX_CRON_JOB_NAME: Final = 52
 
 
 def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -91,7 +80,9 @@ def _selector(spec: Object, kind: str) -> list[Cause]:
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         causes.append(invalid_value("spec.selector", selector, f"empty selector is invalid for {kind}"))
     if not is_valid_selector(selector):
-        causes.append(_invalid_selector(selector, "" if kind == "statefulset" else ": invalid label selector"))
+        causes.append(
+            _invalid_selector(selector, "" if kind == "statefulset" else ": invalid label selector")
+        )
     return causes
 
 
@@ -293,7 +284,9 @@ def _stateful_policies(spec: Object) -> list[Cause]:
         causes += nonnegative("spec.updateStrategy.rollingUpdate", rolling or {}, "partition")
     elif strategy.get("type") != "OnDelete":
         strategy_shown = {"Type": strategy.get("type", ""), "RollingUpdate": _internal_rolling(rolling)}
-        causes.append(invalid_value("spec.updateStrategy", strategy_shown, "must be 'RollingUpdate' or 'OnDelete'"))
+        causes.append(
+            invalid_value("spec.updateStrategy", strategy_shown, "must be 'RollingUpdate' or 'OnDelete'")
+        )
     retention = part(spec, "persistentVolumeClaimRetentionPolicy")
     for name in ("whenDeleted", "whenScaled"):
         if retention.get(name) not in {"Retain", "Delete"}:
@@ -321,60 +314,3 @@ def pod_template(new: Object, old: Object | None, subresource: str) -> list[Caus
     """A PodTemplate."""
     del old, subresource
     return template("template", part(new, "template"))
-
-
-def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Job; its status is checked lightly."""
-    if subresource == "status":
-        return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
-    spec = part(new, "spec")
-    causes = job_spec("spec", spec)
-    selector = spec.get("selector")
-    if selector is None:
-        causes.append(required("spec.selector"))
-    else:
-        causes += label_selector("spec.selector", selector)
-    found_labels = part(spec, "template", "metadata", "labels")
-    if is_valid_selector(selector) and not selects(selector, found_labels):
-        causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
-    return causes if old is None else causes + _job_update(spec, part(old, "spec"))
-
-
-def _job_update(spec: Object, before: Object) -> list[Cause]:
-    indexed = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    causes = (
-        [] if indexed else immutable("spec.completions", spec.get("completions"), before.get("completions"))
-    )
-    causes += _same_selector({"spec": spec}, {"spec": before})
-    if not before.get("suspend"):
-        causes += immutable("spec.template", spec.get("template"), before.get("template"))
-    for name in _JOB_IMMUTABLE:
-        causes += immutable(f"spec.{name}", spec.get(name), before.get(name))
-    return causes
-
-
-def job_spec(path: str, spec: Object) -> list[Cause]:
-    """What Jobs and the Jobs of a CronJob have in common."""
-    members = (
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-    )
-    causes = nonnegative(path, spec, *members, "backoffLimitPerIndex", "maxFailedIndexes")
-    mode = spec.get("completionMode", "NonIndexed")
-    if mode not in {"NonIndexed", "Indexed"}:
-        causes.append(not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
-    if mode == "Indexed" and spec.get("completions") is None:
-        causes.append(required(f"{path}.completions", "when completion mode is Indexed"))
-    if mode == "NonIndexed":
-        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(name) is not None:
-                causes.append(invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode"))
-    causes += template(f"{path}.template", part(spec, "template"))
-    policy = part(spec, "template", "spec").get("restartPolicy", "")
-    where = f"{path}.template.spec.restartPolicy"
-    if policy in {"", "Always"}:
-        return [*causes, required(where, 'valid values: "OnFailure", "Never"')]
-    return causes + one_of(where, policy, ("OnFailure", "Never"))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final, TextIO
+from urllib.parse import urlsplit
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -96,14 +97,20 @@ def _preflight(client: Client, config: ClientConfig, options: Options, stop: thr
     if options.preflight == "off":
         return Report(summary="off")
     preflight = Preflight(
-        client, host=config.host, custom=(Foo.resource,), access=FOO_ACCESS, namespace=options.namespace
+        client, host=shown_server(config.host), custom=(Foo.resource,), access=FOO_ACCESS, namespace=options.namespace
     )
     return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
 
 
+def shown_server(url: str) -> str:
+    """`scheme://host:port`: a path may hold a secret, as the sandbox's does."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
     return Facts(
-        host=config.host,
+        host=shown_server(config.host),
         context=config.context_name,
         source=config.source,
         server_version=report.server_version,

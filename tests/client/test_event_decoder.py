@@ -168,6 +168,8 @@ BAD_SHAPES: list[Any] = [
     {"metadata": {"name": None, "resourceVersion": "5"}},
     {"metadata": {"name": "a", "resourceVersion": 5}},
     {"kind": "Foo", "metadata": {"name": ["a"], "resourceVersion": "5"}},
+    {"metadata": {"labels": 5}},
+    {"metadata": {"labels": {"a": None}, "annotations": ["x"]}},
 ]
 
 

@@ -70,7 +70,7 @@ def test_relists_are_counted_by_reason() -> None:
 
 
 def test_resource_version_is_published_as_its_last_fifteen_digits() -> None:
-    """The empty one is 0; a long version is cut so that a float holds it; what is no number changes nothing."""
+    """The empty one is 0; a long one is cut so that a float holds it; what is no number changes nothing."""
     provider = RecordingMetricsProvider()
     instruments = InformerMetrics(NAME, provider)
     for version in ("", "42", "opaque", "91234567890123456"):

@@ -98,7 +98,7 @@ class Gate:
 
 
 def test_slow_handler_delays_neither_the_producer_nor_the_others(rig: Rig) -> None:
-    """INF-25, P15: a blocked handler's buffer grows; the other handler gets everything, and so does it later."""
+    """INF-25, P15: a blocked handler's buffer grows; the other gets everything, and so does it later."""
     gate = Gate()
     slow, slow_listener = rig.listen(gate)
     fast, _ = rig.listen()

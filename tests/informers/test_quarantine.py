@@ -12,7 +12,7 @@ def undecodable(name: str, rv: str = "1", *, namespace: str = "default") -> Unde
 
 
 def test_an_object_is_said_once_per_version() -> None:
-    """The same object at the same version is logged and called back once, another version again."""
+    """The same object at the same version is said once, another version again; its content is not shown."""
     told: list[Undecodable] = []
     gauge = Instrument()
     quarantine = Quarantine(kind="Foo", gauge=gauge)
@@ -23,7 +23,7 @@ def test_an_object_is_said_once_per_version() -> None:
     assert [entry["resourceVersion"] for entry in logs] == ["1", "2"]
     assert logs[0]["key"] == "default/a"
     assert logs[0]["err"] == "Expected `int`, got `str`"
-    assert "\\xff" in logs[0]["raw"]
+    assert "three" not in str(logs)
     assert [one.resource_version for one in told] == ["1", "2"]
     assert (len(quarantine), gauge.last) == (1, 1)
     assert quarantine.is_quarantined("default/a")

@@ -226,7 +226,7 @@ def test_expired_continue_token_publishes_no_mixture() -> None:
     """REFL-22, T24: "", "10", "" (token, 410), "10" without limit; 8 objects, all of the last list."""
     old = [deployment(f"old{number}") for number in range(4)]
     new = [deployment(f"new{number}") for number in range(8)]
-    answers = [page(rv=10), page(*old, rv=11, token="C1"), expired(), page(*new, rv=12)]
+    answers: list[ListAnswer] = [page(rv=10), page(*old, rv=11, token="C1"), expired(), page(*new, rv=12)]
     rig = ReflectorRig(FakeListerWatcher(lists=answers), page_size=4)
     rig.expiring_watch()
     rig.last_watch()
@@ -320,7 +320,7 @@ def test_list_that_breaks_at_any_page_publishes_nothing(broken_page: int) -> Non
 
 
 def test_streaming_list_is_one_request() -> None:
-    """REFL-09: "" NotOlderThan, initial events, bookmarks; later events come over the same stream; no list."""
+    """REFL-09: "" NotOlderThan, initial events, bookmarks; later events come on the same stream; no list."""
     rig = ReflectorRig(streaming())
     rig.last_watch([added(deployment("a", 1)), bookmark(2, ends_list=True)], [added(deployment("b", 3))])
     rig.round()
@@ -580,7 +580,7 @@ def test_watches_ask_to_be_ended_after_a_random_time(shortest: float, drawn: flo
 
 
 def test_every_event_moves_the_published_version() -> None:
-    """REFL-25: list 10, events 10, 20, bookmark 30, deleted 40: the gauge follows (there a hook of the store)."""
+    """REFL-25: list 10, events 10, 20, bookmark 30, deleted 40: the gauge follows (there a hook)."""
     rig = ReflectorRig(listed(rv=10))
     rig.last_watch(
         [added(deployment("a", 10))],

@@ -115,6 +115,8 @@ def test_many_similar_events_are_combined() -> None:
     assert [(event["message"], event["count"]) for event in combined] == [
         ("(combined from similar events): text 14", 6)
     ]
+    assert combined[0]["reportingComponent"] == ""
+    assert combined[0]["source"] == {"component": "kubelet"}
 
 
 def test_combining_ends_after_ten_quiet_minutes() -> None:

@@ -146,7 +146,7 @@ class FakeListerWatcher:
     """
     Plays scripted answers in order and records what it was asked.
 
-    When the script is at its end, `every_list` and `every_watch` answer, if set; else the question fails the test.
+    At the end of the script `every_list` and `every_watch` answer, if set; else the test fails.
     """
 
     def __init__(

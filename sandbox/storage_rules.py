@@ -1,0 +1,93 @@
+"""
+What claims and volumes may look like, and what of a claim may change.
+
+Follows: kubernetes pkg/apis/core/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sandbox import structure
+from sandbox.causes import forbidden_field, invalid_value, not_supported, required
+from sandbox.field_rules import Object, entries, part
+from sandbox.status import Cause
+
+_KEPT: Final = (
+    "spec is immutable after creation except resources.requests "
+    "and volumeAttributesClassName for bound claims"
+)
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+
+
+_VOLUME_SOURCES: Final = frozenset(
+    structure.properties(structure.named("api.core.v1.PersistentVolumeSpec"))
+) - {
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+}
+
+
+def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PersistentVolumeClaim: what it asks for stays, except for more storage once it is bound."""
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    causes = claim_spec("spec", spec)
+    before = part(old, "spec") if old is not None else spec
+    changed = {name for name in (*spec, *before) if spec.get(name) != before.get(name)} - {
+        "resources",
+        "volumeName",
+    }
+    if changed:
+        causes.append(forbidden_field("spec", _KEPT))
+    return causes
+
+
+def claim_spec(path: str, spec: Object) -> list[Cause]:
+    """What a claim must ask for, alone or as a StatefulSet's template."""
+    causes = _access_modes(f"{path}.accessModes", entries(spec, "accessModes"))
+    if not part(spec, "resources", "requests").get("storage"):
+        causes.append(required(f"{path}.resources[storage]"))
+    return causes
+
+
+def _access_modes(path: str, modes: Any) -> list[Cause]:
+    if not modes:
+        return [required(path, "at least 1 access mode is required")]
+    return [not_supported(path, mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES]
+
+
+def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PersistentVolume."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    modes = entries(spec, "accessModes")
+    causes = [] if modes else [required("spec.accessModes")]
+    causes += [
+        not_supported("spec.accessModes", mode, _ACCESS_MODES) for mode in modes if mode not in _ACCESS_MODES
+    ]
+    if not part(spec, "capacity"):
+        causes.append(required("spec.capacity"))
+    if list(part(spec, "capacity")) != ["storage"]:
+        causes.append(not_supported("spec.capacity", spec.get("capacity"), ("storage",)))
+    if not any(name in spec for name in _VOLUME_SOURCES):
+        causes.append(required("spec", "must specify a volume type"))
+    nfs = spec.get("nfs")
+    return causes if nfs is None else causes + _nfs("spec.nfs", nfs)
+
+
+def _nfs(path: str, source: Object) -> list[Cause]:
+    causes = [required(f"{path}.{name}") for name in ("server", "path") if not source.get(name)]
+    if not str(source.get("path", "")).startswith("/"):
+        causes.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
+    return causes

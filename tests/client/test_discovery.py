@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from apis.apps_v1 import Deployment
+from apis.core_v1 import Event
+from apis.samplecontroller_v1alpha1 import Foo
+from client.discovery import Discovery, Version
+from client.errors import DecodeError, Forbidden
+from client.rest_client import RESTClient
+from support.scripted_transport import ScriptedTransport, answer
+
+NOT_FOUND = answer(404, b"404 page not found\n")
+FOOS = answer(
+    200,
+    b'{"kind":"APIResourceList","resources":['
+    b'{"name":"foos","singularName":"foo","namespaced":true,"kind":"Foo","verbs":["get","list","watch"]},'
+    b'{"name":"foos/status","namespaced":true,"kind":"Foo","verbs":["get","patch","update"]},'
+    b'{"name":"bars","namespaced":false,"kind":"Bar","verbs":["get"],"shortNames":["b"]}]}',
+)
+
+
+def discovery(*answers: object) -> tuple[Discovery, ScriptedTransport]:
+    transport = ScriptedTransport(answers)  # type: ignore[arg-type]
+    return Discovery(RESTClient(transport)), transport
+
+
+def test_version() -> None:
+    """The version reads as people say it."""
+    found, transport = discovery(
+        answer(200, b'{"major":"1","minor":"32+","gitVersion":"v1.32.4","platform":"x"}')
+    )
+    assert found.version() == Version("1", "32+", "v1.32.4", "x")
+    assert transport.sent[0].path == "/version"
+    assert str(Version(major="1", minor="30")) == "v1.30"
+
+
+def test_resources_of_a_group_and_version() -> None:
+    """Resources, their verbs and their subresources can be asked for."""
+    found, transport = discovery(FOOS)
+    resources = found.resources("samplecontroller.k8s.io", "v1alpha1")
+    assert transport.sent[0].path == "/apis/samplecontroller.k8s.io/v1alpha1"
+    assert resources is not None
+    foos = resources.find("foos")
+    assert foos is not None
+    assert (foos.kind, foos.namespaced, foos.verbs) == ("Foo", True, ("get", "list", "watch"))
+    assert resources.subresources("foos") == {"status"}
+    assert resources.subresources("bars") == frozenset()
+    status = resources.find("foos", "status")
+    assert status is not None
+    assert "update" in status.verbs
+    assert resources.find("foos", "scale") is None
+    assert resources.find("nothing") is None
+
+
+def test_a_group_that_is_not_served_is_none() -> None:
+    """E07: a missing CRD is an answer, not an error."""
+    found, _ = discovery(NOT_FOUND, NOT_FOUND, NOT_FOUND)
+    assert found.resources("samplecontroller.k8s.io", "v1alpha1") is None
+    assert found.serves(Foo.resource) is None
+    assert found.versions("samplecontroller.k8s.io") == ()
+
+
+def test_serves() -> None:
+    """One question for the preflight: is this resource there, in this version?"""
+    found, _ = discovery(FOOS, FOOS)
+    served = found.serves(Foo.resource)
+    assert served is not None
+    assert served.singular_name == "foo"
+    assert found.serves(Deployment.resource) is None
+
+
+def test_the_core_group_is_elsewhere() -> None:
+    """The group without a name is under /api."""
+    found, transport = discovery(FOOS)
+    found.serves(Event.resource)
+    assert transport.sent[0].path == "/api/v1"
+
+
+def test_versions_with_the_preferred_one_first() -> None:
+    """E08: which versions a CRD serves instead of ours."""
+    body = (
+        b'{"kind":"APIGroup","name":"g","versions":[{"version":"v1"},{"version":"v1beta1"}],'
+        b'"preferredVersion":{"version":"v1beta1"}}'
+    )
+    found, _ = discovery(answer(200, body))
+    assert found.versions("g") == ("v1beta1", "v1")
+
+
+def test_other_failures_are_raised() -> None:
+    """Being forbidden to ask says nothing about what is served."""
+    found, _ = discovery(answer(403, b"{}"), answer(200, b"<html>"))
+    with pytest.raises(Forbidden):
+        found.resources("g", "v1")
+    with pytest.raises(DecodeError, match="/version"):
+        found.version()

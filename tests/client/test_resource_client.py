@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apis.meta import ObjectMeta
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo, FooSpec, FooStatus
+from client.errors import DecodeError, NotFound
+from client.options import ListOptions
+from client.resource_client import Client, PatchType, ResourceClient
+from support.scripted_transport import ScriptedStream, ScriptedTransport, Sent, answer
+
+ROOT = "/apis/samplecontroller.k8s.io/v1alpha1"
+FOO = Foo(
+    metadata=ObjectMeta(name="web", namespace="ns", resource_version="7"),
+    spec=FooSpec(deployment_name="web", replicas=2),
+    status=FooStatus(available_replicas=1),
+)
+BODY = json.dumps(
+    {
+        "kind": "Foo",
+        "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+        "metadata": {"name": "web", "namespace": "ns", "resourceVersion": "8"},
+        "spec": {"deploymentName": "web", "replicas": 2},
+    }
+).encode()
+
+
+class Rig:
+    """A client of Foos whose every answer is a Foo."""
+
+    def __init__(self, *answers: Any, streams: Any = ()) -> None:
+        self.transport = ScriptedTransport(answers or [answer(200, BODY)] * 5, streams)
+        self.client = Client(self.transport)
+        self.foos: ResourceClient[Foo] = self.client.resource(Foo)
+
+    @property
+    def sent(self) -> Sent:
+        return self.transport.sent[-1]
+
+    def body(self) -> Any:
+        assert self.sent.body is not None
+        return json.loads(self.sent.body)
+
+
+def test_create() -> None:
+    """POST to the collection of the object's namespace; the stored object comes back."""
+    rig = Rig()
+    created = rig.foos.create(FOO, field_manager="me")
+    assert (rig.sent.method, rig.sent.path) == ("POST", f"{ROOT}/namespaces/ns/foos")
+    assert rig.sent.query == {"fieldManager": "me"}
+    assert rig.sent.headers["content-type"] == "application/json"
+    assert rig.body()["kind"] == "Foo"
+    assert rig.body()["spec"] == {"deploymentName": "web", "replicas": 2}
+    assert created.metadata.resource_version == "8"
+
+
+def test_create_in_a_given_namespace() -> None:
+    """A namespace that is given beats the object's."""
+    rig = Rig()
+    rig.foos.create(FOO, namespace="other", dry_run=True)
+    assert rig.sent.path == f"{ROOT}/namespaces/other/foos"
+    assert rig.sent.query == {"dryRun": "All"}
+
+
+def test_get() -> None:
+    """GET of the object, or of a subresource that has its shape."""
+    rig = Rig()
+    assert rig.foos.get("web", namespace="ns").spec.replicas == 2
+    assert (rig.sent.method, rig.sent.path) == ("GET", f"{ROOT}/namespaces/ns/foos/web")
+    rig.foos.get("web", namespace="ns", subresource="status")
+    assert rig.sent.path == f"{ROOT}/namespaces/ns/foos/web/status"
+
+
+def test_names_are_encoded() -> None:
+    """S13: a name cannot lead to another URL."""
+    rig = Rig()
+    rig.foos.get("../../pods?x=1", namespace="a/b")
+    assert rig.sent.path == f"{ROOT}/namespaces/a%2Fb/foos/..%2F..%2Fpods%3Fx%3D1"
+
+
+@pytest.mark.parametrize("call", ["get", "delete", "patch", "update"])
+def test_an_empty_name_is_refused(call: str) -> None:
+    """Without a name the path would be that of the whole collection, which a delete would empty."""
+    rig = Rig()
+    actions: dict[str, Any] = {
+        "get": lambda: rig.foos.get("", namespace="ns"),
+        "delete": lambda: rig.foos.delete("", namespace="ns"),
+        "patch": lambda: rig.foos.patch("", {}, namespace="ns"),
+        "update": lambda: rig.foos.update(Foo(metadata=ObjectMeta(namespace="ns"))),
+    }
+    with pytest.raises(ValueError, match="must not be empty"):
+        actions[call]()
+    assert rig.transport.sent == []
+
+
+def test_list_sends_its_options() -> None:
+    """One call is one page, of a namespace or of all."""
+    page = {
+        "kind": "FooList",
+        "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+        "metadata": {"resourceVersion": "9", "continue": "tok"},
+        "items": [json.loads(BODY)],
+    }
+    rig = Rig(answer(200, json.dumps(page).encode()), answer(200, json.dumps(page).encode()))
+    found = rig.foos.list(options=ListOptions(limit=500, label_selector="a=b"))
+    assert (rig.sent.method, rig.sent.path) == ("GET", f"{ROOT}/foos")
+    assert rig.sent.query == {"labelSelector": "a=b", "limit": "500"}
+    assert ([item.metadata.name for item in found.items], found.continue_token) == (["web"], "tok")
+    rig.foos.list("ns")
+    assert rig.sent.path == f"{ROOT}/namespaces/ns/foos"
+
+
+def test_watch_reads_events() -> None:
+    """A watch is a GET with watch=true whose lines become events."""
+    line = b'{"type":"ADDED","object":' + BODY + b"}\n"
+    rig = Rig(streams=[ScriptedStream([line])])
+    stream = rig.foos.watch("ns", options=ListOptions(resource_version="9", allow_watch_bookmarks=True))
+    assert rig.sent.query == {"resourceVersion": "9", "watch": "true", "allowWatchBookmarks": "true"}
+    (event,) = stream.read()
+    assert isinstance(event.object, Foo)
+    assert stream.read() == []
+
+
+def test_update_and_update_status() -> None:
+    """PUT of the whole object to its path, and of its status to the subresource."""
+    rig = Rig()
+    rig.foos.update(FOO, field_manager="me")
+    assert (rig.sent.method, rig.sent.path) == ("PUT", f"{ROOT}/namespaces/ns/foos/web")
+    assert rig.body()["metadata"]["resourceVersion"] == "7"
+    assert rig.sent.query == {"fieldManager": "me"}
+    rig.foos.update_status(FOO)
+    assert rig.sent.path == f"{ROOT}/namespaces/ns/foos/web/status"
+    assert rig.body()["status"] == {"availableReplicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "patch"),
+    [
+        (PatchType.MERGE, {"spec": {"replicas": 3}}),
+        (PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 3}]),
+        (PatchType.STRATEGIC, {"spec": {"replicas": None}}),
+        (PatchType.APPLY, {"apiVersion": "x", "kind": "Foo"}),
+    ],
+)
+def test_each_patch_type_has_its_media_type(patch_type: PatchType, patch: Any) -> None:
+    """The server tells the four kinds of patches apart by Content-Type."""
+    rig = Rig()
+    rig.foos.patch("web", patch, namespace="ns", patch_type=patch_type)
+    assert rig.sent.method == "PATCH"
+    assert rig.sent.headers["content-type"] == patch_type.value
+    assert rig.body() == patch
+
+
+def test_patch_options() -> None:
+    """Subresource, manager, force and dry run are sent; bytes are sent as they are."""
+    rig = Rig()
+    rig.foos.patch(
+        "web", b'{"a":1}', namespace="ns", subresource="status", field_manager="me", force=True, dry_run=True
+    )
+    assert rig.sent.path == f"{ROOT}/namespaces/ns/foos/web/status"
+    assert rig.sent.query == {"fieldManager": "me", "dryRun": "All", "force": "true"}
+    assert rig.sent.body == b'{"a":1}'
+    rig.foos.patch("web", {}, namespace="ns", force=False)
+    assert rig.sent.query == {"force": "false"}
+
+
+def test_delete_with_preconditions() -> None:
+    """Preconditions and policies travel in DeleteOptions."""
+    rig = Rig()
+    rig.foos.delete(
+        "web",
+        namespace="ns",
+        uid="u",
+        resource_version="7",
+        propagation_policy="Foreground",
+        grace_period_seconds=0,
+        dry_run=True,
+    )
+    assert (rig.sent.method, rig.sent.path) == ("DELETE", f"{ROOT}/namespaces/ns/foos/web")
+    assert rig.body() == {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": {"uid": "u", "resourceVersion": "7"},
+        "propagationPolicy": "Foreground",
+        "gracePeriodSeconds": 0,
+        "dryRun": ["All"],
+    }
+
+
+def test_a_plain_delete_has_no_body() -> None:
+    """Without options there is nothing to say; whatever a 200 holds is ignored."""
+    rig = Rig(answer(200, b'{"kind":"Status","status":"Success"}'))
+    rig.foos.delete("web", namespace="ns")
+    assert rig.sent.body is None
+
+
+def test_an_answer_of_another_kind_is_an_error() -> None:
+    """A 200 that holds something else is not taken for an object."""
+    with pytest.raises(DecodeError):
+        Rig(answer(200, b'{"kind":"Bar","metadata":{}}')).foos.get("web", namespace="ns")
+
+
+def test_errors_name_the_object() -> None:
+    """Whatever method fails, its error says what it was about."""
+    body = b'{"kind":"Status","reason":"NotFound","code":404,"message":"gone"}'
+    rig = Rig(answer(404, body), answer(404, body))
+    with pytest.raises(NotFound, match=r"get foos.samplecontroller.k8s.io ns/web: gone \(404 NotFound\)"):
+        rig.foos.get("web", namespace="ns")
+    with pytest.raises(NotFound, match=r"update status foos.samplecontroller.k8s.io ns/web: gone"):
+        rig.foos.update_status(FOO)
+
+
+def test_an_untyped_kind() -> None:
+    """A kind nobody typed has the same client, with objects that keep their bytes."""
+    resource = Resource("", "v1", "nodes", "Node", namespaced=False)
+    body = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"},"spec":{"podCIDR":"10.0.0.0/24"}}'
+    rig = Rig(answer(200, body))
+    node = rig.client.for_resource(resource).get("n")
+    assert rig.sent.path == "/api/v1/nodes/n"
+    assert node.content()["spec"] == {"podCIDR": "10.0.0.0/24"}
+
+
+def test_version_and_raw_paths() -> None:
+    """The server's version, and any path as bytes."""
+    rig = Rig(answer(200, b'{"major":"1","minor":"36","gitVersion":"v1.36.3"}'), answer(200, b"ok"))
+    assert str(rig.client.version()) == "v1.36.3"
+    assert rig.client.get_raw("/readyz") == b"ok"
+    assert rig.sent.path == "/readyz"

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from client.errors import (
+    Cancelled,
+    ClientError,
+    Conflict,
+    ConnectionBroken,
+    ConnectionRefused,
+    DeadlineExceeded,
+    Forbidden,
+    Gone,
+    NotFound,
+    ServerTimeout,
+    ServiceUnavailable,
+    TooManyRequests,
+)
+from client.rest_client import Call, RESTClient
+from support.captured_logs import captured_logs
+from support.instant_clock import InstantClock
+from support.recording_request_metrics import RecordingRequestMetrics
+from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+
+READ = Call("list", "GET", "/apis/g/v1/foos", resource="foos.g")
+WRITE = Call(
+    "create", "POST", "/apis/g/v1/foos", body=b'{"a":1}', resource="foos.g", namespace="ns", name="x"
+)
+CONFLICT = (
+    b'{"kind":"Status","status":"Failure","reason":"Conflict","code":409,'
+    b'"message":"the object has been modified"}'
+)
+
+
+class Rig:
+    """A client on scripted answers, and everything it does to the outside."""
+
+    def __init__(self, *answers: object, streams: object = (), qps: float = 0, burst: int = 0) -> None:
+        self.transport = ScriptedTransport(answers, streams)  # type: ignore[arg-type]
+        self.clock = InstantClock()
+        self.metrics = RecordingRequestMetrics()
+        self.stop = threading.Event()
+        self.client = RESTClient(
+            self.transport,
+            qps=qps,
+            burst=burst,
+            clock=self.clock,
+            random=lambda: 0.0,
+            metrics=self.metrics,
+            user_agent="test/1",
+            stop=self.stop,
+        )
+
+    @property
+    def attempts(self) -> int:
+        return len(self.transport.sent)
+
+
+def test_sends_the_call_and_returns_the_answer() -> None:
+    """Method, path, query, headers, body and timeout reach the transport."""
+    rig = Rig(answer(201, b"body"))
+    call = WRITE._replace(query={"dryRun": "All"}, headers={"Content-Type": "x"}, timeout_seconds=5)
+    assert rig.client.send(call).body == b"body"
+    (sent,) = rig.transport.sent
+    assert (sent.method, sent.path, sent.query) == ("POST", "/apis/g/v1/foos", {"dryRun": "All"})
+    assert (sent.body, sent.timeout_seconds) == (b'{"a":1}', 5)
+    assert dict(sent.headers) == {"accept": "application/json", "user-agent": "test/1", "content-type": "x"}
+
+
+def test_a_failure_names_what_was_asked() -> None:
+    """An error answer becomes the error of its class, with verb, resource and object."""
+    with pytest.raises(Conflict) as caught:
+        Rig(answer(409, CONFLICT)).client.send(WRITE)
+    assert str(caught.value) == "create foos.g ns/x: the object has been modified (409 Conflict)"
+
+
+@pytest.mark.parametrize("call", [READ, WRITE], ids=["read", "write"])
+def test_429_is_waited_for(call: Call) -> None:
+    """T21: the server did not act, so any request comes again after the wait it asked for."""
+    rig = Rig(answer(429, Retry_After="3"), answer(429, Retry_After="7"), answer(200, b"ok"))
+    assert rig.client.send(call).body == b"ok"
+    assert rig.clock.slept == [3.0, 7.0]
+    assert rig.attempts == 3
+
+
+@pytest.mark.parametrize("header", ["", "Wed, 21 Oct 2026 07:28:00 GMT", "soon"])
+def test_429_without_whole_seconds_is_the_caller_s(header: str) -> None:
+    """T21: a date or garbage is no wait, so the caller backs off."""
+    rig = Rig(answer(429, Retry_After=header))
+    with pytest.raises(TooManyRequests):
+        rig.client.send(READ)
+    assert rig.clock.slept == []
+
+
+def test_a_wait_is_capped() -> None:
+    """T21: at most two minutes, whatever the server says."""
+    rig = Rig(answer(429, Retry_After="86400"), answer())
+    rig.client.send(READ)
+    assert rig.clock.slept == [120.0]
+
+
+def test_at_most_ten_retries() -> None:
+    """T21: eleven attempts, then the last answer is raised with its wait."""
+    rig = Rig(*[answer(429, Retry_After="1")] * 11)
+    with pytest.raises(TooManyRequests) as caught:
+        rig.client.send(READ)
+    assert rig.attempts == 11
+    assert len(rig.clock.slept) == 10
+    assert caught.value.retry_after_seconds == 1.0
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+def test_5xx_repeats_a_read_only(code: int) -> None:
+    """T23: a write that failed on the server may have happened, so it is never sent again."""
+    rig = Rig(answer(code, Retry_After="2"), answer(200, b"ok"))
+    assert rig.client.send(READ).body == b"ok"
+    rig = Rig(answer(code, Retry_After="2"))
+    with pytest.raises(ClientError):
+        rig.client.send(WRITE)
+    assert rig.attempts == 1
+
+
+def test_5xx_without_a_wait_is_the_caller_s() -> None:
+    """T23: the server did not ask for a repetition."""
+    with pytest.raises(ServiceUnavailable):
+        Rig(answer(503)).client.send(READ)
+
+
+def test_a_lost_answer_repeats_a_read_after_a_second() -> None:
+    """T03: a connection that broke is tried again, also more than once."""
+    rig = Rig(ConnectionBroken("reset"), ConnectionBroken("reset"), answer(200, b"ok"))
+    assert rig.client.send(READ).body == b"ok"
+    assert rig.clock.slept == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionBroken("reset", outcome_unknown=True), DeadlineExceeded("slow", outcome_unknown=True)]
+)
+def test_a_lost_answer_never_repeats_a_write(error: ClientError) -> None:
+    """T08, T42: an unknown outcome is the caller's to look at."""
+    rig = Rig(error)
+    with pytest.raises(type(error)) as caught:
+        rig.client.send(WRITE)
+    assert caught.value.outcome_unknown
+    assert rig.attempts == 1
+
+
+def test_refused_and_slow_reads_are_the_caller_s() -> None:
+    """T01: whoever reads backs off by itself when nobody listens."""
+    for error in (ConnectionRefused("refused"), DeadlineExceeded("slow")):
+        rig = Rig(error)
+        with pytest.raises(type(error)):
+            rig.client.send(READ)
+        assert rig.attempts == 1
+
+
+def test_a_version_from_the_future_is_raised_at_once() -> None:
+    """T32: the reflector decides what to do about a server that lags."""
+    body = (
+        b'{"kind":"Status","reason":"Timeout","code":504,"message":"Timeout: Too large resource version: 9",'
+        b'"details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1}}'
+    )
+    rig = Rig(answer(504, body, Retry_After="1"))
+    with pytest.raises(ServerTimeout):
+        rig.client.send(READ)
+    assert rig.attempts == 1
+
+
+def test_stop_ends_a_wait() -> None:
+    """A program that stops does not sit out a Retry-After; the answer it had is raised."""
+    rig = Rig(answer(429, Retry_After="100"))
+    rig.stop.set()
+    with pytest.raises(TooManyRequests):
+        rig.client.send(READ)
+    assert rig.clock.slept == []
+
+
+def test_rate_limit_spaces_requests() -> None:
+    """With qps 2 and burst 2 the third request waits half a second; each wait is measured."""
+    rig = Rig(*[answer()] * 4, qps=2, burst=2)
+    for _ in range(4):
+        rig.client.send(READ)
+    assert rig.clock.slept == pytest.approx([0.5, 0.5])
+    assert [entry[2] for entry in rig.metrics.of("rate_limiter")] == pytest.approx([0.0, 0.0, 0.5, 0.5])
+
+
+def test_rate_limit_counts_retries_too() -> None:
+    """Every attempt takes a token."""
+    rig = Rig(answer(429, Retry_After="0"), answer(), qps=1, burst=1)
+    rig.client.send(READ)
+    assert sum(rig.clock.slept) == pytest.approx(1.0)
+
+
+def test_a_long_wait_for_the_rate_limit_is_said() -> None:
+    """A wait of more than a second is visible at level 0."""
+    rig = Rig(answer(), answer(), qps=0.5, burst=1)
+    with captured_logs() as entries:
+        rig.client.send(READ)
+        rig.client.send(READ)
+    said = [entry for entry in entries if entry["log_level"] == "info"]
+    assert [entry["reason"] for entry in said] == ["client-side throttling"]
+
+
+def test_no_rate_limit_by_default() -> None:
+    """qps 0 means none."""
+    rig = Rig(*[answer()] * 50)
+    for _ in range(50):
+        rig.client.send(READ)
+    assert rig.clock.slept == []
+    assert rig.metrics.of("rate_limiter") == []
+
+
+def test_stop_ends_a_wait_for_the_rate_limit() -> None:
+    """Nothing is sent once the program stops."""
+    rig = Rig(answer(), qps=1, burst=1)
+    rig.client.send(READ)
+    rig.stop.set()
+    with pytest.raises(Cancelled):
+        rig.client.send(WRITE)
+    assert rig.attempts == 1
+
+
+def test_metrics_of_an_attempt() -> None:
+    """Code, method, host, time and sizes of each attempt are reported, and why it was repeated."""
+    rig = Rig(answer(429, b"12345", Retry_After="3"), answer(200, b"ok"), ConnectionRefused("refused"))
+    rig.client.send(WRITE)
+    with pytest.raises(ConnectionRefused):
+        rig.client.send(READ)
+    assert rig.metrics.of("total") == [
+        ("429", "POST", "test:6443"),
+        ("200", "POST", "test:6443"),
+        ("<error>", "GET", "test:6443"),
+    ]
+    assert rig.metrics.of("retry") == [("429", "POST", "test:6443")]
+    assert rig.metrics.of("request_size") == [("POST", "test:6443", 7)] * 2
+    assert rig.metrics.of("response_size") == [("POST", "test:6443", 5), ("POST", "test:6443", 2)]
+    assert len(rig.metrics.of("duration")) == 3
+
+
+def test_open_returns_the_stream() -> None:
+    """A watch is handed on as it opens."""
+    rig = Rig(streams=[ScriptedStream([b"x"])])
+    assert rig.client.open(READ).read_block() == b"x"
+    assert rig.metrics.of("total") == [("200", "GET", "test:6443")]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(410, Gone), (403, Forbidden), (404, NotFound), (429, TooManyRequests), (503, ServiceUnavailable)],
+)
+def test_a_refused_watch_is_an_error_and_closes(status: int, error: type[ClientError]) -> None:
+    """T20, T22, T25: a watch that is not opened raises at once, whatever wait the server names."""
+    body = b'{"kind":"Status","message":"m"}'
+    stream = ScriptedStream([body], status=status, headers={"Retry-After": "5"})
+    rig = Rig(streams=[stream])
+    with pytest.raises(error, match=r"list foos.g: m"):
+        rig.client.open(READ)
+    assert stream.closed.is_set()
+    assert rig.clock.slept == []
+    assert rig.metrics.of("total") == [(str(status), "GET", "test:6443")]
+
+
+def test_opening_a_watch_is_not_rate_limited() -> None:
+    """Informers that reconnect do not wait behind writes."""
+    rig = Rig(answer(), streams=[ScriptedStream(), ScriptedStream()], qps=0.1, burst=1)
+    rig.client.send(READ)
+    rig.client.open(READ)
+    rig.client.open(READ)
+    assert rig.clock.slept == []
+
+
+def test_a_watch_that_cannot_be_opened_is_counted() -> None:
+    """A transport error of a watch reaches caller and metrics."""
+    rig = Rig(streams=[ConnectionRefused("refused")])
+    with pytest.raises(ConnectionRefused):
+        rig.client.open(READ)
+    assert rig.metrics.of("total") == [("<error>", "GET", "test:6443")]

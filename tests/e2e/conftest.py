@@ -1,0 +1,46 @@
+"""The clusters that the whole program is tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from support.cluster import Cluster, RealCluster, SandboxCluster, real_cluster, sandbox_cluster, usual_definition
+from support.program import ON_FREE_PORTS, Program, Run, running
+
+
+@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """Each of the clusters, with the definition from manifests/crd."""
+    definition = usual_definition()
+    chosen = real_cluster(definition) if request.param == "real" else sandbox_cluster(tmp_path, definition=definition)
+    with chosen as opened:
+        yield opened
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """The sandbox, for what must be counted, refused or broken."""
+    with sandbox_cluster(tmp_path, definition=usual_definition()) as opened:
+        yield opened
+
+
+def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
+    """Arguments that keep the program to what is ours, on free ports."""
+    scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []
+    return ["--kubeconfig", str(kubeconfig or cluster.kubeconfig), *scope, *ON_FREE_PORTS]
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Start the program on the test's cluster."""
+    name = "cluster" if "cluster" in request.fixturenames else "sandbox"
+    cluster: Cluster = request.getfixturevalue(name)
+
+    def start(*arguments: str, kubeconfig: Path | None = None) -> AbstractContextManager[Program]:
+        return running(*arguments_for(cluster, kubeconfig), *arguments, folder=tmp_path)
+
+    return start

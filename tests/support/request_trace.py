@@ -1,0 +1,84 @@
+"""What the program asked the sandbox for, in the words of RBAC."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from sandbox.engine import Engine, Stream
+from sandbox.request import Request, Response
+from sandbox.routes import resource_path, split
+from sandbox.secret_path import unveil
+from sandbox.status import Status, failure
+
+PROGRAM: Final = "handloop/"
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+class Asked(NamedTuple):
+    """One request of the program; subresources are `foos/status`."""
+
+    verb: str
+    resource: str
+    group: str
+    streaming_list: bool
+
+
+class RequestTrace:
+    """
+    Stands before an engine and notes what the program asks; may refuse requests or hold them up.
+
+    State: _asked, under _lock. refuse and hold are set by the test. Threads: requests come on the sandbox's.
+    """
+
+    def __init__(self, engine: Engine, token: str) -> None:
+        """token is the administrator's, which paths may begin with."""
+        self._handle = engine.handle
+        self._token = token
+        self._lock = threading.Lock()
+        self._asked: list[Asked] = []
+        self.refuse: Callable[[Asked], Status | None] = lambda _asked: None
+        self.hold: Callable[[Asked], None] = lambda _asked: None
+        engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
+
+    def asked(self) -> list[Asked]:
+        """Everything asked of resources so far, without the reviews of the client's own rights."""
+        with self._lock:
+            return list(self._asked)
+
+    def writes(self) -> int:
+        """How many of them were writes."""
+        return sum(asked.verb in WRITES for asked in self.asked())
+
+    def _pass(self, request: Request) -> Response | Stream:
+        asked = _asked(unveil(request, [self._token]))
+        if asked is not None:
+            with self._lock:
+                self._asked.append(asked)
+            self.hold(asked)
+            refusal = self.refuse(asked)
+            if refusal is not None:
+                content = json.dumps(refusal).encode()
+                return Response(refusal["code"], (("Content-Type", "application/json"),), (content,))
+        return self._handle(request)
+
+
+def no_streaming_lists(asked: Asked) -> Status | None:
+    """Refuse as a server that does not know sendInitialEvents."""
+    if not asked.streaming_list:
+        return None
+    return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')
+
+
+def _asked(request: Request) -> Asked | None:
+    if not request.headers.get("user-agent", "").startswith(PROGRAM):
+        return None
+    path = resource_path(split(request.path))
+    if path is None or path.group in ("authorization.k8s.io", "authentication.k8s.io"):
+        return None
+    watching = request.query.get("watch") in ("1", "true")
+    verb = "watch" if watching else path.verb(request.method)
+    resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
+    return Asked(verb, resource, path.group, request.query.get("sendInitialEvents") in ("1", "true"))
