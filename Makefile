@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run sandbox test lint format manifests lock size clean
+.PHONY: help install install-dev run sandbox test lint format bench manifests lock size clean
 
 help: ## this menu
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ format: install-dev ## let ruff write the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/README.md
+	$(BIN)/python benchmarks/informers.py
+	$(BIN)/python benchmarks/workqueue.py
+
 manifests: install ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd > manifests/crd/samplecontroller.k8s.io_foos.yaml
 	$(BIN)/python -m controller manifests rbac > manifests/rbac/role.yaml
@@ -40,6 +44,7 @@ lock: install-dev ## pin the dependencies again, with hashes
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --output-file=requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+	echo lightkube | $(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
 LOCK_FLAGS := --generate-hashes --strip-extras --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 size: ## lines per package
@@ -61,3 +66,8 @@ $(VENV)/.installed-dev: requirements-dev.lock | $(VENV)/bin/python
 	@echo "installing the dependencies and the tools into $(VENV) ..."
 	@$(PIP_INSTALL) -r requirements-dev.lock
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: benchmarks/requirements.lock $(VENV)/.installed
+	@echo "installing the peers into $(VENV) ..."
+	@$(PIP_INSTALL) -r benchmarks/requirements.lock
+	@touch $@

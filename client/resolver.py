@@ -31,28 +31,29 @@ def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_threa
 
 
 def _ask(host: str, port: int, flags: int = 0) -> list[Address]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except UnicodeError as error:
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from error
     return [Address(family, address) for family, _, _, _, address in found]
 
 
 def _ask_in_thread(host: str, port: int, deadline: float, spawn: Spawn) -> list[Address]:
     answers: list[list[Address]] = []
-    errors: list[Exception] = []
+    errors: list[OSError] = []
 
     def ask() -> None:
         try:
             answers.append(_ask(host, port))
-        except (OSError, UnicodeError) as error:
+        except OSError as error:
             errors.append(error)
 
     spawn(f"resolver-{host}", ask).join(max(0.0, deadline - time.monotonic()))
     if answers:
         return answers[0]
-    if not errors:
-        raise TimeoutError(f"no address for {host} in time")
-    if isinstance(errors[0], UnicodeError):
-        raise socket.gaierror(socket.EAI_NONAME, "not a host name")
-    raise errors[0]
+    if errors:
+        raise errors[0]
+    raise TimeoutError(f"no address for {host} in time")
 
 
 def connect(addresses: list[Address], *, deadline: float) -> socket.socket:

@@ -41,7 +41,8 @@ def tls_error(error: ssl.SSLError, *, host: str, name: str, request: str, probe:
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused(error, host, name, request, probe())
-    reason = error.reason or ""
+    # an error that OpenSSL did not make has no reason
+    reason = getattr(error, "reason", None) or ""
     if any(alert in reason for alert in _CLIENT_ALERTS):
         words = "the server did not accept our client certificate"
         return _error(f"{words} ({_words(reason)})", host, request, TLSProblem.CLIENT_CERTIFICATE)

@@ -10,6 +10,7 @@ deletion had been missed, and comes back with an add once it fits again. Whoever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+
 import structlog
 
 from client.pages import Undecodable

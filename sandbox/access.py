@@ -53,8 +53,12 @@ def attributes(path: ResourcePath, verb: str) -> Attributes:
 
 def check_resource(state: State, user: User, wanted: Attributes) -> None:
     """Refuse (403) what no rule allows."""
-    if allowed(state, user, wanted):
-        return
+    if not allowed(state, user, wanted):
+        raise forbidden_access(user, wanted)
+
+
+def forbidden_access(user: User, wanted: Attributes) -> StatusError:
+    """The refusal of a request on a resource."""
     where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     resource = f'"{wanted.resource}" in API group "{wanted.group}"'
     qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
@@ -63,7 +67,7 @@ def check_resource(state: State, user: User, wanted: Attributes) -> None:
     text = f"{qualified}{named} is forbidden: {what}"
     pairs = (("name", wanted.name), ("group", wanted.group), ("kind", wanted.plural))
     details = {key: value for key, value in pairs if value}
-    raise StatusError(failure(403, "Forbidden", text, details=details))
+    return StatusError(failure(403, "Forbidden", text, details=details))
 
 
 def check_path(state: State, user: User, verb: str, path: str) -> None:

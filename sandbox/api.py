@@ -8,6 +8,7 @@ is the store's work, time and chance come in through the context.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sandbox import access, documents, negotiate, pods, reviews, routes, scale
@@ -15,6 +16,7 @@ from sandbox.call import Call, warning_headers
 from sandbox.create import create
 from sandbox.deletion import delete, delete_collection
 from sandbox.documents import Site
+from sandbox.impersonation import acting_user
 from sandbox.negotiate import Form
 from sandbox.options import boolean
 from sandbox.patching import patch
@@ -100,11 +102,18 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
     parts = routes.split(request.path)
     path = routes.resource_path(parts)
     if path is None:
+        context = _acting(request, context, None)
         access.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
         return Outcome(documents.document(site, request, parts))
-    verb = _verb(request, path)
-    access.check_resource(site.state, context.user, access.attributes(path, verb))
+    wanted = access.attributes(path, _verb(request, path))
+    context = _acting(request, context, wanted)
+    access.check_resource(site.state, context.user, wanted)
     return _on_resource(site, request, context, path)
+
+
+def _acting(request: Request, context: Context, wanted: access.Attributes | None) -> Context:
+    user = acting_user(context.user, request.headers, wanted)
+    return context if user is context.user else replace(context, user=user)
 
 
 def _on_resource(site: Site, request: Request, context: Context, path: ResourcePath) -> Outcome:

@@ -157,6 +157,8 @@ class HTTPServer:
         for pump in list(self._pumps.values()):
             pump.finish()
         await asyncio.sleep(0)
+        # connections that wait for their next request would be waited for
+        server.pre_shutdown()
         await server.shutdown(_STOP_SECONDS)
 
     def _request(

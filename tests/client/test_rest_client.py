@@ -17,6 +17,7 @@ from client.errors import (
     ServerTimeout,
     ServiceUnavailable,
     TooManyRequests,
+    TransportError,
 )
 from client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
@@ -138,7 +139,7 @@ def test_a_lost_answer_repeats_a_read_after_a_second() -> None:
 @pytest.mark.parametrize(
     "error", [ConnectionBroken("reset", outcome_unknown=True), DeadlineExceeded("slow", outcome_unknown=True)]
 )
-def test_a_lost_answer_never_repeats_a_write(error: ClientError) -> None:
+def test_a_lost_answer_never_repeats_a_write(error: TransportError) -> None:
     """T08, T42: an unknown outcome is the caller's to look at."""
     rig = Rig(error)
     with pytest.raises(type(error)) as caught:
@@ -204,7 +205,7 @@ def test_a_long_wait_for_the_rate_limit_is_said() -> None:
 
 
 def test_no_rate_limit_by_default() -> None:
-    """qps 0 means none."""
+    """A client without qps never waits."""
     rig = Rig(*[answer()] * 50)
     for _ in range(50):
         rig.client.send(READ)

@@ -1,0 +1,79 @@
+"""What kubectl learns about the server: kinds, versions, schemas, rights."""
+
+from __future__ import annotations
+
+import json
+
+from support.kubectl import Kubectl
+
+
+def test_api_resources(cluster: Kubectl) -> None:
+    """Every kind is listed with its short names, version and scope."""
+    rows = cluster("api-resources", "--no-headers").words
+    listed = {(row[0], row[-3]): row for row in rows}
+    assert listed["pods", "v1"][1:] == ["po", "v1", "true", "Pod"]
+    assert listed["deployments", "apps/v1"][1:] == ["deploy", "apps/v1", "true", "Deployment"]
+    assert listed["namespaces", "v1"][-2:] == ["false", "Namespace"]
+    assert listed["leases", "coordination.k8s.io/v1"][-1] == "Lease"
+    assert listed["customresourcedefinitions", "apiextensions.k8s.io/v1"][1] == "crd,crds"
+
+
+def test_api_resources_can_be_filtered(cluster: Kubectl) -> None:
+    """By group, scope and verbs."""
+    names = cluster("api-resources", "--api-group=apps", "-o", "name").lines
+    assert {"deployments.apps", "replicasets.apps"} <= set(names)
+    assert all(name.endswith(".apps") for name in names)
+    assert "pods" not in cluster("api-resources", "--namespaced=false", "-o", "name").lines
+    assert "bindings" not in cluster("api-resources", "--verbs=list,get", "-o", "name").lines
+    wide = cluster("api-resources", "-o", "wide", "--api-group=apps").out
+    assert "create,delete,deletecollection,get,list,patch,update,watch" in wide
+
+
+def test_api_versions(cluster: Kubectl) -> None:
+    """Group versions are listed, sorted."""
+    versions = cluster("api-versions").lines
+    assert versions == sorted(versions)
+    assert {"v1", "apps/v1", "apiextensions.k8s.io/v1", "coordination.k8s.io/v1", "events.k8s.io/v1"} <= set(
+        versions
+    )
+
+
+def test_explain(cluster: Kubectl) -> None:
+    """`explain` shows a field's type and children from the server's schema."""
+    out = cluster("explain", "deployment.spec.strategy").out
+    assert "KIND:       Deployment" in out
+    assert "FIELD: strategy <DeploymentStrategy>" in out
+    assert "rollingUpdate" in out
+    assert "containers" in cluster("explain", "pod.spec").out
+    recursive = cluster("explain", "configmap", "--recursive").out
+    assert "binaryData\t<map[string]string>" in recursive
+    missing = cluster("explain", "pod.spec.nothing", fails=True)
+    assert 'field "nothing" does not exist' in missing.err
+
+
+def test_version(cluster: Kubectl) -> None:
+    """Client and server versions are shown, near enough for no warning."""
+    shown = cluster("version")
+    assert "Server Version: v1." in shown.out
+    assert "WARNING" not in shown.err
+    assert json.loads(cluster("version", "-o", "json").out)["serverVersion"]["major"] == "1"
+
+
+def test_cluster_info(cluster: Kubectl) -> None:
+    """The address of the control plane is shown."""
+    assert "control plane" in cluster("cluster-info").out
+
+
+def test_rights(cluster: Kubectl) -> None:
+    """`auth can-i` asks the server; the administrator may do everything, `auth whoami` says who that is."""
+    assert cluster("auth", "can-i", "create", "deployments").out == "yes\n"
+    assert cluster("auth", "can-i", "*", "*").out == "yes\n"
+    assert cluster("auth", "can-i", "get", "pods", "--subresource=log").out == "yes\n"
+    assert "system:masters" in cluster("auth", "whoami").out
+    assert cluster("auth", "can-i", "--list").words[0][:2] == ["Resources", "Non-Resource"]
+
+
+def test_config(cluster: Kubectl) -> None:
+    """The context of the kubeconfig is the current one."""
+    context = cluster("config", "current-context").out.strip()
+    assert context in cluster("config", "get-contexts", "-o", "name").lines
