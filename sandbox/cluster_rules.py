@@ -1,7 +1,7 @@
 """
-What configuration, events, leases, namespaces and quotas may look like, and what of them may change.
+What configuration, leases, namespaces and quotas may look like, and what of them may change.
 
-Follows: kubernetes pkg/apis/core/validation (validation.go, events.go), pkg/apis/coordination/validation.
+Follows: kubernetes pkg/apis/core/validation, pkg/apis/coordination/validation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _NEEDED_KEYS: Final = {
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
-_EVENT_LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
 def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -97,53 +96,6 @@ def _json_object(path: str, text: str) -> list[Cause]:
     kind = "array" if isinstance(found, list) else "string"
     text = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
     return [invalid_value(path, "<secret contents redacted>", text)]
-
-
-def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A core/v1 event: it lives in the namespace of what it is about."""
-    del old, subresource
-    return event_causes(new, controller="reportingComponent")
-
-
-def event_causes(new: Object, *, controller: str) -> list[Cause]:
-    """What holds for events of either group; controller is what the field is called there."""
-    about = part(new, "involvedObject") or part(new, "regarding")
-    namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
-    mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
-    if not new.get("eventTime"):
-        fits = namespace in {"", "default"} if not where else where == namespace
-        return [] if fits else [mismatch]
-    causes = [mismatch] if not where and namespace not in {"default", "kube-system"} else []
-    component = new.get("reportingComponent") or new.get("reportingController") or ""
-    causes += [] if component else [required(controller)]
-    causes += all_invalid(controller, component, names.qualified_name(component))
-    for name, limit in _EVENT_LIMITS.items():
-        value = new.get(name) or (new.get("note") if name == "message" else None) or ""
-        if not value and name != "message":
-            causes.append(required(name))
-        if len(value.encode()) > limit:
-            causes.append(invalid_value(name, "", f"can have at most {limit} characters"))
-    return causes
-
-
-def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """An events.k8s.io event: the fields of old events stay unset, and nothing but the series changes."""
-    del subresource
-    causes = event_causes(new, controller="reportingController")
-    if old is not None:
-        return causes
-    series = new.get("series")
-    if series is not None and series.get("count", 0) < 2:  # noqa: PLR2004
-        causes.append(invalid_value("series.count", "", "should be at least 2"))
-    if not new.get("eventTime"):
-        causes.append(required("eventTime"))
-    kind = new.get("type", "")
-    if kind not in {"Normal", "Warning"}:
-        causes.append(invalid_value("type", "", f"has invalid value: {kind}"))
-    for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
-        if new.get(name) or new.get(f"deprecated{name[0].upper()}{name[1:]}"):
-            causes.append(invalid_value(name, "", "needs to be unset"))
-    return causes
 
 
 def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:

@@ -13,6 +13,7 @@ from sandbox import access_rules as access
 from sandbox import cluster_rules as cluster
 from sandbox import (
     definition_rules,
+    event_rules,
     job_rules,
     names,
     pod_rules,
@@ -31,7 +32,7 @@ NameRule = Callable[[str, bool], list[str]]
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
     ("", "endpoints"): service_rules.endpoints,
-    ("", "events"): cluster.event,
+    ("", "events"): event_rules.event,
     ("", "limitranges"): cluster.limit_range,
     ("", "namespaces"): cluster.namespace,
     ("", "persistentvolumeclaims"): storage_rules.claim,
@@ -53,7 +54,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("discovery.k8s.io", "endpointslices"): access.endpoint_slice,
-    ("events.k8s.io", "events"): cluster.new_event,
+    ("events.k8s.io", "events"): event_rules.new_event,
     ("networking.k8s.io", "ingressclasses"): access.ingress_class,
     ("networking.k8s.io", "ingresses"): access.ingress,
     ("networking.k8s.io", "networkpolicies"): access.network_policy,

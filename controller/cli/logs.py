@@ -2,7 +2,8 @@
 Logging: klog lines, lines for people, or JSON; always on stderr, through structlog.
 
 Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on. A warning or error that
-repeats is written in full once, then at most once a minute with the number left out.
+repeats is written in full once, then at most once a minute with the number left out. Tracebacks show from
+`-v 4` on.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, TextIO
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
+from client import request_log
+from informers.keys import ObjectName
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
+TRACEBACK_VERBOSITY: Final = 4
+MAX_VERBOSITY: Final = 9
 _MAX_REMEMBERED: Final = 1000
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
@@ -38,46 +43,92 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
     return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
 
 
-def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> None:
-    """Set structlog up for this process; the last call wins."""
+def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> LogLevel:
+    """
+    Set structlog up for this process; the last call wins.
+
+    Returns: the level, which may be changed while the program runs.
+    """
     out = sys.stderr if stream is None else stream
     log_format = log_format or default_format(out)
-    processors: list[Processor] = [VerbosityFilter(verbosity), RepeatFilter()]
-    if log_format == "klog":
-        processors += [
-            structlog.processors.CallsiteParameterAdder(
-                [
-                    structlog.processors.CallsiteParameter.FILENAME,
-                    structlog.processors.CallsiteParameter.LINENO,
-                ]
-            ),
-            render_klog,
-        ]
-    elif log_format == "json":
-        processors.append(render_json)
-    else:
-        processors.append(TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ))
+    level = LogLevel()
     structlog.configure(
-        processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbosity > 0 else logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(out),
+        processors=[VerbosityFilter(level), RepeatFilter(), *_renderers(log_format, out)],
+        logger_factory=_NamedLoggers(out),
         cache_logger_on_first_use=False,
     )
+    level.set(verbosity)
+    return level
+
+
+def _renderers(log_format: str, out: TextIO) -> list[Processor]:
+    if log_format == "klog":
+        return [structlog.processors.CallsiteParameterAdder([_FILENAME, _LINENO]), render_klog]
+    if log_format == "json":
+        return [render_json]
+    return [TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ)]
+
+
+class _NamedLoggers:
+    """Makes loggers that write to one stream and know the name they were asked for."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __call__(self, *args: str) -> WrappedLogger:
+        logger = _NamedLogger(self._out)
+        logger.name = args[0] if args else ""
+        return logger
+
+
+class _NamedLogger(structlog.WriteLogger):
+    name = ""
+
+
+class LogLevel:
+    """
+    The -v level of this process.
+
+    State: value, written by main and by whoever handles SIGUSR1, read by every thread that logs.
+    """
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def set(self, verbosity: int) -> None:
+        """Change it, for our own lines and for the client's requests."""
+        self.value = verbosity
+        request_log.set_verbosity(verbosity)
+        # below level 1 a debug line costs nothing but its call
+        lowest = logging.DEBUG if verbosity > 0 else logging.INFO
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
+
+    def cycle(self) -> int:
+        """One level up, from the last one back to 0; returns the new one."""
+        self.set((self.value + 1) % (MAX_VERBOSITY + 1))
+        return self.value
 
 
 class VerbosityFilter:
-    """Drops what was logged with a `v` above the chosen level."""
+    """Drops what was logged with a `v` above the chosen level, and tracebacks below level 4."""
 
-    def __init__(self, verbosity: int) -> None:
-        self._verbosity = verbosity
+    def __init__(self, level: LogLevel) -> None:
+        self._level = level
 
-    def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Drop the event or name its severity."""
-        level = event.setdefault("v", 1 if method == "debug" else 0)
-        if level > self._verbosity:
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        """Drop the event or name its severity and logger."""
+        if event.setdefault("v", 1 if method == "debug" else 0) > self._level.value:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
+        event["logger"] = getattr(logger, "name", "")
+        trace = event.pop("exc_info", None)
+        if trace and self._level.value >= TRACEBACK_VERBOSITY:
+            event["stack"] = _stack(trace)
         return event
+
+
+def _stack(trace: ExcInfo | BaseException | bool) -> str:
+    return str(structlog.processors.format_exc_info(None, "", {"exc_info": trace}).get("exception", ""))
 
 
 class RepeatFilter:
@@ -99,12 +150,12 @@ class RepeatFilter:
         key = (str(event["event"]), str(event.get("err", "")))
         now = self._clock.now()
         with self._lock:
-            left_out = self._count_locked(key, now)
+            left_out, seconds = self._count_locked(key, now)
         if left_out:
-            event["repeated"] = f"x{left_out} more in {REPEAT_WINDOW_SECONDS:g} s"
+            event["repeated"] = f"×{left_out} in {seconds:.0f} s"  # noqa: RUF001 - times
         return event
 
-    def _count_locked(self, key: tuple[str, str], now: float) -> int:
+    def _count_locked(self, key: tuple[str, str], now: float) -> tuple[int, float]:
         written_at, left_out = self._seen.get(key, (now - REPEAT_WINDOW_SECONDS, 0))
         if now - written_at < REPEAT_WINDOW_SECONDS:
             self._seen[key] = (written_at, left_out + 1)
@@ -112,7 +163,7 @@ class RepeatFilter:
         if len(self._seen) >= _MAX_REMEMBERED:
             del self._seen[next(iter(self._seen))]
         self._seen[key] = (now, 0)
-        return left_out
+        return left_out, now - written_at
 
 
 def _quoted(value: object) -> str:
@@ -124,27 +175,32 @@ def _quoted(value: object) -> str:
     return json.dumps(str(value), ensure_ascii=False)
 
 
-def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str]:
-    """Remove what every line has of its own and give severity and message; the rest are key=value pairs."""
+def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
+    """
+    Remove what every line has of its own; the rest are key=value pairs.
+
+    Returns: severity, message, and the stack as lines to follow, "" for none.
+    """
     severity, message = event.pop("severity"), str(event.pop("event"))
-    for name in ("v", "logger", "exc_info"):
+    stack = str(event.pop("stack", "")).rstrip()
+    for name in ("v", "logger"):
         event.pop(name, None)
-    return severity, message
+    return severity, message, f"\n{stack}" if stack else ""
 
 
 def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """`I1121 07:20:21.123456    4121 foo.py:142] "Successfully synced" objectName="default/foo"`."""
     filename, line = event.pop("filename", "?"), event.pop("lineno", 0)
-    severity, message = _take_head(event)
+    severity, message, stack = _take_head(event)
     at = dt.datetime.now(tz=dt.UTC).astimezone()
     head = f"{severity}{at:%m%d %H:%M:%S.%f} {threading.get_native_id():7d} {filename}:{line}]"
-    return " ".join([head, _quoted(message), *(f"{key}={_quoted(value)}" for key, value in event.items())])
+    pairs = [f"{key}={_quoted(value)}" for key, value in event.items()]
+    return " ".join([head, _quoted(message), *pairs]) + stack
 
 
 def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """`{"ts":1763709621123.4,"v":0,"logger":"foo","msg":"..."}`; errors carry `err` and no `v`."""
     severity, level, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
-    event.pop("exc_info", None)
     line: dict[str, Any] = {"ts": round(dt.datetime.now(tz=dt.UTC).timestamp() * 1000, 1)}
     if severity == "I":
         line["v"] = level
@@ -153,8 +209,19 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     if name:
         line["logger"] = name
     line["msg"] = str(event.pop("event"))
-    line |= {key: value if isinstance(value, int | float) else str(value) for key, value in event.items()}
+    line |= {key: _json_value(value) for key, value in event.items()}
     return json.dumps(line, ensure_ascii=False)
+
+
+def _json_value(value: object) -> object:
+    """Numbers, maps and object names keep their shape; all else is text."""
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, ObjectName):
+        return {"name": value.name, "namespace": value.namespace}
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    return str(value)
 
 
 class TextRenderer:
@@ -165,13 +232,13 @@ class TextRenderer:
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
         """One line."""
-        severity, message = _take_head(event)
+        severity, message, stack = _take_head(event)
         at = dt.datetime.now(tz=dt.UTC).astimezone()
         pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
         if not self._colours:
-            return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip()
+            return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip() + stack
         head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
-        return f"{head} {message} {_DIM}{pairs}{_RESET}".rstrip()
+        return f"{head} {message} {_DIM}{pairs}{_RESET}{stack}"
 
 
 def _bare(value: object) -> str:

@@ -9,18 +9,16 @@ from typing import TextIO
 
 import structlog
 
-from controller.cli.logs import configure_logging
+from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging
 from controller.cli.manifests_command import manifests
 from controller.cli.options import Options, UsageError, parse_options
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from controller.cli.run import run
 from controller.cli.sandbox_command import run_sandbox
-from controller.cli.signals import setup_signal_handler
+from controller.cli.signals import setup_level_signal, setup_signal_handler
 from controller.cli.version import version_text
 
 log = structlog.get_logger("controller")
-
-TRACEBACK_VERBOSITY = 4
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,13 +43,13 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
     if options.command == "manifests":
         out.write(manifests(options.what, namespace=options.namespace))
         return EXIT_OK
-    configure_logging(options.log_format, options.verbosity, stream=err)
+    level = configure_logging(options.log_format, options.verbosity, stream=err)
     stop = threading.Event()
     setup_signal_handler(stop, lambda name: log.info("Received signal, shutting down", signal=name))
+    setup_level_signal(lambda: _cycle(level))
     try:
         if options.command == "sandbox":
-            run_sandbox(options, stop, err)
-            return EXIT_OK
+            return run_sandbox(options, stop, err)
         return run(options, stop, err)
     except Exception as error:
         if options.verbosity >= TRACEBACK_VERBOSITY:
@@ -60,3 +58,7 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
             f"error: {str(error) or type(error).__name__}\n  fix: run again with -v 4 for the traceback\n"
         )
         return EXIT_FATAL
+
+
+def _cycle(level: LogLevel) -> None:
+    log.info("Log level changed", verbosity=level.cycle())

@@ -259,6 +259,10 @@ examples:
   python -m controller manifests crd | kubectl apply -f -
 """
 
+SANDBOX_LIMITS: Final = """\
+The sandbox keeps everything in memory and runs no containers: pods are simulated.
+"""
+
 _FLAGS: Final = {
     f.name: ("--verbosity" if f.name == "verbosity" else "--" + f.name.replace("_", "-"))
     for f in fields(Options)
@@ -325,6 +329,8 @@ def _environment(command: str) -> str:
 
 
 def _commands_text(command: str) -> str:
+    if command == "sandbox":
+        return f"\nlimits:\n  {SANDBOX_LIMITS}"
     if command != "run":
         return ""
     rows = [f"  {name:12} {text}" for name, text in COMMANDS.items()]

@@ -8,31 +8,33 @@ All that is wrong is said at once, not one thing per try.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-import structlog
-
 from apis.resource import Resource
 from client.access import Permission, check_access, who_am_i
-from client.errors import APIError, ClientError, TransportError
+from client.errors import APIError, ClientError, Unauthorized
 from client.resource_client import Client
 from controller.access import Access
 from controller.cli.problems import (
+    EXIT_CONFIG,
+    Effort,
     Problem,
     missing_permissions,
     missing_resource,
     no_status_subresource,
     server_problem,
-    unexpected_answer,
 )
 from workqueue.clock import REAL_CLOCK, Clock
 
-log = structlog.get_logger("preflight")
-
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
+_SERVER_FAILED: Final = 500
+
+
+def _nothing_known() -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,8 @@ class Preflight:
     """
     The checks, each of which asks the server.
 
-    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared.
+    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared;
+    credentials tells what is known to be wrong with ours, and is asked only when they were not accepted.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Preflight:
         custom: Iterable[Resource],
         access: Iterable[Access],
         namespace: str,
+        credentials: Callable[[], str] = _nothing_known,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self._client = client
@@ -72,6 +76,7 @@ class Preflight:
         self._custom = tuple(custom)
         self._access = tuple(access)
         self._namespace = namespace
+        self._credentials = credentials
         self._clock = clock
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
@@ -87,34 +92,39 @@ class Preflight:
         try:
             return self._look_around(version)
         except ClientError as error:
-            problem = server_problem(error, host=self._host) or unexpected_answer(error, host=self._host)
+            problem = self._problem(error, Effort())
             return Report(problems=(problem,), server_version=version, summary=f"✗ {problem.what}")
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
+        """The server's version, and what kept us from the server; a refusal shows that it is there."""
         problem: Problem | None = None
+        began_at = self._clock.now()
         for attempt in range(tries):
             if attempt and self._clock.sleep(PAUSE_SECONDS, stop):
                 break
             try:
                 return str(self._client.version()), None
-            except APIError as error:
-                problem = server_problem(error, host=self._host)
-                return "", problem
-            except TransportError as error:
-                problem = server_problem(error, host=self._host)
             except ClientError as error:
-                problem = unexpected_answer(error, host=self._host)
+                effort = Effort(tries=attempt + 1, seconds=self._clock.now() - began_at)
+                problem = self._problem(error, effort)
+                if problem.exit_code == EXIT_CONFIG:
+                    break
+                if isinstance(error, APIError) and error.code < _SERVER_FAILED:
+                    return "", None
         return "", problem
+
+    def _problem(self, error: ClientError, effort: Effort) -> Problem:
+        known = self._credentials() if isinstance(error, Unauthorized) else ""
+        return server_problem(error, host=self._host, effort=effort, credentials=known)
 
     def _look_around(self, version: str) -> Report:
         identity = who_am_i(self._client.rest)
         user = identity.username if identity else ""
         kinds = [problem for resource in self._custom for problem in self._kind_problems(resource)]
         denied, total = self._denied()
-        problems = [*kinds]
+        problems = list(kinds)
         if denied:
-            scope = f"in namespace {self._namespace}" if self._namespace else "at cluster scope"
-            problems.append(missing_permissions(user or "this user", denied, total, scope))
+            problems.append(missing_permissions(user or "this user", denied, total, self._namespace))
         return Report(
             problems=tuple(problems),
             server_version=version,

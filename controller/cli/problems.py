@@ -7,6 +7,7 @@ Every problem has a code (E01 to E15), an exit code and a section in docs/errors
 from __future__ import annotations
 
 import difflib
+import shlex
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +17,17 @@ from client.errors import (
     ConfigProblem,
     ConnectionRefused,
     CredentialsError,
+    DeadlineExceeded,
+    Forbidden,
+    NameResolutionError,
+    ProxyError,
     TLSError,
+    TLSProblem,
     TransportError,
     Unauthorized,
 )
-from controller.runtime.health import PortInUseError
+from controller.cli.durations import format_duration
+from controller.runtime.health import ListenError, PortInUseError
 
 EXIT_OK: Final = 0
 EXIT_FATAL: Final = 1
@@ -49,8 +56,18 @@ class Problem:
         lines = [f"{self.severity}: {self.what}"]
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
-        lines.append(f"  more: {DOCS}#{self.code.lower()}")
+        lines.append(f"  more: {self.more}")
         return "\n".join(lines)
+
+    @property
+    def more(self) -> str:
+        """Where to read on."""
+        return f"{DOCS}#{self.code.lower()}"
+
+    def facts(self) -> dict[str, str]:
+        """The same as pairs for a log line whose message is `what`."""
+        pairs = {"code": self.code, "cause": "; ".join(self.causes), "fix": "; ".join(self.fixes)}
+        return {key: value for key, value in pairs.items() if value}
 
 
 def config_problem(error: ConfigError) -> Problem:
@@ -105,7 +122,7 @@ def _no_context(error: ConfigError) -> Problem:
     return Problem(
         code="E03",
         exit_code=EXIT_CONFIG,
-        what=error.message,
+        what=error.message.partition("; have: ")[0],
         causes=(f"contexts there are: {have}",),
         fixes=(*fixes, "kubectl config get-contexts"),
     )
@@ -124,55 +141,105 @@ def _no_credentials(error: ConfigError) -> Problem:
     )
 
 
-def server_problem(error: Exception, *, host: str) -> Problem | None:
-    """E04, E05 or E06 for a server that cannot be talked to; None when it answered something else."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How hard a server was asked: how often, and for how long in all."""
+
+    tries: int = 1
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f" (tried {self.tries} times, {format_duration(round(self.seconds))})" if self.tries > 1 else ""
+        )
+
+
+def server_problem(
+    error: Exception, *, host: str, effort: Effort = Effort(), credentials: str = ""
+) -> Problem:
+    """
+    What a failed question to the server means: E04, E05, E06 or E09.
+
+    Args: credentials is what is known to be wrong with them, such as that they have expired.
+    """
     if isinstance(error, CredentialsError):
         return config_problem(error.problem)
     if isinstance(error, TLSError):
         return _tls(error, host)
     if isinstance(error, Unauthorized):
-        return _unauthorized(error)
+        return _unauthorized(error, credentials)
+    if isinstance(error, Forbidden):
+        return _forbidden(error)
     if isinstance(error, TransportError):
-        return _unreachable(error, host)
-    return None
+        return _unreachable(error, host, effort)
+    return _unexpected_answer(error, host, effort)
 
 
-def _unreachable(error: TransportError, host: str) -> Problem:
-    hints = ["is the cluster running? kubectl cluster-info"]
-    if isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host):
-        hints.append("inside a container 127.0.0.1 is the container itself: use the host's address")
+_CAUSES: Final[tuple[tuple[type[TransportError], str], ...]] = (
+    (ConnectionRefused, "nothing listens there: the cluster is not running, or it is another port"),
+    (NameResolutionError, "the name has no address: a typo, or a DNS server or VPN that is off"),
+    (DeadlineExceeded, "nothing answers there: a firewall, or a VPN that is off"),
+    (ProxyError, "the proxy of the kubeconfig, or of $HTTPS_PROXY, stands between"),
+)
+_INSIDE: Final = "inside a container 127.0.0.1 is the container itself: use the host's address"
+
+
+def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
+    cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection does not hold")
+    local = isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host)
     return Problem(
         code="E04",
         exit_code=EXIT_UNREACHABLE,
-        what=f"cannot reach {host}",
-        causes=(error.reason,),
-        fixes=tuple(hints),
+        what=f"cannot reach {host}: {error.reason}{effort}",
+        causes=(cause,),
+        fixes=("kubectl cluster-info   (is the cluster running?)", *((_INSIDE,) if local else ())),
     )
 
 
+_TLS_CAUSES: Final = {
+    TLSProblem.UNTRUSTED: "the kubeconfig has the CA of another cluster, or of this one before it was made anew",
+    TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
+    TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
+    TLSProblem.NOT_YET_VALID: "the clock of this machine or of the cluster is wrong",
+    TLSProblem.CLIENT_CERTIFICATE: "the client certificate in the kubeconfig is of another cluster, or expired",
+}
+
+
 def _tls(error: TLSError, host: str) -> Problem:
-    causes = [error.reason]
+    causes = [_TLS_CAUSES.get(error.problem, "something that is no API server listens there")]
     if error.names:
         causes.append(f"names in the certificate: {', '.join(error.names)}")
     return Problem(
         code="E05",
         exit_code=EXIT_UNREACHABLE,
-        what=f"the certificate of {host} was not accepted",
+        what=f"{error.reason} ({host})",
         causes=tuple(causes),
         fixes=(
-            "a stale or wrong cluster in the kubeconfig? kubectl config view --minify",
+            "kubectl config view --minify   (a stale or wrong cluster in the kubeconfig?)",
             "fetch the kubeconfig of this cluster again from where you got it",
         ),
     )
 
 
-def _unauthorized(error: APIError) -> Problem:
+def _unauthorized(error: APIError, credentials: str) -> Problem:
+    unknown = "a token that has expired or was revoked, or a client certificate of another cluster"
+    said = error.status.message
     return Problem(
         code="E06",
         exit_code=EXIT_CONFIG,
         what="the API server did not accept your credentials (401)",
-        causes=(error.status.message or "token expired, or a certificate of another cluster",),
+        causes=(credentials or (said if said not in ("", "Unauthorized") else unknown),),
         fixes=("log in again with your provider's tool, then: kubectl auth whoami",),
+    )
+
+
+def _forbidden(error: APIError) -> Problem:
+    return Problem(
+        code="E09",
+        exit_code=EXIT_FORBIDDEN,
+        what="the API server does not even let us ask what is allowed (403)",
+        causes=(error.status.message,),
+        fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
     )
 
 
@@ -209,59 +276,94 @@ def no_status_subresource(group_resource: str) -> Problem:
     )
 
 
-def missing_permissions(user: str, denied: tuple[str, ...], total: int, scope: str) -> Problem:
-    """E09: everything that is not allowed, at once."""
-    fixes = ["python -m controller manifests rbac | kubectl apply -f -"]
-    if user.startswith("system:serviceaccount:"):
-        _, _, namespace, name = user.split(":", 3)
-        binding = "--clusterrole=handloop --serviceaccount=" + f"{namespace}:{name}"
-        fixes.append(f"kubectl create clusterrolebinding handloop {binding}")
-        if name == "default":
-            fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+def missing_permissions(user: str, denied: tuple[str, ...], total: int, namespace: str) -> Problem:
+    """
+    E09: everything that is not allowed, at once.
+
+    Args: denied as `verb resource`; namespace "" = at cluster scope.
+    """
+    scope = f'in namespace "{namespace}"' if namespace else "at cluster scope"
+    wanted = f"python -m controller manifests rbac{f' -n {namespace}' if namespace else ''}"
+    fixes = [f"{wanted} | kubectl apply -f -", _binding(user, namespace)]
+    if user.startswith(_SERVICE_ACCOUNT) and user.endswith(":default"):
+        fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
-        what=f'"{user}" may not do everything the controller needs {scope}',
+        what=f'"{user}" may not {denied[0]} {scope}',
         causes=(f"missing {len(denied)} of {total} permissions: {', '.join(denied)}",),
         fixes=tuple(fixes),
     )
 
 
-def port_in_use(error: PortInUseError) -> Problem:
-    """E10: another process listens there."""
-    flag = "--metrics-bind-address" if error.purpose == "metrics" else "--health-probe-bind-address"
-    owner = f"in use by {error.owner}" if error.owner else "another process listens there"
+def _binding(user: str, namespace: str) -> str:
+    """The command that gives the role of `manifests rbac` to a user."""
+    account = user.removeprefix(_SERVICE_ACCOUNT)
+    subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
+    if namespace:
+        return f"kubectl -n {namespace} create rolebinding handloop --role=handloop {subject}"
+    return f"kubectl create clusterrolebinding handloop --clusterrole=handloop {subject}"
+
+
+_LISTENERS: Final = {
+    "metrics": ("--metrics-bind-address=:9090", "--metrics-bind-address=0 to turn it off"),
+    "health": ("--health-probe-bind-address=:9091", "--health-probe-bind-address=0 to turn it off"),
+    "the sandbox": ("--sandbox-port=16443", "--sandbox-port=0 for a free one"),
+}
+
+
+def port_in_use(error: ListenError) -> Problem:
+    """E10: another process listens there, or the address is not ours to listen on."""
+    another, none = _LISTENERS[error.purpose]
+    cause = error.reason
+    if isinstance(error, PortInUseError):
+        cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(
         code="E10",
         exit_code=EXIT_PORT,
         what=f"cannot listen on {error.address} for {error.purpose}",
-        causes=(owner,),
-        fixes=(f"{flag}=:9090 for another port, {flag}=0 to turn it off",),
+        causes=(cause,),
+        fixes=(f"{another} for another port, {none}",),
     )
 
 
-def nothing_to_do(kind: str, namespace: str) -> Problem:
-    """E15: it runs and there is no object to work on."""
+def nothing_to_do(kind: str, namespace: str, elsewhere: int | None = None) -> Problem:
+    """
+    E15: it runs and there is no object to work on.
+
+    Args: elsewhere is how many objects other namespaces hold, None = not known.
+    """
     where = f'in namespace "{namespace}"' if namespace else "in any namespace"
+    others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
     fixes = ["kubectl apply -f manifests/samples/foo.yaml"]
     if namespace:
-        fixes.insert(0, "watch all namespaces: leave out -n, or say -A")
+        fixes = [f"{fixes[0]} -n {namespace}"]
+        fixes.insert(0, f"started with -n {namespace}? To watch all namespaces leave it out, or say -A")
     return Problem(
         code="E15",
         exit_code=EXIT_OK,
         severity="info",
-        what=f"no {kind} {where}",
+        what=f"no {kind} {where}{others}",
         causes=("the controller is running and has nothing to do",),
         fixes=tuple(fixes),
     )
 
 
-def unexpected_answer(error: Exception, *, host: str) -> Problem:
-    """E04 for something that answers, but not as an API server does."""
+def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
+    """E04 for something that answers, but not as an API server that is well does."""
+    failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
+    what = "is not well" if failing else "does not answer like a Kubernetes API server"
     return Problem(
         code="E04",
         exit_code=EXIT_UNREACHABLE,
-        what=f"{host} does not answer like a Kubernetes API server",
+        what=f"{host} {what}{effort}",
         causes=(str(error),),
-        fixes=("is this the right address and port? kubectl config view --minify",),
+        fixes=(
+            "kubectl get --raw /readyz?verbose"
+            if failing
+            else "kubectl config view --minify   (is this the right address and port?)",
+        ),
     )

@@ -6,7 +6,6 @@ Producers stop before consumers: informers, then workers (which drain), then eve
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Mapping
 from typing import Final
@@ -17,6 +16,8 @@ from prometheus_client import CollectorRegistry
 from apis.apps_v1 import Deployment
 from apis.core_v1 import Event
 from apis.samplecontroller_v1alpha1 import Foo
+from client.errors import ClientError
+from client.options import ListOptions
 from client.resource_client import Client
 from controller.cli.options import Options
 from controller.cli.problems import nothing_to_do
@@ -25,7 +26,7 @@ from controller.runtime.events import EventBroadcaster
 from controller.runtime.health import Check, stopped_check
 from controller.runtime.metrics import InformerMetricsProvider, WorkqueueMetricsProvider
 from informers.factory import SharedInformerFactory
-from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS, SyncProgress
+from informers.progress import INTERVAL_SECONDS, SyncProgress
 from informers.shared_informer import SharedIndexInformer
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.spawn import Spawn, spawn_thread
@@ -49,9 +50,11 @@ class Program:
         stop: threading.Event,
         *,
         registry: CollectorRegistry,
+        progress_seconds: float = INTERVAL_SECONDS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
+        self._client = client
         self._options = options
         self._stop = stop
         self._clock = clock
@@ -69,7 +72,6 @@ class Program:
         self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
         self._broadcaster.start_structured_logging(verbosity=3)
         self._broadcaster.start_recording_to_sink(client.resource(Event))
-        interval = TTY_INTERVAL_SECONDS if sys.stderr.isatty() else INTERVAL_SECONDS
         self._controller = Controller(
             client,
             self._deployments,
@@ -77,7 +79,9 @@ class Program:
             self._broadcaster.new_recorder(CONTROLLER_AGENT_NAME),
             metrics_provider=WorkqueueMetricsProvider(registry),
             shutdown_timeout_seconds=options.shutdown_timeout,
-            progress=SyncProgress([self._deployments, self._foos], interval_seconds=interval, clock=clock),
+            progress=SyncProgress(
+                [self._deployments, self._foos], interval_seconds=progress_seconds, clock=clock
+            ),
             clock=clock,
             spawn=spawn,
         )
@@ -120,14 +124,25 @@ class Program:
             hint.join()
 
     def _say_nothing_to_do(self) -> None:
-        """E15: running, synced, and no Foo to be seen."""
-        if self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
+        """E15, once: the caches are filled, and there is no Foo to be seen."""
+        while not self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
+            statistics = self._foos.statistics()
+            if not statistics.synced:
+                continue
+            if not (statistics.objects or statistics.quarantined or self._controller.statistics().synced):
+                problem = nothing_to_do("Foo", self._options.namespace, self._count_elsewhere())
+                log.info(problem.what, **problem.facts())
             return
-        statistics = self._foos.statistics()
-        nothing_seen = not statistics.objects and not statistics.quarantined
-        if statistics.synced and nothing_seen and not self._controller.statistics().synced:
-            problem = nothing_to_do("Foo", self._options.namespace)
-            log.info(problem.what, cause="; ".join(problem.causes), fix="; ".join(problem.fixes))
+
+    def _count_elsewhere(self) -> int | None:
+        """How many Foos there are in all namespaces when we watch one; None when we do not, or may not ask."""
+        if not self._options.namespace:
+            return None
+        try:
+            page = self._client.resource(Foo).list(options=ListOptions(limit=1))
+        except ClientError:
+            return None
+        return len(page.items) + (page.remaining_item_count or 0)
 
     def _synced_check(self) -> str | None:
         waiting = [i.kind.resource.plural for i in self.informers if not i.has_synced()]

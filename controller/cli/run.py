@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,28 +19,30 @@ from client.resource_client import Client
 from client.transport import HTTPTransport
 from controller.access import FOO_ACCESS
 from controller.cli.banner import Facts, show_banner
+from controller.cli.expiry import expired_credentials
 from controller.cli.options import BindAddress, Options
 from controller.cli.preflight import Preflight, Report
 from controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_OK,
-    EXIT_PORT,
-    Problem,
     config_problem,
     port_in_use,
 )
 from controller.cli.program import Program
 from controller.cli.sandbox_command import running_sandbox, sandbox_hint
+from controller.cli.tell import tell
 from controller.cli.version import version
-from controller.runtime.health import Page, PageServer, PortInUseError, health_page
+from controller.runtime.health import ListenError, Page, PageServer, health_page
 from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
+from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
+from workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("controller")
 
 PREFLIGHT_TRIES_WHEN_EXITING: Final = 3
 
 
-def run(options: Options, stop: threading.Event, stream: TextIO) -> int:
+def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock = REAL_CLOCK) -> int:
     """
     Run the controller until stop is set.
 
@@ -49,11 +52,11 @@ def run(options: Options, stop: threading.Event, stream: TextIO) -> int:
     with ExitStack() as stack:
         try:
             config = _configuration(options, stack, stream)
-            return _run_with(config, options, stop, stream, stack)
+            return _run_with(config, options, stop, stream, stack, clock)
         except ConfigError as error:
-            return _fail(config_problem(error), stream)
-        except PortInUseError as error:
-            return _fail(port_in_use(error), stream)
+            return tell(config_problem(error), options, stream)
+        except ListenError as error:
+            return tell(port_in_use(error), options, stream)
 
 
 def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
@@ -66,26 +69,24 @@ def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> Client
 
 
 def _run_with(
-    config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, stack: ExitStack
+    config: ClientConfig,
+    options: Options,
+    stop: threading.Event,
+    stream: TextIO,
+    stack: ExitStack,
+    clock: Clock,
 ) -> int:
     registry = new_registry()
-    transport = HTTPTransport(config)
-    stack.callback(transport.close)
-    client = Client(
-        transport,
-        qps=options.kube_api_qps,
-        burst=options.kube_api_burst,
-        metrics=ClientMetrics(registry),
-        user_agent=f"handloop/{version()}",
-        stop=stop,
-    )
-    program = Program(client, options, stop, registry=registry)
+    client = _client(config, options, stop, stack, registry, clock)
+    interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS
+    program = Program(client, options, stop, registry=registry, progress_seconds=interval, clock=clock)
     # bound before anything else happens: a taken port is known at once, and a slow start can be probed
     servers = _Servers(options, program, registry)
     with servers.serving():
-        report = _preflight(client, config, options, stop)
-        stream.writelines(f"{problem}\n" for problem in report.problems)
-        if options.preflight == "exit" and report.exit_code:
+        report = _preflight(client, config, options, stop, clock)
+        for problem in report.problems:
+            tell(problem, options, stream)
+        if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
             return report.exit_code
         show_banner(_facts(config, report, servers), options, stream)
         program.run()
@@ -93,11 +94,41 @@ def _run_with(
     return EXIT_OK
 
 
-def _preflight(client: Client, config: ClientConfig, options: Options, stop: threading.Event) -> Report:
+def _client(
+    config: ClientConfig,
+    options: Options,
+    stop: threading.Event,
+    stack: ExitStack,
+    registry: CollectorRegistry,
+    clock: Clock,
+) -> Client:
+    metrics = ClientMetrics(registry)
+    transport = HTTPTransport(config, metrics=metrics, clock=clock)
+    stack.callback(transport.close)
+    return Client(
+        transport,
+        qps=options.kube_api_qps,
+        burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
+        metrics=metrics,
+        user_agent=f"handloop/{version()}",
+        clock=clock,
+        stop=stop,
+    )
+
+
+def _preflight(
+    client: Client, config: ClientConfig, options: Options, stop: threading.Event, clock: Clock
+) -> Report:
     if options.preflight == "off":
         return Report(summary="off")
     preflight = Preflight(
-        client, host=shown_server(config.host), custom=(Foo.resource,), access=FOO_ACCESS, namespace=options.namespace
+        client,
+        host=shown_server(config.host),
+        custom=(Foo.resource,),
+        access=FOO_ACCESS,
+        namespace=options.namespace,
+        credentials=lambda: expired_credentials(config, clock.time()),
+        clock=clock,
     )
     return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
 
@@ -119,12 +150,6 @@ def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
         health=servers.health,
         checks=report.summary,
     )
-
-
-def _fail(problem: Problem, stream: TextIO) -> int:
-    stream.write(f"{problem}\n")
-    assert problem.exit_code in (EXIT_CONFIG, EXIT_PORT)
-    return problem.exit_code
 
 
 class _Servers:

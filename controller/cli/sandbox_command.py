@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -15,14 +15,14 @@ from apis.crd import custom_resource_definition
 from apis.samplecontroller_v1alpha1 import Foo
 from client.config import ClientConfig
 from client.credentials import StaticCredentials
+from client.errors import ConfigError, ConfigProblem
 from client.transport import HTTPTransport
-from controller.cli.options import Options
+from controller.cli.options import SANDBOX_LIMITS, Options
+from controller.cli.problems import EXIT_OK, config_problem, port_in_use
+from controller.cli.tell import tell
+from controller.runtime.health import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-WHAT_IT_IS_NOT = """\
-It runs no containers and checks no RBAC; pods are simulated. It keeps everything in memory.
-"""
 
 
 @contextmanager
@@ -31,20 +31,43 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     A sandbox with the CRDs installed, for as long as the context lasts.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: OSError when the port is taken or the kubeconfig cannot be written.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written.
     """
     # its HTTP server takes a third of a second to import, and a controller in a cluster never needs it
     from sandbox.server import Sandbox  # noqa: PLC0415
 
     sandbox = Sandbox(port=options.sandbox_port, speed=options.sandbox_speed)
-    sandbox.start()
+    try:
+        sandbox.start()
+    except OSError as error:
+        raise listen_error(error, "127.0.0.1", options.sandbox_port, "the sandbox") from error
     try:
         _install(sandbox.url, sandbox.token, custom_resource_definition(Foo))
-        path = Path(options.sandbox_kubeconfig)
-        sandbox.write_kubeconfig(path)
-        yield path
+        with _kubeconfig(sandbox.kubeconfig_text(), sandbox.write_kubeconfig, options) as path:
+            yield path
     finally:
         sandbox.stop()
+
+
+@contextmanager
+def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> Iterator[Path]:
+    given = options.sandbox_kubeconfig
+    try:
+        path = write(Path(given))
+    except OSError as error:
+        raise ConfigError(
+            ConfigProblem.UNREADABLE,
+            f"cannot write {given}",
+            cause=(error.strerror or str(error)).lower(),
+            fix="--sandbox-kubeconfig PATH",
+            path=given,
+        ) from error
+    try:
+        yield path
+    finally:
+        # another sandbox may have put its own there meanwhile
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            path.unlink()
 
 
 def _install(url: str, token: str, definition: dict[str, Any]) -> None:
@@ -69,9 +92,19 @@ def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
     stream.flush()
 
 
-def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> None:
-    """Serve until stop is set."""
-    with running_sandbox(options) as kubeconfig:
-        stream.write(WHAT_IT_IS_NOT)
-        sandbox_hint(kubeconfig.resolve(), stream)
-        stop.wait()
+def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
+    """
+    Serve until stop is set.
+
+    Returns: the exit code.
+    """
+    try:
+        with running_sandbox(options) as kubeconfig:
+            stream.write(SANDBOX_LIMITS)
+            sandbox_hint(kubeconfig.resolve(), stream)
+            stop.wait()
+    except ListenError as error:
+        return tell(port_in_use(error), options, stream)
+    except ConfigError as error:
+        return tell(config_problem(error), options, stream)
+    return EXIT_OK

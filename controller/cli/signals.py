@@ -1,4 +1,10 @@
-"""The first SIGINT or SIGTERM asks for a graceful stop; the second ends the process at once."""
+"""
+The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once; SIGUSR1 raises the log
+level.
+
+A handler interrupts the main thread wherever it is, perhaps under a lock that the reaction needs: inside
+`stop.wait()`, or in the middle of a log line. So every reaction has a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -29,9 +36,17 @@ def setup_signal_handler(stop: threading.Event, on_signal: Callable[[str], None]
             os._exit(HARD_EXIT_CODE)
         asked.set()
         name = signal.Signals(number).name
-        # this interrupts the main thread, which may hold the lock inside `stop.wait()` that `stop.set()`
-        # needs: a thread of its own sets it
-        threading.Thread(target=ask, args=(name,), name="signal", daemon=True).start()
+        _react(partial(ask, name))
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
+
+
+def setup_level_signal(cycle: Callable[[], None]) -> None:
+    """Call cycle on every SIGUSR1, where the system has that. Call from the main thread."""
+    if hasattr(signal, "SIGUSR1"):
+        signal.signal(signal.SIGUSR1, lambda _number, _frame: _react(cycle))
+
+
+def _react(reaction: Callable[[], None]) -> None:
+    threading.Thread(target=reaction, name="signal", daemon=True).start()

@@ -7,6 +7,7 @@ snapshots.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -27,14 +28,32 @@ TEXT: Final = "text/plain; charset=utf-8"
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 
 
-class PortInUseError(Exception):
+class ListenError(OSError):
+    """An address cannot be listened on; reason says why, purpose what for."""
+
+    def __init__(self, address: str, purpose: str, reason: str) -> None:
+        super().__init__(f"cannot listen on {address} for {purpose}: {reason}")
+        self.address = address
+        self.purpose = purpose
+        self.reason = reason
+
+
+class PortInUseError(ListenError):
     """The address is taken; owner names the process where that can be known."""
 
     def __init__(self, address: str, purpose: str, owner: str = "") -> None:
-        super().__init__(f"cannot listen on {address} for {purpose}: address already in use")
-        self.address = address
-        self.purpose = purpose
+        super().__init__(address, purpose, "address already in use")
         self.owner = owner
+
+
+def listen_error(error: OSError, host: str, port: int, purpose: str) -> ListenError:
+    """What to raise when `host:port` cannot be listened on because of error."""
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if error.errno in _IN_USE:
+        return PortInUseError(address, purpose, port_owner(port))
+    # asyncio puts the whole story into strerror
+    words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    return ListenError(address, purpose, words.lower())
 
 
 def health_page(checks: Mapping[str, Check]) -> Page:
@@ -66,7 +85,7 @@ class PageServer:
         """
         Bind, without serving yet.
 
-        Raises: PortInUseError; OSError for an address that is not this machine's.
+        Raises: PortInUseError; ListenError for an address that is not this machine's, or not for us.
         """
         self._purpose = purpose
         self._spawn = spawn
@@ -76,9 +95,7 @@ class PageServer:
         try:
             self._server = family((host, port), handler)
         except OSError as error:
-            if error.errno in _IN_USE:
-                raise PortInUseError(f"{host}:{port}", purpose, port_owner(port)) from error
-            raise
+            raise listen_error(error, host, port, purpose) from error
 
     @property
     def port(self) -> int:

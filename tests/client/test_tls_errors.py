@@ -11,7 +11,7 @@ from client.certificate import Certificate
 from client.errors import TLSProblem
 from client.tls_errors import shown_certificate, tls_error
 from support.certificates import CertificateAuthority
-from support.wire_server import Peer, WireServer, closing_after
+from support.wire_server import Peer, WireServer
 
 SHOWN = Certificate(
     "apiserver", "kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
@@ -48,7 +48,7 @@ def explained(error: ssl.SSLError, shown: Certificate | None = SHOWN) -> tuple[T
         (
             9,
             TLSProblem.NOT_YET_VALID,
-            'certificate for h is not valid before 2026-01-01T00:00:00Z (signed by "kubernetes"); is this machine',
+            'certificate for h is not valid before 2026-01-01T00:00:00Z (signed by "kubernetes"); is this',
         ),
         (
             62,
@@ -128,6 +128,11 @@ def test_the_probe_sends_nothing(tmp_path: Path) -> None:
 
 def test_the_probe_of_a_server_without_tls() -> None:
     """Whatever is there, the probe says None."""
-    with WireServer(closing_after(b"HTTP/1.1 400 Bad\r\n\r\n")) as server:
+
+    def script(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        peer.wait_for_hangup()
+
+    with WireServer(script) as server:
         sock = socket.create_connection(("127.0.0.1", server.port), 10)
         assert shown_certificate(sock, "h") is None

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from support.cluster import Cluster, RealCluster, SandboxCluster, real_cluster, sandbox_cluster, usual_definition
-from support.program import ON_FREE_PORTS, Program, Run, running
+from support.cluster import (
+    Cluster,
+    SandboxCluster,
+    arguments_for,
+    real_cluster,
+    sandbox_cluster,
+    usual_definition,
+)
+from support.program import Program, Run, running
 
 
 @pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
@@ -26,12 +33,6 @@ def sandbox(tmp_path: Path) -> Iterator[SandboxCluster]:
     """The sandbox, for what must be counted, refused or broken."""
     with sandbox_cluster(tmp_path, definition=usual_definition()) as opened:
         yield opened
-
-
-def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
-    """Arguments that keep the program to what is ours, on free ports."""
-    scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []
-    return ["--kubeconfig", str(kubeconfig or cluster.kubeconfig), *scope, *ON_FREE_PORTS]
 
 
 @pytest.fixture

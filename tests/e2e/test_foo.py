@@ -1,8 +1,20 @@
 from __future__ import annotations
 
-from support.cluster import Cluster
-from support.foo_story import tell_story, wait_available, wait_deployment, wait_event
+from support.cluster import Cluster, foo
+from support.foo_story import events_of, tell_story, wait_available, wait_deployment, wait_event
 from support.program import Run
+
+
+def nobodys_deployment(name: str) -> dict[str, object]:
+    """A Deployment that has no owner."""
+    labels = {"app": "somebody-else"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
 
 
 def test_a_foo_lives(cluster: Cluster, run: Run) -> None:
@@ -11,3 +23,37 @@ def test_a_foo_lives(cluster: Cluster, run: Run) -> None:
         program.wait_ready()
         tell_story(cluster)
         assert program.stop() == 0
+
+
+def test_a_foo_that_was_there_before_is_found(cluster: Cluster, run: Run) -> None:
+    """Without replicas in the Foo the server's default is left alone, and what is available is shown."""
+    cluster.create(cluster.foos, foo("early", {"deploymentName": "early"}))
+    with run():
+        wait_deployment(cluster, "early", replicas=1)
+        wait_available(cluster, "early", 1)
+
+
+def test_a_foreign_deployment_is_left_alone(cluster: Cluster, run: Run) -> None:
+    """A Deployment owned by nobody is never written, the Foo gets a Warning, and works once it is gone."""
+    cluster.create(cluster.deployments, nobodys_deployment("taken"))
+    before = cluster.wait(
+        cluster.deployments,
+        lambda found: (
+            found["taken"].get("status", {}).get("availableReplicas") == 1
+            and any(c["reason"] == "NewReplicaSetAvailable" for c in found["taken"]["status"]["conditions"])
+        ),
+        "rolled out",
+    )["taken"]
+    with run() as program:
+        cluster.create_foo("wants-taken", replicas=2, deployment="taken")
+        event = wait_event(cluster, "wants-taken", "ErrResourceExists", count=3)
+        assert event["type"] == "Warning"
+        assert event["message"] == 'Resource "taken" already exists and is not managed by Foo'
+        assert program.lines_with("exists and is not managed by Foo .*E14")
+        assert cluster.get(cluster.deployments, "taken") == before
+        assert not events_of(cluster.list(cluster.events), "wants-taken", "Synced")
+
+        cluster.delete(cluster.deployments, "taken")
+        wait_deployment(cluster, "taken", replicas=2, not_uid=before["metadata"]["uid"])
+        wait_available(cluster, "wants-taken", 2)
+        wait_event(cluster, "wants-taken", "Synced")

@@ -129,7 +129,7 @@ def test_sorting(kubectl: Kubectl) -> None:
         kubectl,
         *(
             CONFIG.replace("settings", name).replace("blue", color)
-            for name, color in (("a", "z"), ("b", "y"))
+            for name, color in (("a", "violet"), ("b", "black"))
         ),
     )
     rows = kubectl("get", "cm", "-l", "app=web", "--sort-by=.data.color", "--no-headers").words

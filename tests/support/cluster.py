@@ -21,6 +21,7 @@ from client.errors import TransportError
 from client.transport import HTTPTransport
 from sandbox.server import Sandbox
 from support.deadline import until
+from support.program import ON_FREE_PORTS
 from support.request_trace import RequestTrace
 
 Object = dict[str, Any]
@@ -210,6 +211,11 @@ class SandboxCluster(Cluster):
         self.sandbox.stop()
         return port
 
+    def serve_again(self, port: int) -> None:
+        """Listen again, where the program looks for it."""
+        self.sandbox._port = port
+        self.sandbox.start()
+
     def close(self) -> None:
         """Stop it and close the connections."""
         self.transport.close()
@@ -274,6 +280,12 @@ def foo(name: str, spec: Object) -> Object:
         "metadata": {"name": name},
         "spec": spec,
     }
+
+
+def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
+    """Arguments that keep the program to what is ours, on free ports."""
+    scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []
+    return ["--kubeconfig", str(kubeconfig or cluster.kubeconfig), *scope, *ON_FREE_PORTS]
 
 
 def token_kubeconfig(cluster: Cluster, token: str, path: Path) -> Path:

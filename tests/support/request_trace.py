@@ -28,9 +28,10 @@ class Asked(NamedTuple):
 
 class RequestTrace:
     """
-    Stands before an engine and notes what the program asks; may refuse requests or hold them up.
+    Stands before an engine and notes what the program asks; may refuse them, or do something before or after.
 
-    State: _asked, under _lock. refuse and hold are set by the test. Threads: requests come on the sandbox's.
+    State: _asked, under _lock. refuse, before and after are set by the test. Threads: requests come on the
+    sandbox's: what before does holds the whole server up.
     """
 
     def __init__(self, engine: Engine, token: str) -> None:
@@ -40,7 +41,8 @@ class RequestTrace:
         self._lock = threading.Lock()
         self._asked: list[Asked] = []
         self.refuse: Callable[[Asked], Status | None] = lambda _asked: None
-        self.hold: Callable[[Asked], None] = lambda _asked: None
+        self.before: Callable[[Asked], None] = lambda _asked: None
+        self.after: Callable[[Asked], None] = lambda _asked: None
         engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
 
     def asked(self) -> list[Asked]:
@@ -54,15 +56,15 @@ class RequestTrace:
 
     def _pass(self, request: Request) -> Response | Stream:
         asked = _asked(unveil(request, [self._token]))
-        if asked is not None:
-            with self._lock:
-                self._asked.append(asked)
-            self.hold(asked)
-            refusal = self.refuse(asked)
-            if refusal is not None:
-                content = json.dumps(refusal).encode()
-                return Response(refusal["code"], (("Content-Type", "application/json"),), (content,))
-        return self._handle(request)
+        if asked is None:
+            return self._handle(request)
+        with self._lock:
+            self._asked.append(asked)
+        self.before(asked)
+        refusal = self.refuse(asked)
+        answer = self._handle(request) if refusal is None else _refused(refusal)
+        self.after(asked)
+        return answer
 
 
 def no_streaming_lists(asked: Asked) -> Status | None:
@@ -82,3 +84,8 @@ def _asked(request: Request) -> Asked | None:
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     return Asked(verb, resource, path.group, request.query.get("sendInitialEvents") in ("1", "true"))
+
+
+def _refused(status: Status) -> Response:
+    content = json.dumps(status).encode()
+    return Response(status["code"], (("Content-Type", "application/json"),), (content,))

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from support.api_server import APIServer
+from support.widgets import Widgets
+
+
+def test_delete_answers_a_status_with_the_uid(widgets: Widgets) -> None:
+    """Deleting an object without finalizers removes it at once; the Status names it."""
+    uid = widgets.create("a").body["metadata"]["uid"]
+    deleted = widgets.server.delete(f"{widgets.path}/a")
+    assert (deleted.status, deleted.body["status"]) == (200, "Success")
+    assert deleted.body["details"] == {"name": "a", "group": widgets.group, "kind": "widgets", "uid": uid}
+    assert widgets.server.get(f"{widgets.path}/a").status == 404
+    assert widgets.server.delete(f"{widgets.path}/a").status == 404
+
+
+def test_finalizers_hold_an_object_back(widgets: Widgets) -> None:
+    """An object with finalizers gets a deletionTimestamp and goes when the last finalizer does."""
+    widgets.create("a", metadata={"finalizers": ["example.com/f"]})
+    path = f"{widgets.path}/a"
+    going = widgets.server.delete(path)
+    metadata = going.body["metadata"]
+    assert metadata["deletionTimestamp"]
+    assert metadata["deletionGracePeriodSeconds"] == 0
+    assert metadata["generation"] == 2
+    assert widgets.server.delete(path).rv == going.rv
+    gone = widgets.server.patch(path, {"metadata": {"finalizers": None}})
+    assert (gone.status, gone.body["metadata"].get("finalizers")) == (200, None)
+    assert widgets.server.get(path).status == 404
+
+
+def test_finalizers_cannot_be_added_while_deleting(widgets: Widgets) -> None:
+    """A new finalizer on an object that is being deleted is 422; recreating its name is 409."""
+    widgets.create("a", metadata={"finalizers": ["example.com/f"]})
+    path = f"{widgets.path}/a"
+    widgets.server.delete(path)
+    more = widgets.server.patch(path, {"metadata": {"finalizers": ["example.com/f", "example.com/g"]}})
+    assert more.status == 422
+    assert 'found new finalizers []string{"example.com/g"}' in more.message
+    again = widgets.server.create(widgets.path, widgets.new("a"))
+    assert again.status == 409
+    assert again.message == f'object is being deleted: widgets.{widgets.group} "a" already exists'
+    widgets.server.patch(path, {"metadata": {"finalizers": None}})
+
+
+def test_preconditions(widgets: Widgets) -> None:
+    """A DELETE with another uid or version than the object has is 409, about the kind."""
+    created = widgets.create("a")
+    path = f"{widgets.path}/a"
+    uid = widgets.server.delete(path, {"preconditions": {"uid": "x"}})
+    assert uid.status == 409
+    assert "the UID in the precondition (x) does not match the UID in record" in uid.message
+    assert uid.body["details"]["kind"] == "Widget"
+    version = widgets.server.delete(path, {"preconditions": {"resourceVersion": "1"}})
+    assert version.status == 409
+    right = {"uid": created.body["metadata"]["uid"], "resourceVersion": created.rv}
+    assert widgets.server.delete(path, {"preconditions": right}).status == 200
+
+
+def test_propagation_policies_are_finalizers(widgets: Widgets) -> None:
+    """Foreground and Orphan keep the object until the garbage collector has done its part."""
+    widgets.create("a", metadata={"finalizers": ["example.com/f"]})
+    path = f"{widgets.path}/a"
+    foreground = widgets.server.delete(f"{path}?propagationPolicy=Foreground")
+    assert foreground.body["metadata"]["finalizers"] == ["example.com/f", "foregroundDeletion"]
+    orphan = widgets.server.delete(path, {"propagationPolicy": "Orphan"})
+    assert "orphan" in orphan.body["metadata"]["finalizers"]
+    widgets.server.patch(path, {"metadata": {"finalizers": None}})
+    widgets.server.eventually(path, lambda answer: answer.status == 404)
+
+
+def test_delete_options_are_checked(widgets: Widgets) -> None:
+    """An unknown policy, a contradiction and a body of another kind are refused in the server's words."""
+    widgets.create("a")
+    path = f"{widgets.path}/a"
+    unknown = widgets.server.delete(path, {"propagationPolicy": "Later"})
+    assert unknown.causes == [
+        (
+            "FieldValueNotSupported",
+            "propagationPolicy",
+            'Unsupported value: "Later": supported values: "Foreground", "Background", "Orphan", "nil"',
+        )
+    ]
+    both = widgets.server.delete(path, {"propagationPolicy": "Foreground", "orphanDependents": True})
+    assert "orphanDependents and deletionPropagation cannot be both set" in both.message
+    other = widgets.server.delete(path, {"kind": "Foo", "apiVersion": "v1"})
+    assert other.status == 400
+    assert other.message.startswith('no kind "Foo" is registered for version "v1"')
+
+
+def test_delete_collection_takes_selectors(widgets: Widgets) -> None:
+    """Deleting a collection removes what the selector chooses and answers it as it was."""
+    widgets.create("a", metadata={"labels": {"x": "1"}})
+    widgets.create("b", metadata={"labels": {"x": "2"}})
+    deleted = widgets.server.delete(f"{widgets.path}?labelSelector=x%3D1")
+    assert (deleted.status, deleted.names) == (200, ["a"])
+    assert widgets.server.get(widgets.path).names == ["b"]
+
+
+def test_garbage_goes_with_its_owner(widgets: Widgets) -> None:
+    """An object whose only owner is deleted in the background is collected; an orphaned one stays."""
+    configmaps = f"/api/v1/namespaces/{widgets.namespace}/configmaps"
+    for name, policy, gone in (("a", "Background", True), ("b", "Orphan", False)):
+        owner = widgets.create(name).body
+        reference = {
+            "apiVersion": widgets.api_version,
+            "kind": "Widget",
+            "name": name,
+            "uid": owner["metadata"]["uid"],
+        }
+        child = {"metadata": {"name": f"child-{name}", "ownerReferences": [reference]}}
+        widgets.server.create(configmaps, child)
+        widgets.server.delete(f"{widgets.path}/{name}?propagationPolicy={policy}")
+        widgets.server.eventually(f"{widgets.path}/{name}", lambda answer: answer.status == 404)
+        if gone:
+            widgets.server.eventually(f"{configmaps}/child-{name}", lambda answer: answer.status == 404)
+        else:
+            left = widgets.server.get(f"{configmaps}/child-{name}")
+            assert "ownerReferences" not in left.body["metadata"]
+
+
+def test_a_namespace_takes_its_content_along(server: APIServer, widgets: Widgets) -> None:
+    """A deleted namespace is Terminating, refuses new objects with 403, and is gone when it is empty."""
+    widgets.create("a", metadata={"finalizers": ["example.com/f"]})
+    path = f"/api/v1/namespaces/{widgets.namespace}"
+    terminating = server.delete(path)
+    assert terminating.body["status"]["phase"] == "Terminating"
+    refused = server.create(f"{path}/configmaps", {"metadata": {"name": "late"}})
+    assert refused.status == 403
+    assert refused.message == (
+        f'configmaps "late" is forbidden: unable to create new content in namespace {widgets.namespace} '
+        "because it is being terminated"
+    )
+    assert refused.causes[0][:2] == ("NamespaceTerminating", "metadata.namespace")
+    server.eventually(f"{widgets.path}/a", lambda answer: "deletionTimestamp" in answer.body["metadata"])
+    server.patch(f"{widgets.path}/a", {"metadata": {"finalizers": None}})
+    server.eventually(path, lambda answer: answer.status == 404, seconds=40)
+
+
+def test_the_default_namespace_stays(server: APIServer) -> None:
+    """Deleting `default` is 403."""
+    refused = server.delete("/api/v1/namespaces/default")
+    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+    assert refused.message == 'namespaces "default" is forbidden: this namespace may not be deleted'

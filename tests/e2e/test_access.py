@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from controller.access import FOO_ACCESS
+from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster, token_kubeconfig
+from support.foo_story import tell_story
+from support.program import ROOT, Run
+from support.request_trace import no_streaming_lists
+
+
+@contextmanager
+def service_account(cluster: Cluster, folder: Path) -> Iterator[Path]:
+    """The kubeconfig of a service account that may do what `manifests rbac` prints, and no more."""
+    printed = subprocess.run(
+        [sys.executable, "-m", "controller", "manifests", "rbac"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    name = f"handloop-{cluster.namespace}"
+    role = yaml.safe_load(printed.stdout) | {"metadata": {"name": name}}
+    subject = {"kind": "ServiceAccount", "name": "handloop", "namespace": cluster.namespace}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [subject],
+    }
+    accounts = f"{NAMESPACES}/{cluster.namespace}/serviceaccounts"
+    cluster.create(accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "handloop"}})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = cluster.create(f"{accounts}/handloop/token", request)["status"]["token"]
+    cluster.create(f"{RBAC}/clusterroles", role)
+    try:
+        cluster.create(f"{RBAC}/clusterrolebindings", binding)
+        try:
+            yield token_kubeconfig(cluster, token, folder / "account.kubeconfig")
+        finally:
+            cluster.delete(f"{RBAC}/clusterrolebindings", name)
+    finally:
+        cluster.delete(f"{RBAC}/clusterroles", name)
+
+
+def test_a_service_account_with_the_printed_role_is_enough(
+    cluster: Cluster, run: Run, tmp_path: Path
+) -> None:
+    """With exactly that role everything works, and nothing is refused on the way."""
+    with service_account(cluster, tmp_path) as kubeconfig, run(kubeconfig=kubeconfig) as program:
+        program.wait_ready()
+        assert program.lines_with(f"identity=.system:serviceaccount:{cluster.namespace}:handloop")
+        assert program.lines_with("RBAC 9/9")
+        tell_story(cluster)
+        assert 'code="403"' not in program.page("metrics", "/metrics")[1]
+        assert program.stop() == 0
+        assert not program.lines_with("403|[Ff]orbidden|E09")
+
+
+def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run, tmp_path: Path) -> None:
+    """The refusal that the test above looks for does show: in the checks, the log and the metrics."""
+    with service_account(sandbox, tmp_path) as kubeconfig:
+        name = f"handloop-{sandbox.namespace}"
+        role = sandbox.get(f"{RBAC}/clusterroles", name)
+        rules = [rule for rule in role["rules"] if "deployments" not in rule["resources"]]
+        sandbox.change(f"{RBAC}/clusterroles", name, {"rules": rules})
+        with run(kubeconfig=kubeconfig) as program:
+            program.wait_line("docs/errors.md#e09")
+            program.wait_line('Failed to (list|watch)".*deployments.* cannot .*403')
+            assert 'code="403"' in program.page("metrics", "/metrics")[1]
+            sandbox.change(f"{RBAC}/clusterroles", name, {"rules": role["rules"]})
+            program.wait_ready()
+
+
+def test_the_declared_verbs_are_those_that_are_used(sandbox: SandboxCluster, run: Run) -> None:
+    """Over a life with streaming lists and one without, every declared verb is used and no other."""
+    declared = {
+        (verb, access.rule_resource, access.resource.group) for access in FOO_ACCESS for verb in access.verbs
+    }
+    with run() as program:
+        program.wait_ready()
+        tell_story(sandbox)
+        assert program.stop() == 0
+    streaming = sandbox.trace.asked()
+    assert any(asked.streaming_list for asked in streaming)
+    sandbox.trace.refuse = no_streaming_lists
+    with run() as program:
+        program.wait_ready()
+        assert program.stop() == 0
+    assert {(asked.verb, asked.resource, asked.group) for asked in sandbox.trace.asked()} == declared

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cluster import Cluster, Object, foo, real_cluster, sandbox_cluster, usual_definition
+from support.foo_story import wait_available, wait_event
+from support.program import Run
+
+HOPELESS = {
+    "negative": {"deploymentName": "negative", "replicas": -1},
+    "huge": {"deploymentName": "huge", "replicas": 2**31},
+    "nameless": {"deploymentName": "", "replicas": 1},
+    "without": {},
+    "words": {"deploymentName": "words", "replicas": "three"},
+    "misnamed": {"deploymentName": "Not_A_Name", "replicas": 1},
+}
+
+
+def permissive_definition() -> Object:
+    """A definition that takes any field with any value."""
+    definition = usual_definition()
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    definition["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    return definition
+
+
+@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """Each cluster, with a definition that lets everything pass."""
+    definition = permissive_definition()
+    if request.param == "real":
+        with real_cluster(definition) as real:
+            yield real
+        return
+    with sandbox_cluster(tmp_path, definition=definition) as sandbox:
+        yield sandbox
+
+
+def test_what_cannot_work_is_said_and_does_no_harm(cluster: Cluster, run: Run) -> None:
+    """Each hopeless Foo gets one Warning and is not retried; the others go on, and it does once mended."""
+    for name, spec in HOPELESS.items():
+        cluster.create(cluster.foos, foo(name, spec))
+    with run() as program:
+        program.wait_ready()
+        cluster.create_foo("good")
+        wait_available(cluster, "good", 1)
+        for name in HOPELESS:
+            event = wait_event(cluster, name, "InvalidObject")
+            assert event["type"] == "Warning"
+            assert event["message"]
+        cluster.change(cluster.foos, "good", {"spec": {"replicas": 2}})
+        wait_available(cluster, "good", 2)
+        assert list(cluster.list(cluster.deployments)) == ["good"]
+        counts = [e.get("count") or 1 for e in cluster.list(cluster.events).values() if e["type"] == "Warning"]
+        assert counts == [1] * len(HOPELESS)
+        for name in HOPELESS:
+            cluster.change(cluster.foos, name, {"spec": {"deploymentName": name, "replicas": 1}})
+        for name in HOPELESS:
+            wait_available(cluster, name, 1)
+        assert program.stop() == 0
+
+
+def test_what_breaks_later_keeps_what_it_had(cluster: Cluster, run: Run) -> None:
+    """A working Foo that is changed into one that cannot work gets a Warning, and keeps its Deployment."""
+    with run() as program:
+        program.wait_ready()
+        foo_before = cluster.create_foo("spoilt", replicas=2)
+        wait_available(cluster, "spoilt", 2)
+        for replicas in (-1, 2**31):
+            cluster.change(cluster.foos, "spoilt", {"spec": {"replicas": replicas}})
+            version = cluster.get(cluster.foos, "spoilt")["metadata"]["resourceVersion"]
+            cluster.wait(
+                cluster.events,
+                lambda events, rv=version: any(
+                    e["reason"] == "InvalidObject" and e["involvedObject"]["resourceVersion"] == rv
+                    for e in events.values()
+                ),
+                f"an event about {replicas}",
+            )
+        assert cluster.get(cluster.deployments, "spoilt")["spec"]["replicas"] == 2
+        assert cluster.get(cluster.foos, "spoilt")["metadata"]["uid"] == foo_before["metadata"]["uid"]
+        cluster.change(cluster.foos, "spoilt", {"spec": {"replicas": 3}})
+        wait_available(cluster, "spoilt", 3)

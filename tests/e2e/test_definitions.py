@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.cluster import (
+    Cluster,
+    Object,
+    SandboxCluster,
+    arguments_for,
+    real_cluster,
+    sandbox_cluster,
+    usual_definition,
+)
+from support.foo_story import is_available, tell_story, wait_available, wait_deployment, wait_event
+from support.program import running
+from support.resyncs import versions, wait_resyncs
+
+Open = Callable[[Object], Cluster]
+
+
+def stock_definition(*, status: bool) -> Object:
+    """sample-controller's crd.yaml: no subresource, with or without status in the schema."""
+    definition = usual_definition()
+    spec = {
+        "type": "object",
+        "properties": {
+            "deploymentName": {"type": "string"},
+            "replicas": {"type": "integer", "minimum": 1, "maximum": 10},
+        },
+    }
+    parts = {"spec": spec}
+    if status:
+        parts["status"] = {"type": "object", "properties": {"availableReplicas": {"type": "integer"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": parts}}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
+    definition["spec"]["versions"] = [version]
+    return definition
+
+
+@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens each cluster with a definition of the test's."""
+    with ExitStack() as stack:
+
+        def enter(definition: Object) -> Cluster:
+            if request.param == "real":
+                return stack.enter_context(real_cluster(definition))
+            return stack.enter_context(sandbox_cluster(tmp_path, definition=definition))
+
+        yield enter
+
+
+def test_the_stock_definition_is_enough(open_cluster: Open, tmp_path: Path) -> None:
+    """Without the status subresource the status is written with the object: the whole story holds."""
+    cluster = open_cluster(stock_definition(status=True))
+    with running(*arguments_for(cluster), folder=tmp_path) as program:
+        program.wait_line("docs/errors.md#e08")
+        program.wait_ready()
+        tell_story(cluster)
+        assert not program.lines_with("status updates are ignored")
+        assert program.stop() == 0
+
+
+def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: Path) -> None:
+    """Where the server drops the status that is said once and not tried for ever; all else works."""
+    cluster = open_cluster(stock_definition(status=False))
+    with running(*arguments_for(cluster), "--resync=1s", folder=tmp_path) as program:
+        program.wait_ready()
+        for name in ("one", "two"):
+            cluster.create_foo(name, replicas=1)
+            wait_deployment(cluster, name, replicas=1)
+            cluster.wait(cluster.deployments, partial(is_available, name=name, replicas=1), "available")
+            wait_event(cluster, name, "Synced")
+        cluster.change(cluster.foos, "one", {"spec": {"replicas": 2}})
+        wait_deployment(cluster, "one", replicas=2)
+        cluster.wait(cluster.deployments, partial(is_available, name="one", replicas=2), "available")
+        wait_resyncs(program, 2)
+        before = versions(cluster)
+        writes = cluster.trace.writes() if isinstance(cluster, SandboxCluster) else 0
+        wait_resyncs(program, 4)
+        assert versions(cluster) == before
+        if isinstance(cluster, SandboxCluster):
+            assert cluster.trace.writes() == writes
+        assert len(program.lines_with("status updates are ignored.*E08")) == 1
+        assert "status" not in cluster.get(cluster.foos, "one")
+
+
+def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:
+    """Without the CRD it says what to apply, is not ready, and starts to work when the CRD appears."""
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        with running(*arguments_for(cluster), folder=tmp_path) as program:
+            program.wait_line("docs/errors.md#e07")
+            program.wait_line('Failed to (list|watch)".*manifests crd')
+            assert program.page("health", "/readyz")[0] == 500
+            cluster.install(usual_definition())
+            program.wait_ready()
+            cluster.create_foo("late")
+            wait_available(cluster, "late", 1)

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from support.cluster import Cluster, SandboxCluster
+from support.foo_story import wait_available, wait_event
+from support.program import Run
+from support.resyncs import versions, wait_resyncs
+
+RESYNCS = 5
+
+
+def test_a_steady_state_is_not_written(cluster: Cluster, run: Run) -> None:
+    """Five resyncs after the last change there has been no write: no status, no Deployment, no event."""
+    with run("--resync=1s") as program:
+        program.wait_ready()
+        cluster.create_foo("calm", replicas=2)
+        wait_available(cluster, "calm", 2)
+        wait_event(cluster, "calm", "Synced", count=2)
+        wait_resyncs(program, 1)
+        before = versions(cluster)
+        writes = cluster.trace.writes() if isinstance(cluster, SandboxCluster) else 0
+        wait_resyncs(program, RESYNCS)
+        assert versions(cluster) == before
+        if isinstance(cluster, SandboxCluster):
+            assert cluster.trace.writes() == writes
+            assert writes > 0

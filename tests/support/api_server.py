@@ -1,0 +1,290 @@
+"""
+An API server as contract tests see it: requests with the standard library, whoever answers.
+
+One class speaks to the sandbox and to a real kube-apiserver alike; only where it connects differs.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import yaml
+
+Object = dict[str, Any]
+
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+_SECONDS = 20.0
+_POLL_SECONDS = 0.02
+
+
+class Answer(NamedTuple):
+    """What a server answered; body is the decoded JSON, or the text when it is none."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: Any
+
+    @property
+    def warnings(self) -> list[str]:
+        """The texts of the Warning headers."""
+        values = [value for name, value in self.headers if name.lower() == "warning"]
+        return [value.partition('"')[2][:-1].replace('\\"', '"') for value in values]
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type header."""
+        return next(value for name, value in self.headers if name.lower() == "content-type")
+
+    @property
+    def message(self) -> str:
+        """The message of a Status."""
+        message: str = self.body["message"]
+        return message
+
+    @property
+    def causes(self) -> list[tuple[str, str, str]]:
+        """(reason, field, message) of a Status."""
+        found = self.body["details"]["causes"]
+        return [(cause["reason"], cause.get("field", ""), cause["message"]) for cause in found]
+
+    @property
+    def rv(self) -> str:
+        """The resource version of an object or list."""
+        version: str = self.body["metadata"]["resourceVersion"]
+        return version
+
+    @property
+    def names(self) -> list[str]:
+        """The names in a list."""
+        return [item["metadata"]["name"] for item in self.body["items"]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a server is and who we are."""
+
+    url: str
+    token: str = ""
+    tls: ssl.SSLContext | None = None
+
+    def connect(self, seconds: float) -> http.client.HTTPConnection:
+        """A connection that is not open yet."""
+        parts = urlsplit(self.url)
+        assert parts.hostname
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port, context=self.tls, timeout=seconds)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+
+
+def endpoint_of(kubeconfig: Path) -> Endpoint:
+    """The endpoint of a kubeconfig's current context: a token or a client certificate, inline or in files."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    context = _named(config["contexts"], config["current-context"])["context"]
+    cluster = _named(config["clusters"], context["cluster"])["cluster"]
+    user = _named(config["users"], context["user"])["user"]
+    tls = None
+    if cluster["server"].startswith("https"):
+        tls = ssl.create_default_context(cadata=_text(cluster, "certificate-authority"))
+        if "client-certificate-data" in user or "client-certificate" in user:
+            _load_certificate(tls, user)
+    return Endpoint(cluster["server"], user.get("token", ""), tls)
+
+
+def _named(entries: list[Object], name: str) -> Object:
+    return next(entry for entry in entries if entry["name"] == name)
+
+
+def _text(source: Mapping[str, str], key: str) -> str:
+    if f"{key}-data" in source:
+        return base64.b64decode(source[f"{key}-data"]).decode()
+    return Path(source[key]).read_text()
+
+
+def _load_certificate(tls: ssl.SSLContext, user: Mapping[str, str]) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(_text(user, "client-certificate") + "\n" + _text(user, "client-key"))
+        file.flush()
+        tls.load_cert_chain(file.name)
+
+
+@dataclass
+class Watch:
+    """
+    An open watch, read by a thread of its own.
+
+    State: events grows while the stream is open; ended is set at its end. Both are read under the condition.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    events: list[Object] = field(default_factory=list)
+    ended: bool = False
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def until(self, done: Callable[[list[Object]], bool], seconds: float = _SECONDS) -> list[Object]:
+        """Wait until done(events); returns the events so far."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: done(self.events), seconds), self.events
+            return list(self.events)
+
+    def count(self, number: int) -> list[Object]:
+        """Wait for a number of events."""
+        return self.until(lambda events: len(events) >= number)
+
+    def finish(self, seconds: float = _SECONDS) -> list[Object]:
+        """Wait for the server to end the stream; returns all events."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.ended, seconds), self.events
+            return list(self.events)
+
+
+class APIServer:
+    """One server under test; `real` says which."""
+
+    def __init__(self, endpoint: Endpoint, *, real: bool) -> None:
+        self.endpoint = endpoint
+        self.real = real
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request; body is JSON unless it is bytes. token "" sends no credentials at all."""
+        endpoint = self.endpoint
+        if token is not None and endpoint.tls is not None:
+            # a client certificate would speak for the administrator
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            endpoint = Endpoint(endpoint.url, token, context)
+        connection = endpoint.connect(_SECONDS)
+        try:
+            fields = {"Accept": accept, "Content-Type": content_type, **(headers or {})}
+            self._send(connection, method, path, body, fields, token)
+            response = connection.getresponse()
+            raw = response.read()
+        finally:
+            connection.close()
+        return Answer(response.status, tuple(response.getheaders()), _decoded(raw))
+
+    def get(self, path: str, **options: Any) -> Answer:
+        """GET."""
+        return self.request("GET", path, **options)
+
+    def create(self, path: str, body: Any, **options: Any) -> Answer:
+        """POST."""
+        return self.request("POST", path, body, **options)
+
+    def update(self, path: str, body: Any, **options: Any) -> Answer:
+        """PUT."""
+        return self.request("PUT", path, body, **options)
+
+    def patch(self, path: str, body: Any, content_type: str = MERGE, **options: Any) -> Answer:
+        """PATCH."""
+        return self.request("PATCH", path, body, content_type=content_type, **options)
+
+    def delete(self, path: str, body: Any = None, **options: Any) -> Answer:
+        """DELETE."""
+        return self.request("DELETE", path, body, **options)
+
+    def eventually(self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS) -> Answer:
+        """GET until done(answer)."""
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = self.get(path)
+            if _holds(done, answer):
+                return answer
+            assert time.monotonic() < deadline, answer
+            threading.Event().wait(_POLL_SECONDS)
+
+    @contextmanager
+    def watch(self, path: str, *, accept: str = "application/json") -> Iterator[Watch]:
+        """Open a watch; it is given up at the end of the block."""
+        connection = self.endpoint.connect(60.0)
+        self._send(connection, "GET", path, None, {"Accept": accept})
+        response = connection.getresponse()
+        watch = Watch(response.status, tuple(response.getheaders()))
+        reader = threading.Thread(target=_read, args=(response, watch), name="contract-watch")
+        reader.start()
+        try:
+            yield watch
+        finally:
+            _shut(connection)
+            reader.join()
+            connection.close()
+
+    def _send(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: Any,
+        headers: Mapping[str, str],
+        token: str | None = None,
+    ) -> None:
+        fields = {"User-Agent": "contract/1", **headers}
+        chosen = self.endpoint.token if token is None else token
+        if chosen:
+            fields["Authorization"] = f"Bearer {chosen}"
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if content is None or not fields.get("Content-Type"):
+            fields.pop("Content-Type", None)
+        connection.request(method, path, content, fields)
+
+
+def _holds(done: Callable[[Answer], bool], answer: Answer) -> bool:
+    try:
+        return done(answer)
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")
+
+
+def _read(response: http.client.HTTPResponse, watch: Watch) -> None:
+    try:
+        while line := response.readline():
+            with watch.changed:
+                watch.events.append(json.loads(line))
+                watch.changed.notify_all()
+    except (OSError, ValueError, AttributeError, http.client.HTTPException):
+        pass
+    with watch.changed:
+        watch.ended = True
+        watch.changed.notify_all()
+
+
+def _shut(connection: http.client.HTTPConnection) -> None:
+    """Wake the reader: a closed socket ends its read."""
+    try:
+        if connection.sock is not None:
+            connection.sock.shutdown(2)
+    except OSError:
+        pass
