@@ -33,8 +33,8 @@ format: install-dev ## let ruff write the layout
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/README.md
-	$(BIN)/python benchmarks/informers.py
-	$(BIN)/python benchmarks/workqueue.py
+	$(BIN)/python benchmarks/sync_and_events.py
+	$(BIN)/python benchmarks/queue_cycles.py
 
 manifests: install ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd > manifests/crd/samplecontroller.k8s.io_foos.yaml

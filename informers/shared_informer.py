@@ -32,7 +32,6 @@ from informers.handlers import ResourceEventHandler, handler_name
 from informers.history_guard import HistoryGuard
 from informers.indexer import Indexer
 from informers.informer_statistics import InformerStatistics
-from informers.keys import deletion_handling_meta_namespace_key_func
 from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics, MetricsProvider
 from informers.processor import AddNotification, ProcessorListener, SharedProcessor
@@ -346,7 +345,6 @@ class SharedIndexInformer(Generic[T]):
                 return None
             self._started = True
             self._fifo = DeltaFIFO(
-                key_func=deletion_handling_meta_namespace_key_func,
                 known_objects=self._indexer,
                 emit_replaced=True,
                 transformer=self._transform,

@@ -36,7 +36,12 @@ def imported_modules(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module or ""
+            yield from (_imported(node.module or "", alias.name) for alias in node.names)
+
+
+def _imported(module: str, name: str) -> str:
+    """`from package import module` imports the module, not the package's face."""
+    return f"{module}.{name}" if (ROOT / module.replace(".", "/") / f"{name}.py").exists() else module
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

@@ -18,7 +18,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, TextIO
 
 import structlog
-from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 from client import request_log
 from informers.keys import ObjectName
@@ -127,7 +127,7 @@ class VerbosityFilter:
         return event
 
 
-def _stack(trace: ExcInfo | BaseException | bool) -> str:
+def _stack(trace: object) -> str:
     return str(structlog.processors.format_exc_info(None, "", {"exc_info": trace}).get("exception", ""))
 
 

@@ -96,22 +96,32 @@ def _no_configuration(error: ConfigError) -> Problem:
 
 
 def _bad_kubeconfig(error: ConfigError) -> Problem:
+    unreadable = error.kind is ConfigProblem.UNREADABLE
     where = f"kubeconfig {error.path}: " if error.path and error.path not in error.message else ""
-    causes = [f"line {error.line}: {error.cause}" if error.line else error.cause] if error.cause else []
-    fixes = [error.fix] if error.fix else []
-    if error.path.startswith("~"):
-        fixes.append(f"the shell did not expand ~: write $HOME{error.path[1:]}")
-    if ":" in error.path:
-        fixes.append(f"--kubeconfig takes one file; for a list: export KUBECONFIG={error.path}")
-    if not fixes:
-        fixes.append("kubectl config view   (what your files say)")
     return Problem(
         code="E02",
         exit_code=EXIT_CONFIG,
-        what=where + error.message,
-        causes=tuple(causes),
-        fixes=tuple(fixes),
+        what=where + (str(error) if unreadable else error.message),
+        causes=("a file that is named has to be there, and to hold something",)
+        if unreadable
+        else _cause_in_file(error),
+        fixes=(error.fix,) if error.fix else _usual_slips(error.path),
     )
+
+
+def _cause_in_file(error: ConfigError) -> tuple[str, ...]:
+    if not error.cause:
+        return ()
+    numbered = error.line is None or error.cause.startswith("line ")
+    return (error.cause if numbered else f"line {error.line}: {error.cause}",)
+
+
+def _usual_slips(path: str) -> tuple[str, ...]:
+    if path.startswith("~"):
+        return (f"the shell did not expand ~: write $HOME{path[1:]}",)
+    if ":" in path:
+        return (f"--kubeconfig takes one file; for a list: export KUBECONFIG={path}",)
+    return ("kubectl config view   (what your files say)",)
 
 
 def _no_context(error: ConfigError) -> Problem:
@@ -197,11 +207,11 @@ def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
 
 
 _TLS_CAUSES: Final = {
-    TLSProblem.UNTRUSTED: "the kubeconfig has the CA of another cluster, or of this one before it was made anew",
+    TLSProblem.UNTRUSTED: "the kubeconfig's CA is of another cluster, or of this one before it was made anew",
     TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
     TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
     TLSProblem.NOT_YET_VALID: "the clock of this machine or of the cluster is wrong",
-    TLSProblem.CLIENT_CERTIFICATE: "the client certificate in the kubeconfig is of another cluster, or expired",
+    TLSProblem.CLIENT_CERTIFICATE: "the client certificate is of another cluster, or has expired",
 }
 
 

@@ -135,7 +135,7 @@ class Program:
             return
 
     def _count_elsewhere(self) -> int | None:
-        """How many Foos there are in all namespaces when we watch one; None when we do not, or may not ask."""
+        """How many Foos all namespaces hold, when we watch one; None when we do not, or may not ask."""
         if not self._options.namespace:
             return None
         try:

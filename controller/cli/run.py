@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Final, TextIO
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ from apis.samplecontroller_v1alpha1 import Foo
 from client.config import ClientConfig, load_config
 from client.errors import ConfigError
 from client.resource_client import Client
-from client.transport import HTTPTransport
+from client.transport import HTTPTransport, Transport
 from controller.access import FOO_ACCESS
 from controller.cli.banner import Facts, show_banner
 from controller.cli.expiry import expired_credentials
@@ -52,7 +52,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
     with ExitStack() as stack:
         try:
             config = _configuration(options, stack, stream)
-            return _run_with(config, options, stop, stream, stack, clock)
+            return _run_with(config, options, stop, stream, clock)
         except ConfigError as error:
             return tell(config_problem(error), options, stream)
         except ListenError as error:
@@ -69,42 +69,31 @@ def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> Client
 
 
 def _run_with(
-    config: ClientConfig,
-    options: Options,
-    stop: threading.Event,
-    stream: TextIO,
-    stack: ExitStack,
-    clock: Clock,
+    config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, clock: Clock
 ) -> int:
     registry = new_registry()
-    client = _client(config, options, stop, stack, registry, clock)
+    metrics = ClientMetrics(registry)
     interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS
-    program = Program(client, options, stop, registry=registry, progress_seconds=interval, clock=clock)
-    # bound before anything else happens: a taken port is known at once, and a slow start can be probed
-    servers = _Servers(options, program, registry)
-    with servers.serving():
-        report = _preflight(client, config, options, stop, clock)
-        for problem in report.problems:
-            tell(problem, options, stream)
-        if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
-            return report.exit_code
-        show_banner(_facts(config, report, servers), options, stream)
-        program.run()
+    with closing(HTTPTransport(config, metrics=metrics, clock=clock)) as transport:
+        client = _client(transport, options, stop, metrics, clock)
+        program = Program(client, options, stop, registry=registry, progress_seconds=interval, clock=clock)
+        # bound before anything else happens: a taken port is known at once, and a slow start can be probed
+        servers = _Servers(options, program, registry)
+        with servers.serving():
+            report = _preflight(client, config, options, stop, clock)
+            for problem in report.problems:
+                tell(problem, options, stream)
+            if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
+                return report.exit_code
+            show_banner(_facts(config, report, servers), options, stream)
+            program.run()
     log.info("Stopped")
     return EXIT_OK
 
 
 def _client(
-    config: ClientConfig,
-    options: Options,
-    stop: threading.Event,
-    stack: ExitStack,
-    registry: CollectorRegistry,
-    clock: Clock,
+    transport: Transport, options: Options, stop: threading.Event, metrics: ClientMetrics, clock: Clock
 ) -> Client:
-    metrics = ClientMetrics(registry)
-    transport = HTTPTransport(config, metrics=metrics, clock=clock)
-    stack.callback(transport.close)
     return Client(
         transport,
         qps=options.kube_api_qps,

@@ -1,6 +1,6 @@
 """
-The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once; SIGUSR1 raises the log
-level.
+The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once; SIGUSR1 raises the
+log level.
 
 A handler interrupts the main thread wherever it is, perhaps under a lock that the reaction needs: inside
 `stop.wait()`, or in the middle of a log line. So every reaction has a thread of its own.

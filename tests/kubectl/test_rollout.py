@@ -62,13 +62,16 @@ def test_restart(web: Kubectl) -> None:
 
 def test_pause_and_resume(web: Kubectl) -> None:
     """A paused Deployment takes changes without rolling out, and rolls out once when it is resumed."""
+    web("set", "image", "deployment/web", "nginx=nginx:1.26")
+    web("rollout", "status", "deployment/web")
+    web.until(lambda: _images(web) == {"nginx:1.26"})
     assert web("rollout", "pause", "deployment/web").out == "deployment.apps/web paused\n"
     web("set", "image", "deployment/web", "nginx=nginx:2")
     web("scale", "deployment/web", "--replicas=3")
     web("wait", "--for=jsonpath={.status.replicas}=3", "deployment/web")
     reason = ".status.conditions[?(@.type=='Progressing')].reason"
     web("wait", f"--for=jsonpath={{{reason}}}=DeploymentPaused", "deployment/web")
-    assert _images(web) == {"nginx:1.25"}
+    assert _images(web) == {"nginx:1.26"}
     refused = web("rollout", "undo", "deployment/web", fails=True)
     assert "you cannot rollback a paused deployment" in refused.err
     assert web("rollout", "resume", "deployment/web").out == "deployment.apps/web resumed\n"

@@ -106,7 +106,8 @@ class Kubectl:
 
     def _environment(self, env: dict[str, str]) -> dict[str, str]:
         folders = {"HOME": str(self.home), "KUBECACHEDIR": str(self.home / "cache"), "TMPDIR": str(self.home)}
-        return {"PATH": os.environ.get("PATH", ""), **folders, **env}
+        brief = {"GOGC": "off", "GOMAXPROCS": "1"}  # a short program is done before it has to collect
+        return {"PATH": os.environ.get("PATH", ""), **folders, **brief, **env}
 
 
 class Follower:

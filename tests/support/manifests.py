@@ -47,7 +47,9 @@ def foo_crd(group: str) -> str:
     return f"""
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {{name: foos.{group}}}
+metadata:
+  name: foos.{group}
+  annotations: {{api-approved.kubernetes.io: "unapproved, experimental-only"}}
 spec:
   group: {group}
   names: {{kind: Foo, plural: foos, singular: foo, shortNames: [fo], categories: [all]}}

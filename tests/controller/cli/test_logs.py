@@ -98,7 +98,7 @@ def test_repeated_errors_are_written_once_a_minute_and_counted() -> None:
     clock.advance(60)
     again = write("a")
     assert again is not None
-    assert again["repeated"] == "x37 more in 60 s"
+    assert again["repeated"] == "×37 in 60 s"  # noqa: RUF001 - times
     assert write("a") is None
 
 

@@ -1,7 +1,7 @@
 """
 add, get, done: cycles per second with 1 and 4 threads, beside the standard library's queue, in turn.
 
-    python benchmarks/workqueue.py --items 200000 --rounds 5
+    python benchmarks/queue_cycles.py --items 200000 --rounds 5
 
 Each thread adds keys of its own and takes whatever comes; the standard library's queue neither joins equal
 keys nor keeps a key to one worker, so it does less for its time.

@@ -1,7 +1,7 @@
 """
 First sync and watch events: handloop beside its peers and the bare decode, in one run, in turn.
 
-    make bench        or        python benchmarks/informers.py --objects 10000 --events 50000 --rounds 5
+    make bench        or        python benchmarks/sync_and_events.py --objects 10000 --events 50000 --rounds 5
 """
 
 from __future__ import annotations

@@ -1,0 +1,34 @@
+"""Leases."""
+
+from __future__ import annotations
+
+import msgspec
+
+from apis.coordination_v1 import Lease, LeaseSpec
+from apis.meta import ObjectMeta, decode_hook
+
+
+def test_a_held_lease_survives_the_wire() -> None:
+    """Holder, duration, both times with microseconds, and transitions."""
+    lease = Lease(
+        metadata=ObjectMeta(name="leader", namespace="kube-system"),
+        spec=LeaseSpec(
+            holder_identity="pod-a",
+            lease_duration_seconds=15,
+            acquire_time="2026-01-01T00:00:00.000000Z",
+            renew_time="2026-01-01T00:00:02.500000Z",
+            lease_transitions=3,
+        ),
+    )
+    body = msgspec.json.encode(lease)
+    assert msgspec.json.decode(body)["spec"]["leaseDurationSeconds"] == 15
+    assert msgspec.json.decode(body, type=Lease, dec_hook=decode_hook) == lease
+
+
+def test_missing_fields_are_none() -> None:
+    """A lease that nobody ever held says nothing."""
+    lease = msgspec.json.decode(
+        b'{"metadata": {"name": "leader"}, "spec": {}}', type=Lease, dec_hook=decode_hook
+    )
+    assert lease.spec == LeaseSpec()
+    assert lease.spec.holder_identity is None

@@ -1,0 +1,660 @@
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.config import ClientConfig
+from client.credentials import StaticCredentials, TokenFile
+from client.errors import (
+    BadAnswer,
+    ClientError,
+    ConfigError,
+    ConfigProblem,
+    ConnectionBroken,
+    ConnectionRefused,
+    CredentialsError,
+    DeadlineExceeded,
+    NameResolutionError,
+    ProxyError,
+    TLSError,
+    TLSProblem,
+    TransportError,
+)
+from client.request_log import set_verbosity
+from client.tls import KeyPair, TLSOptions
+from client.transport import HTTPTransport
+from support.captured_logs import captured_logs
+from support.certificates import CertificateAuthority
+from support.fake_clock import FakeClock
+from support.recording_request_metrics import RecordingRequestMetrics
+from support.threads import Background
+from support.wire_server import (
+    CHUNKED_HEAD,
+    LAST_CHUNK,
+    Peer,
+    Script,
+    WireServer,
+    always,
+    answering,
+    chunk,
+    chunked,
+    closing_after,
+    resetting_after,
+    response,
+    silent_after,
+)
+
+
+def transport_to(server: WireServer, **options: Any) -> HTTPTransport:
+    return HTTPTransport(ClientConfig(host=server.url), **options)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path / "ca")
+
+
+def secure(server: WireServer, authority: CertificateAuthority, **fields: Any) -> ClientConfig:
+    tls = fields.pop("tls", TLSOptions(ca_file=str(authority.certificate)))
+    return ClientConfig(host=fields.pop("host", server.url), tls=tls, **fields)
+
+
+def test_a_request_arrives_as_it_was_asked() -> None:
+    """Method, path, encoded query, headers and body are on the wire; the encoding is identity."""
+    with WireServer(always(response(b'{"a":1}', status=201, headers={"X-Answer": "y"}))) as server:
+        transport = transport_to(server)
+        answered = transport.request(
+            "POST",
+            "/apis/g%2F/v1/foos",
+            query={"fieldSelector": "metadata.name=a b&c", "limit": "5"},
+            headers={"X-Asked": "x"},
+            body=b"body",
+        )
+        transport.close()
+        assert (answered.status, answered.body, answered.headers["x-answer"]) == (201, b'{"a":1}', "y")
+        (request,) = server.requests
+        assert request.method == "POST"
+        assert request.target == "/apis/g%2F/v1/foos?fieldSelector=metadata.name%3Da%20b%26c&limit=5"
+        assert (request.headers["x-asked"], request.body) == ("x", b"body")
+        assert request.headers["accept-encoding"] == "identity"
+        assert request.headers["host"] == f"127.0.0.1:{server.port}"
+
+
+def test_a_server_below_a_path() -> None:
+    """A server URL may have a path, as behind some gateways."""
+    with WireServer(always(response())) as server:
+        transport = HTTPTransport(ClientConfig(host=f"{server.url}/k8s/clusters/c-1/"))
+        transport.request("GET", "/version")
+        transport.close()
+        assert server.requests[0].target == "/k8s/clusters/c-1/version"
+        assert transport.host == server.url
+
+
+def test_an_ipv6_server() -> None:
+    """An address in brackets is connected to and named in the Host header."""
+    with WireServer(always(response())) as server:
+        server._socket.close()
+        server._socket = socket.create_server(("::1", server.port), family=socket.AF_INET6)
+        accepting = threading.Thread(target=server._accept, daemon=True)
+        accepting.start()
+        transport = HTTPTransport(ClientConfig(host=f"http://[::1]:{server.port}"))
+        assert transport.request("GET", "/").status == 200
+        transport.close()
+        assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
+        server.stop_listening()
+        accepting.join(20)
+
+
+def test_connections_are_kept_alive() -> None:
+    """Requests one after the other share a connection, whatever their status."""
+    with WireServer(answering(response(), response(status=404), chunked([b"x"]), response())) as server:
+        transport = transport_to(server)
+        assert [transport.request("GET", "/").status for _ in range(4)] == [200, 404, 200, 200]
+        transport.close()
+        assert server.connections == 1
+
+
+def test_a_connection_that_the_server_ends_is_not_kept() -> None:
+    """Connection: close is obeyed."""
+    closing = response(headers={"Connection": "close"})
+    with WireServer(closing_after(closing)) as server:
+        transport = transport_to(server)
+        for _ in range(3):
+            assert transport.request("GET", "/").status == 200
+        assert server.connections == 3
+
+
+def test_threads_do_not_share_a_connection() -> None:
+    """Requests at the same time have connections of their own, and each gets its own answer."""
+
+    def echo(peer: Peer) -> None:
+        while True:
+            peer.send(response(peer.receive().target.encode()))
+
+    with WireServer(echo) as server:
+        transport = transport_to(server)
+
+        def ask(worker: int) -> list[bytes]:
+            return [transport.request("GET", f"/{worker}/{number}").body for number in range(50)]
+
+        workers = [Background(lambda worker=worker: ask(worker)) for worker in range(4)]  # type: ignore[misc]
+        for worker, background in enumerate(workers):
+            assert background.result() == [f"/{worker}/{number}".encode() for number in range(50)]
+        transport.close()
+        assert server.connections <= 4
+
+
+def test_connection_refused() -> None:
+    """T01: nobody listens, so nothing was sent, and the host is named."""
+    with WireServer(always(response())) as server:
+        server.stop_listening()
+        with pytest.raises(ConnectionRefused) as caught:
+            transport_to(server).request("POST", "/a", body=b"x")
+        assert caught.value.host == server.url
+        assert not caught.value.outcome_unknown
+        assert str(caught.value) == f"POST {server.url}/a: connection refused"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        resetting_after(b""),
+        resetting_after(response(b"abc", length=100)),
+        closing_after(b""),
+        closing_after(b"HTTP/1.1 200 OK\r\nContent-"),
+        closing_after(response(b"abc", length=100)),
+        closing_after(CHUNKED_HEAD + chunk(b"abc")),
+    ],
+    ids=["RST", "RST in the body", "FIN", "FIN in the head", "FIN in the body", "FIN between chunks"],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_lost_answer(script: Script, method: str) -> None:
+    """T03, T08: an answer that breaks off is ConnectionBroken; a write's outcome is unknown, a read's is not."""
+    with WireServer(script) as server:
+        with pytest.raises(TransportError) as caught:
+            transport_to(server).request(method, "/a", body=b"x" if method == "PUT" else None)
+        assert isinstance(caught.value, ConnectionBroken | BadAnswer)
+        assert caught.value.outcome_unknown is (method == "PUT")
+        assert server.connections == 1
+
+
+def test_a_swallowed_write_ends_at_its_deadline() -> None:
+    """T08: no answer to a write is an unknown outcome after the deadline."""
+    with WireServer(silent_after(b"")) as server:
+        with pytest.raises(
+            DeadlineExceeded, match=r"no complete answer in 0.1 s \(outcome unknown\)"
+        ) as caught:
+            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.1)
+        assert caught.value.outcome_unknown
+
+
+def test_every_request_has_a_deadline_of_30_seconds() -> None:
+    """T08: a request without a timeout of its own has the default."""
+    with WireServer(always(response())) as server:
+        transport = transport_to(server)
+        transport.request("GET", "/")
+        lent = transport._connections.take_idle(None)
+        assert lent is not None
+        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        assert 20 < left <= 30
+        lent.connection.close()
+
+
+def dripping(data: bytes) -> Script:
+    """Sends data over and over, a byte at a time, until the client goes."""
+
+    def script(peer: Peer) -> None:
+        peer.receive()
+        while True:
+            peer.send_bytewise(data)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        dripping(b"X"),
+        dripping(b"HTTP/1.1 100 Continue\r\n\r\n"),
+        dripping(b"HTTP/1.1 200 OK\r\n\r\nx"),
+    ],
+    ids=["status line", "heads", "body"],
+)
+def test_a_dripping_server_does_not_outlast_the_deadline(script: Script) -> None:
+    """T09: the deadline bounds the whole request, however often a byte arrives."""
+    with WireServer(script) as server:
+        begun = time.monotonic()
+        with pytest.raises(TransportError) as caught:
+            transport_to(server, body_limit=1 << 40).request("GET", "/", timeout_seconds=0.3)
+        assert isinstance(caught.value, DeadlineExceeded | BadAnswer)
+        assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
+def test_an_encoding_that_was_not_asked_for_is_refused(encoding: str) -> None:
+    """T15: compressed bytes are not guessed at."""
+    with WireServer(always(response(b"\x1f\x8b", headers={"Content-Encoding": encoding}))) as server:
+        with pytest.raises(BadAnswer, match=f"Content-Encoding '{encoding}'"):
+            transport_to(server).request("GET", "/")
+
+
+def test_a_body_above_the_limit_is_refused() -> None:
+    """T16: a body stops at the cap, and the error names it."""
+    part = chunk(b"x" * 65_536)
+    with WireServer(closing_after(CHUNKED_HEAD + part * 40 + LAST_CHUNK)) as server:
+        with pytest.raises(BadAnswer, match=r"larger than the limit of 2 MiB"):
+            transport_to(server, body_limit=2 << 20).request("GET", "/")
+        assert len(transport_to(server, body_limit=4 << 20).request("GET", "/").body) == 40 * 65_536
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_refused(status: int) -> None:
+    """T41: the token is sent to one host only."""
+    with WireServer(always(response())) as elsewhere:
+        redirect = response(status=status, headers={"Location": f"{elsewhere.url}/steal"})
+        with WireServer(always(redirect)) as server:
+            config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer canary"))
+            with pytest.raises(BadAnswer, match=rf"redirect \({status}\) to '{elsewhere.url}/steal' refused"):
+                HTTPTransport(config).request("GET", "/")
+        assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize(
+    "data", [b"garbage\r\n\r\n", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\r\n" * 3]
+)
+def test_what_is_not_http_is_a_bad_answer(data: bytes) -> None:
+    """Whatever listens there, the error says that it is no API server."""
+    with WireServer(closing_after(data)) as server:
+        with pytest.raises(BadAnswer, match="not a valid HTTP answer"):
+            transport_to(server).request("GET", "/")
+
+
+def closed_while_idle(closed: threading.Event) -> Script:
+    """Answers one request; takes a second one and closes without an answer: the keep-alive race."""
+
+    def script(peer: Peer) -> None:
+        peer.receive()
+        peer.send(response(b"first"))
+        peer.receive()
+        closed.set()
+
+    return script
+
+
+def test_a_read_on_a_dead_connection_is_repeated_once() -> None:
+    """T42: the server closed as we sent; a GET goes out again on a new connection."""
+    with WireServer(closed_while_idle(threading.Event()), always(response(b"second"))) as server:
+        transport = transport_to(server)
+        assert transport.request("GET", "/").body == b"first"
+        assert transport.request("GET", "/").body == b"second"
+        transport.close()
+        assert server.connections == 2
+
+
+def test_a_write_on_a_dead_connection_is_not_repeated() -> None:
+    """T42: a write may have been taken before the connection closed, so its outcome is unknown."""
+    with WireServer(closed_while_idle(threading.Event()), always(response())) as server:
+        transport = transport_to(server)
+        transport.request("GET", "/")
+        with pytest.raises(ConnectionBroken) as caught:
+            transport.request("PUT", "/", body=b"x")
+        assert caught.value.outcome_unknown
+        assert server.connections == 1
+
+
+def test_a_read_on_a_new_connection_is_not_repeated() -> None:
+    """T42: only a connection that had worked before earns a second try."""
+    with WireServer(closing_after(b"")) as server:
+        with pytest.raises(ConnectionBroken):
+            transport_to(server).request("GET", "/")
+        assert server.connections == 1
+
+
+def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T40: a name without an address says which."""
+
+    def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with pytest.raises(NameResolutionError, match=r"no address for k8s\.example"):
+        HTTPTransport(ClientConfig(host="http://k8s.example:6443")).request("GET", "/")
+
+
+def test_a_name_that_hangs_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T40: the resolver is bounded by the request's deadline."""
+    release = threading.Event()
+
+    def getaddrinfo(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs.get("flags"):
+            assert release.wait(20)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    try:
+        with pytest.raises(DeadlineExceeded):
+            HTTPTransport(ClientConfig(host="http://k8s.example")).request("GET", "/", timeout_seconds=0.1)
+    finally:
+        release.set()
+
+
+@pytest.mark.parametrize(
+    ("alt_names", "days", "trusted", "problem", "words"),
+    [
+        ("IP:127.0.0.1", -1, True, TLSProblem.EXPIRED, "certificate for 127.0.0.1 expired on 20"),
+        ("DNS:other.example", 1, True, TLSProblem.HOSTNAME, "is not for 127.0.0.1 but for other.example"),
+        (
+            "IP:127.0.0.1",
+            1,
+            False,
+            TLSProblem.UNTRUSTED,
+            'certificate for 127.0.0.1 not trusted (signed by "handloop-test-ca")',
+        ),
+    ],
+    ids=["expired", "wrong name", "unknown CA"],
+)
+def test_a_certificate_that_is_not_accepted(
+    authority: CertificateAuthority,
+    tmp_path: Path,
+    alt_names: str,
+    days: int,
+    trusted: bool,
+    problem: TLSProblem,
+    words: str,
+) -> None:
+    """T17: the message names host, reason and issuer; no request and no credentials are ever sent."""
+    issued = authority.issue("server", alt_names, days=days)
+    ca = authority if trusted else CertificateAuthority(tmp_path / "other", "another-ca")
+    with WireServer(always(response()), tls=issued.server_context()) as server:
+        config = secure(server, ca, credentials=StaticCredentials("Bearer canary"))
+        with pytest.raises(TLSError) as caught:
+            HTTPTransport(config).request("PUT", "/", body=b"x")
+        assert caught.value.problem is problem
+        assert words in caught.value.reason
+        assert caught.value.issuer == "handloop-test-ca"
+        assert not caught.value.outcome_unknown
+        assert server.requests == []
+
+
+def test_verification_is_skipped_only_on_request(authority: CertificateAuthority) -> None:
+    """S12: insecure-skip-tls-verify is honoured, with a warning."""
+    issued = authority.issue("server", "DNS:other.example", days=-1)
+    with WireServer(always(response()), tls=issued.server_context()) as server:
+        with captured_logs() as entries:
+            config = ClientConfig(host=server.url, tls=TLSOptions(insecure_skip_verify=True))
+            transport = HTTPTransport(config)
+        assert transport.request("GET", "/").status == 200
+        transport.close()
+        assert [entry["log_level"] for entry in entries] == ["warning"]
+
+
+def test_https_to_a_plain_server() -> None:
+    """A server without TLS is told apart from one with a bad certificate."""
+
+    def script(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        peer.wait_for_hangup()
+
+    with WireServer(script) as server:
+        config = ClientConfig(host=server.url.replace("http:", "https:"))
+        with pytest.raises(TLSError, match="does not speak TLS"):
+            HTTPTransport(config).request("GET", "/")
+
+
+def test_a_client_certificate_is_shown(authority: CertificateAuthority) -> None:
+    """Mutual TLS works from files, and a server that demands a certificate says so when there is none."""
+    client = authority.issue("client")
+    context = authority.issue("server").server_context(client_ca=authority.certificate)
+    with WireServer(always(response()), tls=context) as server:
+        pair = KeyPair(certificate_file=str(client.certificate), key_file=str(client.key))
+        tls = TLSOptions(ca_file=str(authority.certificate), key_pair=pair)
+        transport = HTTPTransport(secure(server, authority, tls=tls))
+        assert transport.request("GET", "/").status == 200
+        transport.close()
+        with pytest.raises((TLSError, ConnectionBroken)):
+            HTTPTransport(secure(server, authority)).request("GET", "/")
+
+
+def test_a_rotated_client_certificate_is_used_at_the_next_connection(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """T18: new files are used without a restart, and the connection made with the old ones is given up."""
+    seen: list[bytes | None] = []
+
+    def script(peer: Peer) -> None:
+        seen.append(peer._sock.getpeercert(binary_form=True))  # type: ignore[attr-defined]
+        always(response())(peer)
+
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    first, second = authority.issue("first"), authority.issue("second")
+    shutil.copy(first.certificate, certificate)
+    shutil.copy(first.key, key)
+    context = authority.issue("server").server_context(client_ca=authority.certificate)
+    with WireServer(script, tls=context) as server:
+        pair = KeyPair(certificate_file=str(certificate), key_file=str(key))
+        tls = TLSOptions(ca_file=str(authority.certificate), key_pair=pair)
+        transport = HTTPTransport(secure(server, authority, tls=tls))
+        transport.request("GET", "/")
+        transport.request("GET", "/")
+        shutil.copy(second.certificate, certificate)
+        shutil.copy(second.key, key)
+        transport.request("GET", "/")
+        transport.close()
+        assert len(seen) == 2
+        assert seen[0] != seen[1]
+
+
+UNAUTHORIZED = response(b'{"kind":"Status","reason":"Unauthorized"}', status=401)
+
+
+def accepting(*tokens: str) -> Script:
+    """A server that knows these tokens."""
+
+    def script(peer: Peer) -> None:
+        while True:
+            authorization = peer.receive().headers.get("authorization", "")
+            known = authorization.removeprefix("Bearer ") in tokens
+            peer.send(response() if known else UNAUTHORIZED)
+
+    return script
+
+
+def test_a_rotated_token_is_read_again_after_a_401(tmp_path: Path) -> None:
+    """T19: the request is repeated once with the file's new token; the header is on every request."""
+    path = tmp_path / "token"
+    path.write_text("old\n")
+    with WireServer(accepting("new")) as server:
+        clock = FakeClock()
+        config = ClientConfig(host=server.url, credentials=TokenFile(str(path), clock=clock))
+        transport = HTTPTransport(config, clock=clock)
+        assert transport.request("GET", "/").status == 401
+        path.write_text("new\n")
+        assert transport.request("PUT", "/", body=b"x").status == 200
+        assert transport.request("GET", "/").status == 200
+        transport.close()
+        sent = [request.headers["authorization"] for request in server.requests]
+        assert sent == ["Bearer old", "Bearer old", "Bearer old", "Bearer new", "Bearer new"]
+
+
+def test_a_401_is_repeated_at_most_once(tmp_path: Path) -> None:
+    """T19: credentials that stay refused give the 401 after two tries."""
+    path = tmp_path / "token"
+    path.write_text("wrong")
+    with WireServer(accepting("right")) as server:
+        transport = HTTPTransport(ClientConfig(host=server.url, credentials=TokenFile(str(path))))
+        assert transport.request("GET", "/").status == 401
+        stream = transport.stream("GET", "/watch")
+        assert (stream.status, stream.read_all()) == (401, b'{"kind":"Status","reason":"Unauthorized"}')
+        transport.close()
+        assert len(server.requests) == 4
+
+
+def test_a_watch_gets_a_fresh_token_too(tmp_path: Path) -> None:
+    """T19: opening a stream repeats after a 401 like a request."""
+    path = tmp_path / "token"
+    path.write_text("old")
+    with WireServer(accepting("new")) as server:
+        transport = HTTPTransport(ClientConfig(host=server.url, credentials=TokenFile(str(path))))
+        assert transport.request("GET", "/").status == 401
+        path.write_text("new")
+        stream = transport.stream("GET", "/watch")
+        assert stream.status == 200
+        stream.close()
+        transport.close()
+
+
+def test_credentials_that_cannot_change_are_not_tried_again() -> None:
+    """T19: with a token from the kubeconfig a 401 is final."""
+    with WireServer(accepting("right")) as server:
+        config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer wrong"))
+        transport = HTTPTransport(config)
+        assert transport.request("GET", "/").status == 401
+        transport.close()
+        assert len(server.requests) == 1
+
+
+class FailingCredentials:
+    """Credentials that cannot be had."""
+
+    def authorization(self) -> str:
+        raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "p" not found in PATH', plugin="p")
+
+    def key_pair(self) -> KeyPair | None:
+        return None
+
+    def rejected(self, started_at: float) -> bool:
+        return True
+
+
+class FailingKeyPair(StaticCredentials):
+    """Credentials whose key pair cannot be had."""
+
+    def key_pair(self) -> KeyPair | None:
+        raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no key pair")
+
+
+@pytest.mark.parametrize("credentials", [FailingCredentials(), FailingKeyPair("Bearer x")])
+def test_a_request_without_credentials_is_not_sent(credentials: Any) -> None:
+    """E06: what the command line needs to explain is in the error; the server hears nothing."""
+    with WireServer(always(response())) as server:
+        transport = HTTPTransport(ClientConfig(host=server.url, credentials=credentials))
+        for call in (lambda: transport.request("PUT", "/", body=b"x"), lambda: transport.stream("GET", "/")):
+            with pytest.raises(CredentialsError) as caught:
+                call()
+            assert caught.value.problem.kind is ConfigProblem.EXEC_PLUGIN
+            assert not caught.value.outcome_unknown
+        assert server.requests == []
+
+
+def test_a_user_without_credentials_works() -> None:
+    """A plain server and a user that is nobody need no header."""
+    with WireServer(always(response())) as server:
+        transport = transport_to(server)
+        assert transport.request("GET", "/").status == 200
+        transport.close()
+        assert "authorization" not in server.requests[0].headers
+
+
+def test_impersonation_headers_may_repeat() -> None:
+    """Every group is sent, in headers of the same name."""
+    with WireServer(always(response())) as server:
+        config = ClientConfig(
+            host=server.url,
+            impersonate=(("Impersonate-User", "u"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b")),
+        )
+        lines: list[bytes] = []
+
+        def script(peer: Peer) -> None:
+            lines.append(peer._sock.recv(65_536))
+            peer.send(response())
+
+        with WireServer(script) as raw:
+            transport = HTTPTransport(ClientConfig(host=raw.url, impersonate=config.impersonate))
+            transport.request("GET", "/")
+            transport.close()
+        assert lines[0].count(b"Impersonate-Group: ") == 2
+
+
+def test_a_proxy_that_refuses_is_named() -> None:
+    """T39: CONNECT refused, and no proxy at all, name the proxy and not the server."""
+    refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
+    with WireServer(closing_after(refusal)) as proxy:
+        proxy_url = f"http://127.0.0.1:{proxy.port}"
+        config = ClientConfig(host="https://k8s.example:6443", proxy_url=proxy_url)
+        with pytest.raises(ProxyError, match=rf"proxy {proxy_url} refused: 407") as caught:
+            HTTPTransport(config).request("PUT", "/", body=b"x")
+        assert not caught.value.outcome_unknown
+        proxy.stop_listening()
+        with pytest.raises(ProxyError, match=f"proxy {proxy_url} refused the connection"):
+            HTTPTransport(config).request("GET", "/")
+
+
+def test_certificates_that_do_not_load_are_a_config_error() -> None:
+    """D02: nothing is sent when the configuration's files are unusable."""
+    with pytest.raises(ConfigError, match=r"/nowhere/ca\.crt"):
+        HTTPTransport(ClientConfig(host="https://127.0.0.1:1", tls=TLSOptions(ca_file="/nowhere/ca.crt")))
+
+
+@pytest.fixture
+def _headers_logged() -> Iterator[None]:
+    set_verbosity(7)
+    yield
+    set_verbosity(0)
+
+
+@pytest.mark.usefixtures("_headers_logged")
+def test_no_token_in_logs_errors_or_reprs() -> None:
+    """S03: with headers logged, the token is nowhere but on the wire."""
+    with WireServer(answering(response()), closing_after(b"")) as server:
+        config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer canary-7d1"))
+        transport = HTTPTransport(config)
+        seen = [repr(config), repr(transport), repr(config.credentials)]
+        with captured_logs() as entries:
+            transport.request("GET", "/")
+            transport.close()
+            with pytest.raises(ClientError) as caught:
+                transport.request("GET", "/")
+        seen += [str(entry) for entry in entries] + [str(caught.value), repr(caught.value)]
+        assert any("Bearer <masked>" in text for text in seen)
+        assert "canary-7d1" not in "\n".join(seen)
+        assert server.requests[0].headers["authorization"] == "Bearer canary-7d1"
+
+
+def test_resolution_time_is_measured() -> None:
+    """The dns series is fed by every new connection."""
+    metrics = RecordingRequestMetrics()
+    with WireServer(answering(response(), response())) as server:
+        transport = transport_to(server, metrics=metrics)
+        transport.request("GET", "/")
+        transport.request("GET", "/")
+        transport.close()
+    assert [entry[0] for entry in metrics.of("dns")] == ["127.0.0.1"]
+
+
+def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A KeyboardInterrupt in the middle of an answer leaves no half-read connection to reuse."""
+    with WireServer(always(chunked([b"x"]))) as server:
+        transport = transport_to(server)
+
+        def interrupt(*args: Any) -> Any:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("client.connection.Answer.read_block", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                transport.request("GET", "/")
+        assert transport._connections.take_idle(None) is None
+        with monkeypatch.context() as patched:
+            patched.setattr("client.transport.exchange", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                transport.request("GET", "/")
+        assert transport._connections.take_idle(None) is None
+        assert transport.request("GET", "/").body == b"x"
+        transport.close()
