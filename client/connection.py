@@ -27,6 +27,24 @@ BLOCK_BYTES: Final = 131_072
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
+class _Head:
+    """The file that a head is read from; remembers its last line, which is empty in a whole head."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.last_line = b""
+
+    def readline(self, limit: int = -1) -> bytes:
+        self.last_line = self.file.readline(limit)
+        return self.last_line
+
+    def close(self) -> None:
+        self.file.close()
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
 class Answer(http.client.HTTPResponse):
     """
     A response whose body is read block by block, and that tells a cut body from a whole one.
@@ -36,8 +54,27 @@ class Answer(http.client.HTTPResponse):
     """
 
     transport_socket: Any = None
+    fp: Any
     _dechunker: Dechunker | None = None
     _ended = False
+
+    def begin(self) -> None:
+        """
+        Read the head.
+
+        The library takes a connection that ends inside the head for a whole one.
+
+        Raises: http.client.RemoteDisconnected for that, too.
+        """
+        head = _Head(self.fp)
+        self.fp = head
+        try:
+            super().begin()
+        finally:
+            if self.fp is head:
+                self.fp = head.file
+        if head.last_line not in (b"\r\n", b"\n"):
+            raise http.client.RemoteDisconnected("the connection ended inside the head")
 
     def read_block(self) -> bytes:
         """

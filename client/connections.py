@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import Final, NamedTuple
 
 from client.connection import Connection, Route, new_connection, open_connection
@@ -36,6 +37,8 @@ class Connections:
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
         self._idle: list[_Idle] = []
         self._closed = False
+        # a transport that nobody closed gives its idle connections up when nobody can use them any more
+        weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Lent | None:
         """A connection that was used before and is still open, or None."""
@@ -72,27 +75,32 @@ class Connections:
         with self._lock:
             self._idle.append(_Idle(lent.connection, lent.generation, now))
             dropped = self._drop_locked(now)
-        for entry in dropped:
-            entry.connection.close()
+        _close_all(dropped)
 
     def _drop_locked(self, now: float) -> list[_Idle]:
         keep = 0 if self._closed else _MAX_IDLE
         cut = max(0, len(self._idle) - keep)
         while cut < len(self._idle) and now - self._idle[cut].since >= _IDLE_SECONDS:
             cut += 1
-        dropped, self._idle = self._idle[:cut], self._idle[cut:]
+        dropped = self._idle[:cut]
+        del self._idle[:cut]
         return dropped
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for entry in idle:
-            entry.connection.close()
+            idle = self._idle.copy()
+            self._idle.clear()
+        _close_all(idle)
 
     def _generation(self, key_pair: KeyPair | None) -> int:
         return 0 if self._contexts is None else self._contexts.current(key_pair)[1]
+
+
+def _close_all(idle: list[_Idle]) -> None:
+    for entry in idle:
+        entry.connection.close()
 
 
 class Lent(NamedTuple):

@@ -81,9 +81,14 @@ class Transport(Protocol):
 
 
 class _Request(NamedTuple):
-    """One request as it goes out, without credentials."""
+    """
+    One request as it goes out, without credentials.
+
+    path is for messages: the target's without the path of the configured server, which may be a secret.
+    """
 
     method: str
+    path: str
     target: str
     headers: HTTPHeaderDict
     body: bytes | None
@@ -92,7 +97,7 @@ class _Request(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"{self.method} {self.target.partition('?')[0]}"
+        return f"{self.method} {self.path}"
 
 
 class HTTPTransport:
@@ -161,7 +166,7 @@ class HTTPTransport:
     ) -> Response:
         """Send a request and read its whole answer; see Transport."""
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
-        request = self._prepare(method, self._target(path, query), headers, body, seconds)
+        request = self._prepare(method, path, query, headers, body=body, seconds=seconds)
         return self._read(request, *self._authorized(request))
 
     def stream(
@@ -175,7 +180,7 @@ class HTTPTransport:
     ) -> HTTPStream:
         """Send a request and read the head of its answer; see Transport."""
         idle_seconds = self._read_seconds if read_timeout_seconds is None else read_timeout_seconds
-        request = self._prepare(method, self._target(path, query), headers, None, self._request_seconds)
+        request = self._prepare(method, path, query, headers, body=None, seconds=self._request_seconds)
         lent, answer = self._authorized(request)
         arm(answer.transport_socket, deadline=None, idle_seconds=idle_seconds)
         attempt = self._attempt(request, sent=True)._replace(seconds=idle_seconds)
@@ -186,7 +191,14 @@ class HTTPTransport:
         return self._route.target(f"{self._prefix}{path}{encoded}")
 
     def _prepare(
-        self, method: str, target: str, headers: Mapping[str, str] | None, body: bytes | None, seconds: float
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        *,
+        body: bytes | None,
+        seconds: float,
     ) -> _Request:
         fields = HTTPHeaderDict(headers or {})
         # an encoding that was not asked for could hide a bomb; bytes on the wire are what the limits count
@@ -194,7 +206,7 @@ class HTTPTransport:
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))
         deadline = time.monotonic() + seconds
-        return _Request(method, target, fields, body, seconds, deadline)
+        return _Request(method, path, self._target(path, query), fields, body, seconds, deadline)
 
     def _authorized(self, request: _Request) -> tuple[Lent, Answer]:
         """Exchange with credentials; a 401 that fresher ones may cure is repeated once."""

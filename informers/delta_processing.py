@@ -98,11 +98,11 @@ class DeltaProcessor(Generic[T]):
         return failures
 
     def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        operations = (
+        operations = [
             (_DELETE if delta_type is _DELETED else _ADD, obj)
             for deltas, _ in batch
             for delta_type, obj in deltas
-        )
+        ]
         try:
             previous = self._indexer.apply(operations)
         except TransactionError as failure:

@@ -27,9 +27,6 @@ T = TypeVar("T")
 
 NAMESPACE_INDEX: Final = "namespace"
 
-_DELETE: Final = OperationType.DELETE  # a global is found faster than a member of an enum
-_new_tuple = tuple.__new__  # builds a StoreOperation at half the price of its constructor
-
 
 class TransformError(CacheError):
     """The transformer failed on an object; nothing was stored."""
@@ -231,6 +228,30 @@ class Indexer(Generic[T]):
             return self._transformer(obj)
         except Exception as error:
             raise TransformError(error) from error
+
+    def _keyed(
+        self, operations: Sequence[Operation[T]]
+    ) -> tuple[builtins.list[StoreOperation[T]], dict[int, Exception]]:
+        """The operations that have a key, with it, and by position what is wrong with the others."""
+        if self._transformer is None:
+            with suppress(
+                Exception
+            ):  # the usual case at half the price; below says which one failed, and how
+                return [(kind, self._key_func(obj), obj) for kind, obj in operations], {}
+        keyed: builtins.list[StoreOperation[T]] = []
+        errors: dict[int, Exception] = {}
+        for position, (kind, obj) in enumerate(operations):
+            try:
+                keyed.append(self._keyed_one(kind, obj))
+            except CacheError as error:
+                errors[position] = error
+        return keyed, errors
+
+    def _keyed_one(self, kind: OperationType, obj: T | DeletedFinalStateUnknown[T]) -> StoreOperation[T]:
+        key = self._key(obj)
+        if kind is not OperationType.DELETE:
+            obj = self._transformed(obj)  # type: ignore[arg-type] # only a DELETE carries a tombstone
+        return kind, key, obj
 
     def _apply_some(
         self, keyed: builtins.list[StoreOperation[T]], errors: dict[int, Exception], total: int

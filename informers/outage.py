@@ -159,9 +159,10 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
         )
     if isinstance(cause, Forbidden):
         where = f'in namespace "{namespace}"' if namespace else "at cluster scope"
+        scope = f" -n {namespace}" if namespace else ""
         return (
             f"allow list and watch of {resource.group_resource} {where}, "
-            "`python -m controller manifests rbac | kubectl apply -f -`; "
+            f"`python -m controller manifests rbac{scope} | kubectl apply -f -`; "
             "watching starts by itself when it is allowed"
         )
     if isinstance(cause, Unauthorized):

@@ -42,7 +42,6 @@ class OperationType(StrEnum):
     DELETE = "Delete"
 
 
-_NO_VALUES: Final[Sequence[str]] = ()
 _DELETE: Final = OperationType.DELETE  # a global is found faster than a member of an enum
 
 
@@ -239,12 +238,12 @@ class ThreadSafeStore(Generic[T]):
             }
 
     def _put_locked(self, key: str, obj: T) -> T | None:
+        """Every value is computed before any change: an index function that raises leaves all as it was."""
         old = self._items.get(key)
         moves: builtins.list[tuple[StoreIndex[T], Sequence[str], Sequence[str]]] = []
-        # every value before any change: an index function that raises leaves all as it was
         for index in self._indexes.values():
+            before = () if old is None else index.values(key, old)
             after = index.values(key, obj)
-            before = _NO_VALUES if old is None else index.values(key, old)
             if before != after:
                 moves.append((index, before, after))
         for index, before, after in moves:

@@ -7,6 +7,7 @@ Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -178,7 +179,7 @@ def _yaml_problem(error: yaml.YAMLError) -> str:
 
 
 class _YamlLoader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
-    """YAML as JSON's types: dates stay text, and so do `yes` and `no`."""
+    """YAML as Go reads it into JSON: dates stay text, `y` and `n` are booleans like `yes` and `no`."""
 
 
 _YAML_LOADER: Any = _YamlLoader
@@ -186,6 +187,8 @@ _YamlLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
 }
+_YamlLoader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
+_YamlLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """
-What configuration, leases, namespaces and quotas may look like, and what of them may change.
+What configuration, leases, namespaces, quotas and priorities may look like, and what of them may change.
 
-Follows: kubernetes pkg/apis/core/validation, pkg/apis/coordination/validation.
+Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from sandbox.field_rules import (
     all_invalid,
     entries,
     immutable,
+    one_of,
     part,
 )
 from sandbox.status import Cause
 
+MAX_PRIORITY: Final = 1_000_000_000
 MAX_DATA: Final = 1024 * 1024
 _FROZEN: Final = "field is immutable when `immutable` is set"
 _NEEDED_KEYS: Final = {
@@ -169,3 +171,23 @@ def _bounds(path: str, item: Object) -> list[Cause]:
         for name, value in least.items()
         if name in most and quantity.parse(str(value)) > quantity.parse(str(most[name]))
     ]
+
+
+def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PriorityClass: its value stays."""
+    del subresource
+    value = new.get("value", 0)
+    if old is not None:
+        causes = (
+            []
+            if value == old.get("value", 0)
+            else [forbidden_field("value", "may not be changed in an update.")]
+        )
+        return causes + immutable(
+            "preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy")
+        )
+    name = part(new, "metadata").get("name", "")
+    if value > MAX_PRIORITY and not name.startswith("system-"):
+        text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
+        return [forbidden_field("value", text)]
+    return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))

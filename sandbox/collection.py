@@ -72,16 +72,17 @@ class Collection:
     """
     One kind's objects by key, sorted.
 
-    epoch rises when open watches must end (the kind was redefined or removed).
+    history is replaced when the kind is redefined or removed: watches read what is left of the old one and
+    end.
     """
 
-    __slots__ = ("epoch", "history", "keys", "objects")
+    __slots__ = ("_history_size", "history", "keys", "objects")
 
     def __init__(self, *, history_size: int, floor: int) -> None:
         self.objects: dict[str, Stored] = {}
         self.keys: list[str] = []
+        self._history_size = history_size
         self.history = History(size=history_size, floor=floor)
-        self.epoch = 0
 
     def apply(self, change: Change) -> None:
         """Carry out a change and remember it."""
@@ -94,6 +95,10 @@ class Collection:
                 insort(self.keys, key)
             self.objects[key] = change.new
         self.history.append(change)
+
+    def begin_again(self, rv: int) -> None:
+        """Start a new history: nobody can continue from before rv."""
+        self.history = History(size=self._history_size, floor=rv)
 
     def select(self, namespace: str) -> list[str]:
         """The keys of a namespace, "" = all, in order."""

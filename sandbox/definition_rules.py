@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sandbox import names
 from sandbox.causes import invalid_value, not_supported, required
-from sandbox.field_rules import Object, entries, immutable, part
+from sandbox.field_rules import Object, all_invalid, entries, immutable, part
 from sandbox.schema_rules import schema_causes
 from sandbox.status import Cause
 
@@ -85,7 +85,8 @@ def _versions(spec: Object) -> list[Cause]:
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
         causes.append(invalid_value("spec.versions", internal, text))
-    return causes
+    first = versions[0].get("name", "") if versions else ""
+    return causes + (all_invalid("spec.version", first, names.dns_1035_label(first)) if first else [])
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
@@ -257,15 +258,13 @@ def _stored_versions(new: Object) -> list[Cause]:
     if not stored:
         return [invalid_value(path, None, "must have at least one stored version")]
     versions = entries(part(new, "spec"), "versions")
-    found = [version.get("name") for version in versions]
-    causes = [
-        invalid_value(path, stored, f"must have the storage version {version['name']}")
-        for version in versions
-        if version.get("storage") and version.get("name") not in stored
-    ]
-    return causes + [
-        _missing_version(f"{path}[{index}]", name) for index, name in enumerate(stored) if name not in found
-    ]
+    causes, missing = [], dict.fromkeys(stored)
+    for version in versions:
+        name = version.get("name", "")
+        if version.get("storage") and name not in missing:
+            causes.append(invalid_value(path, stored, f"must have the storage version {name}"))
+        missing.pop(name, None)
+    return causes + [_missing_version(f"{path}[{stored.index(name)}]", name) for name in missing]
 
 
 def _missing_version(path: str, name: str) -> Cause:

@@ -1,16 +1,16 @@
 """
-What claims and volumes may look like, and what of a claim may change.
+What claims, volumes and storage classes may look like, and what of them may change.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go.
+Follows: kubernetes pkg/apis/{core,storage}/validation.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox import structure
+from sandbox import names
 from sandbox.causes import forbidden_field, invalid_value, not_supported, required
-from sandbox.field_rules import Object, entries, part
+from sandbox.field_rules import Object, all_invalid, entries, immutable, part
 from sandbox.status import Cause
 
 _KEPT: Final = (
@@ -18,21 +18,20 @@ _KEPT: Final = (
     "and volumeAttributesClassName for bound claims"
 )
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-
-
-_VOLUME_SOURCES: Final = frozenset(
-    structure.properties(structure.named("api.core.v1.PersistentVolumeSpec"))
-) - {
-    "accessModes",
-    "capacity",
-    "claimRef",
-    "mountOptions",
-    "nodeAffinity",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "volumeAttributesClassName",
-    "volumeMode",
-}
+_NO_SOURCE: Final = frozenset(
+    (
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    )
+)
+"""Members of a volume's spec that do not say what it is made of; every other one does."""
 
 
 def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -80,7 +79,7 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         causes.append(required("spec.capacity"))
     if list(part(spec, "capacity")) != ["storage"]:
         causes.append(not_supported("spec.capacity", spec.get("capacity"), ("storage",)))
-    if not any(name in spec for name in _VOLUME_SOURCES):
+    if spec.keys() <= _NO_SOURCE:
         causes.append(required("spec", "must specify a volume type"))
     nfs = spec.get("nfs")
     return causes if nfs is None else causes + _nfs("spec.nfs", nfs)
@@ -91,3 +90,21 @@ def _nfs(path: str, source: Object) -> list[Cause]:
     if not str(source.get("path", "")).startswith("/"):
         causes.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
     return causes
+
+
+def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A StorageClass: provisioner, parameters and policies stay."""
+    del subresource
+    if old is None:
+        name = new.get("provisioner", "")
+        return (
+            all_invalid("provisioner", name.lower(), names.qualified_name(name.lower()))
+            if name
+            else [required("provisioner")]
+        )
+    causes = [
+        forbidden_field(name, f"updates to {name} are forbidden.")
+        for name in ("parameters", "provisioner", "reclaimPolicy")
+        if new.get(name) != old.get(name)
+    ]
+    return causes + immutable("volumeBindingMode", new.get("volumeBindingMode"), old.get("volumeBindingMode"))

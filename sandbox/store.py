@@ -109,9 +109,7 @@ class Store:
 
     def redefine(self, group_resource: GroupResource) -> None:
         """End the watches of a kind that was changed or removed; they cannot be continued."""
-        collection = self.collection(group_resource)
-        collection.epoch += 1
-        collection.history.forget(self._resource_version)
+        self.collection(group_resource).begin_again(self._resource_version)
 
     def _at(self, place: _Place) -> Object:
         return self._collections[place[0]].objects[place[1]].object

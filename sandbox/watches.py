@@ -62,7 +62,8 @@ class Watcher:
     """
     One open watch.
 
-    State: position is the next change to look at; sent_rv the newest version the client knows of.
+    State: _position is the next change to look at, _seen_rv the newest version looked at, _known_rv the newest
+    one the client was told.
     Threads: the engine's lock is held throughout.
     """
 
@@ -72,10 +73,10 @@ class Watcher:
         self.subscription = subscription
         self.ended = False
         self._collection = state.collection(subscription.group_resource)
-        self._epoch = self._collection.epoch
+        self._history = self._collection.history
         self._state = state
         self._position = subscription.position
-        self._sent_rv = subscription.rv
+        self._seen_rv = self._known_rv = subscription.rv
         self._first = True
         self._started = False
         self._bookmark_seconds = bookmark_seconds
@@ -89,14 +90,14 @@ class Watcher:
         self._started = True
         lines += self._changes(now)
         lines += self._periodic_bookmark(now)
-        if now >= self.subscription.deadline or self._epoch != self._collection.epoch:
+        if now >= self.subscription.deadline or self._history is not self._collection.history:
             self.ended = True
         return lines
 
     def is_due(self, now: float) -> bool:
         """Whether take() has something to do."""
-        collection = self._collection
-        behind = self._position != collection.history.end or self._epoch != collection.epoch
+        history = self._history
+        behind = self._position != history.end or history is not self._collection.history
         return not self.ended and (behind or not self._started or now >= self.next_wake())
 
     def next_wake(self) -> float:
@@ -112,21 +113,19 @@ class Watcher:
             return [error_line(subscription.refusal)]
         lines = [self._line(ChangeType.ADDED, stored, now) for stored in subscription.initial]
         if subscription.after_initial:
-            lines.append(self._bookmark(now, {INITIAL_EVENTS_END: "true"}))
+            lines.append(self._bookmark(now, subscription.rv, {INITIAL_EVENTS_END: "true"}))
         return lines
 
     def _changes(self, now: float) -> list[bytes]:
         if self.ended:
             return []
-        changes = self._collection.history.read(self._position)
+        changes = self._history.read(self._position)
         if changes is None:
-            if self._epoch != self._collection.epoch:
-                return []
             self.ended = True
-            return [error_line(too_old(self._sent_rv, self._collection.history.floor))]
+            return [error_line(too_old(self._seen_rv, self._history.floor))]
         lines = []
         for change in changes:
-            self._sent_rv = max(self._sent_rv, change.rv)
+            self._seen_rv = max(self._seen_rv, change.rv)
             line = self._seen(change, now)
             if line is not None:
                 lines.append(line)
@@ -160,6 +159,7 @@ class Watcher:
     def _line(self, kind: str, stored: Stored, now: float) -> bytes:
         content = self.subscription.presentation.event(stored, now, first=self._first)
         self._first = False
+        self._known_rv = max(self._known_rv, stored.rv)
         return b"".join((_OPENINGS[kind], content, _END))
 
     def _periodic_bookmark(self, now: float) -> list[bytes]:
@@ -167,17 +167,16 @@ class Watcher:
             return []
         self._next_bookmark = self._bookmark_after(now)
         newest = self._state.resource_version
-        if newest <= self._sent_rv or self.subscription.silent_until > newest:
+        if newest <= self._known_rv or self.subscription.silent_until > newest:
             return []
-        self._sent_rv = newest
-        return [self._bookmark(now, {})]
+        return [self._bookmark(now, newest, {})]
 
-    def _bookmark(self, now: float, annotations: dict[str, str]) -> bytes:
-        metadata: Object = {"resourceVersion": str(self._sent_rv)}
+    def _bookmark(self, now: float, rv: int, annotations: dict[str, str]) -> bytes:
+        metadata: Object = {"resourceVersion": str(rv)}
         if annotations:
             metadata["annotations"] = annotations
         obj = {**self.subscription.bookmark_object, "metadata": metadata}
-        return self._line("BOOKMARK", Stored(obj, self._sent_rv), now)
+        return self._line("BOOKMARK", Stored(obj, rv), now)
 
     def _bookmark_after(self, now: float) -> float | None:
         """The next bookmark: in a while, and once shortly before the stream ends."""

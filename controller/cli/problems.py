@@ -96,7 +96,7 @@ def _no_configuration(error: ConfigError) -> Problem:
 
 
 def _bad_kubeconfig(error: ConfigError) -> Problem:
-    unreadable = error.kind is ConfigProblem.UNREADABLE
+    unreadable = error.kind is ConfigProblem.UNREADABLE and error.message.startswith("kubeconfig ")
     where = f"kubeconfig {error.path}: " if error.path and error.path not in error.message else ""
     return Problem(
         code="E02",
@@ -139,14 +139,14 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _no_credentials(error: ConfigError) -> Problem:
-    fixes = [error.install_hint] if error.install_hint else []
-    if error.fix:
-        fixes.append(error.fix)
+    fixes = [text for text in dict.fromkeys((error.install_hint, error.fix)) if text]
+    asked = "the user in the kubeconfig gets its credentials from this program"
+    cause = error.cause or (asked if error.kind is ConfigProblem.EXEC_PLUGIN else "")
     return Problem(
         code="E06",
         exit_code=EXIT_CONFIG,
         what=error.message,
-        causes=(error.cause,) if error.cause else (),
+        causes=(cause,) if cause else (),
         fixes=tuple(fixes) or ("log in again with your provider's tool, then: kubectl auth whoami",),
     )
 
@@ -321,7 +321,7 @@ def _binding(user: str, namespace: str) -> str:
 _LISTENERS: Final = {
     "metrics": ("--metrics-bind-address=:9090", "--metrics-bind-address=0 to turn it off"),
     "health": ("--health-probe-bind-address=:9091", "--health-probe-bind-address=0 to turn it off"),
-    "the sandbox": ("--sandbox-port=16443", "--sandbox-port=0 for a free one"),
+    "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
 }
 
 

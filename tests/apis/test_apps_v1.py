@@ -10,7 +10,7 @@ from apis.meta import decode_hook
 SENT = b"""{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web", "generation": 2},
  "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "nginx"}}, "paused": true,
   "template": {"metadata": {"creationTimestamp": null, "labels": {"app": "nginx"}},
-   "spec": {"restartPolicy": "Always", "containers": [{"name": "nginx", "image": "nginx:latest", "ports": []}]}}},
+   "spec": {"restartPolicy": "Always", "containers": [{"name": "nginx", "image": "nginx:latest"}]}}},
  "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 2,
   "availableReplicas": 1, "conditions": []}}"""
 

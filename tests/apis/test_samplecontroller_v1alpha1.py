@@ -26,7 +26,7 @@ def test_an_empty_foo_has_no_wishes() -> None:
 @pytest.mark.parametrize("replicas", [-1, 0, 11, 2**31])
 def test_replicas_out_of_bounds_do_not_decode(replicas: int) -> None:
     """A Foo stored under another schema is refused with its path, not acted on."""
-    with pytest.raises(msgspec.ValidationError, match="spec.replicas"):
+    with pytest.raises(msgspec.ValidationError, match=r"spec\.replicas"):
         decode(b'{"spec": {"deploymentName": "web", "replicas": %d}}' % replicas)
 
 

@@ -7,6 +7,15 @@ import pytest
 from support.api_server import APIServer
 from support.widgets import Widgets
 
+_BAD_VERSION = (
+    'invalid resource version: resourceVersion: Invalid value: "abc": '
+    'strconv.ParseUint: parsing "abc": invalid syntax'
+)
+_BARE_MATCH = (
+    'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: '
+    "resourceVersionMatch is forbidden unless resourceVersion is provided"
+)
+
 
 @pytest.fixture
 def five(widgets: Widgets) -> Widgets:
@@ -74,18 +83,8 @@ def test_version_zero_is_unlimited(five: Widgets) -> None:
     ("query", "status", "message"),
     [
         ("limit=abc", 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
-        (
-            "resourceVersion=abc",
-            400,
-            'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": '
-            "invalid syntax",
-        ),
-        (
-            "resourceVersionMatch=Exact",
-            422,
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is '
-            "forbidden unless resourceVersion is provided",
-        ),
+        ("resourceVersion=abc", 400, _BAD_VERSION),
+        ("resourceVersionMatch=Exact", 422, _BARE_MATCH),
         ("labelSelector=a%3Db%3Dc", 400, "found '=', expected: ',' or 'end of string'"),
         ("labelSelector=odd%20in%201", 400, "unable to parse requirement: found '1' expected: '('"),
         ("fieldSelector=nonsense", 400, "invalid selector: 'nonsense'; can't understand 'nonsense'"),

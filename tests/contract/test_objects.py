@@ -5,7 +5,7 @@ from support.widgets import Widgets
 
 
 def test_create_fills_in_what_the_server_owns(widgets: Widgets) -> None:
-    """A new object gets uid, creationTimestamp, generation 1, a version and defaults, whatever the client sent of them."""
+    """A new object gets uid, time, generation 1, version and defaults, whatever the client sent of them."""
     created = widgets.create(
         "a", metadata={"uid": "mine", "generation": 7, "creationTimestamp": "2001-01-01T00:00:00Z"}
     )
@@ -28,7 +28,7 @@ def test_create_twice_is_refused(widgets: Widgets) -> None:
 
 
 def test_generate_name_appends_five_characters(widgets: Widgets) -> None:
-    """generateName makes a name of the prefix and five characters that cannot be mistaken for each other."""
+    """A generateName makes a name of the prefix and five characters that are hard to confuse."""
     obj = widgets.new("", metadata={"generateName": "gen-"})
     del obj["metadata"]["name"]
     names = {widgets.server.create(widgets.path, obj).body["metadata"]["name"] for _ in range(3)}
@@ -141,7 +141,7 @@ def test_leases_are_created_by_put(server: APIServer, namespace: str) -> None:
 
 
 def test_managed_fields_name_the_manager(widgets: Widgets) -> None:
-    """managedFields carry the fieldManager, else the user agent's first part."""
+    """The managedFields carry the fieldManager, else the user agent's first part."""
     named = widgets.server.create(f"{widgets.path}?fieldManager=boss", widgets.new("a"))
     assert [entry["manager"] for entry in named.body["metadata"]["managedFields"]] == ["boss"]
     unnamed = widgets.create("b")

@@ -20,10 +20,11 @@ HOPELESS = {
 
 
 def permissive_definition() -> Object:
-    """A definition that takes any field with any value."""
+    """A definition that takes any field with any value; the scale subresource would look at replicas."""
     definition = usual_definition()
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    definition["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    version = definition["spec"]["versions"][0]
+    version |= {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
     return definition
 
 

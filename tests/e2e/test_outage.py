@@ -26,7 +26,7 @@ def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:
         port = sandbox.stop_serving()
         for informer in INFORMERS:
             program.wait_line(f'Failed to (list|watch)".*{informer}')
-        until(lambda: failed_requests(program) >= 6, "trying again", seconds=SECONDS)
+        until(lambda: failed_requests(program) >= 4, "trying again", seconds=SECONDS)
         trouble = program.lines_with("Failed to (list|watch)")
         assert sorted(re.findall(r'reflector="([^"]+)"', "\n".join(trouble))) == sorted(INFORMERS)
         assert program.page("health", "/healthz")[0] == 200

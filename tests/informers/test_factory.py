@@ -218,12 +218,20 @@ def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
     rig.factory.informer_for(Deployment).add_event_handler(handler)
     rig.factory.start(rig.stop)
     assert entered.wait(30)
-    thread = threading.Thread(target=rig.factory.shutdown)
+    seen_at_return: list[list[str]] = []
+
+    def shut_down() -> None:
+        rig.factory.shutdown()
+        seen_at_return.append(handler.seen())
+
+    thread = threading.Thread(target=shut_down)
     thread.start()
-    assert thread.is_alive()
+    while not rig.factory.informer_for(Deployment).is_stopped():
+        rig.stop.wait(0.002)
+    assert seen_at_return == []
     go_on.set()
     thread.join(30)
-    assert len(handler.seen()) == 1
+    assert len(seen_at_return[0]) >= 1
 
 
 def test_custom_resync_is_for_its_kind(make_rig: MakeRig) -> None:

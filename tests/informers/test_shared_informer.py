@@ -906,20 +906,25 @@ def test_unchanged_objects_of_a_list_go_to_all_where_nobody_resyncs(make_rig: Ma
 
 
 def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
-    """A resync of a store that is not filled would say nothing."""
-    source = FakeListerWatcher(lists=[api_error(403, "Forbidden")])
+    """A resync of a store that is not filled would say nothing, so nobody is asked whether one is due."""
+    source = FakeListerWatcher()
+    source.every_list = api_error(403, "Forbidden")
     rig = make_rig(source, resync_seconds=1)
-    handler, _ = rig.handle()
+    rig.handle()
+    asked: list[float] = []
+    rig.informer._processor.should_resync = lambda: bool(asked.append(rig.clock.now()))  # type: ignore[method-assign]
     with capture_logs():
         rig.run()
         rig.until_pausing()
-        rig.clock.advance(0.5)
-        source.lists.append(page(deployment("a")))
+        rig.pass_time(1)
+        assert asked == []
+        source.every_list = page(deployment("a"))
         source.watches.append(FakeWatch())
-        rig.clock.advance(1)
-        rig.until_watching()
-    handler.wait_for(1)
-    assert handler.seen() == ["add a 1 initial"]
+        rig.until_pausing()
+        rig.clock.advance(30)
+        rig.until(rig.informer.has_synced)
+        rig.pass_time(1)
+    assert len(asked) >= 1
 
 
 def test_resync_leaves_waiting_changes_alone(make_rig: MakeRig) -> None:

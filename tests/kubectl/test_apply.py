@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from support.kubectl import Kubectl
 from support.manifests import CONFIG, DEPLOYMENT, SERVICE
+
+pytestmark = pytest.mark.kubectl
 
 
 def test_create_change_and_leave_alone(kubectl: Kubectl) -> None:

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import base64
 
+import pytest
+
 from support.kubectl import Kubectl
 from support.manifests import CONFIG, DEPLOYMENT
+
+pytestmark = pytest.mark.kubectl
 
 
 def test_namespace(kubectl: Kubectl) -> None:

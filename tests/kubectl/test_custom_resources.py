@@ -11,6 +11,8 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import foo, foo_crd
 
+pytestmark = pytest.mark.kubectl
+
 _numbers = count(1)
 
 
@@ -42,7 +44,7 @@ def test_definition(cluster: Kubectl, group: str) -> None:
 
 
 def test_columns(foos: Kubectl) -> None:
-    """The definition's columns are shown, those of lower priority with -o wide; categories and short names work."""
+    """The definition's columns, short names and categories work; columns of lower priority are wide."""
     header, row = foos("get", "foos").words
     assert (header, row[:2]) == (["NAME", "DESIRED", "AVAILABLE", "AGE"], ["example", "1"])
     header, row = foos("get", "fo", "-o", "wide").words
@@ -112,7 +114,7 @@ def test_describe_and_explain(foos: Kubectl) -> None:
     """`describe` shows the fields and events, `explain` the definition's descriptions."""
     out = foos("describe", "foo", "example").out
     assert "Deployment Name:  example-deployment" in out
-    assert "Events:       <none>" in out or "Events:  <none>" in out
+    assert out.splitlines()[-1].split() == ["Events:", "<none>"]
     explained = foos("explain", "foo.spec").out
     assert "What is wanted." in explained
     assert "deploymentName\t<string> -required-" in explained
@@ -124,9 +126,7 @@ def test_patches(foos: Kubectl) -> None:
     foos("patch", "foo", "example", "--type=json", "-p", operations)
     assert foos.value(".spec.replicas", "foo", "example") == "4"
     refused = foos("patch", "foo", "example", "--type=strategic", "-p", "{}", fails=True)
-    assert "application/strategic-merge-patch+json is not supported by" in refused.err.replace("\n", " ") or (
-        "the body of the request was in an unknown format" in refused.err
-    )
+    assert "the body of the request was in an unknown format" in refused.err
 
 
 def test_apply_and_label(foos: Kubectl, group: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import CONFIG, DEPLOYMENT
 
+pytestmark = pytest.mark.kubectl
+
 _HELD = CONFIG.replace("labels:", "finalizers: [example.com/held], labels:")
 
 

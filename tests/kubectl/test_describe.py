@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from support.kubectl import Kubectl
 from support.manifests import CONFIG, DEPLOYMENT, LEASE, SERVICE
+
+pytestmark = pytest.mark.kubectl
 
 
 def _apply(kubectl: Kubectl, *manifests: str) -> None:

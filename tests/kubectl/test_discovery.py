@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from support.kubectl import Kubectl
+
+pytestmark = pytest.mark.kubectl
 
 
 def test_api_resources(cluster: Kubectl) -> None:

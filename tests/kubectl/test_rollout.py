@@ -5,6 +5,8 @@ import pytest
 from support.kubectl import Kubectl
 from support.manifests import DEPLOYMENT
 
+pytestmark = pytest.mark.kubectl
+
 
 @pytest.fixture
 def web(kubectl: Kubectl) -> Kubectl:

@@ -182,7 +182,7 @@ class APIServer:
         connection = endpoint.connect(_SECONDS)
         try:
             fields = {"Accept": accept, "Content-Type": content_type, **(headers or {})}
-            self._send(connection, method, path, body, fields, token)
+            self._send(connection, method, path, headers=fields, body=body, token=token)
             response = connection.getresponse()
             raw = response.read()
         finally:
@@ -223,7 +223,7 @@ class APIServer:
     def watch(self, path: str, *, accept: str = "application/json") -> Iterator[Watch]:
         """Open a watch; it is given up at the end of the block."""
         connection = self.endpoint.connect(60.0)
-        self._send(connection, "GET", path, None, {"Accept": accept})
+        self._send(connection, "GET", path, headers={"Accept": accept})
         response = connection.getresponse()
         watch = Watch(response.status, tuple(response.getheaders()))
         reader = threading.Thread(target=_read, args=(response, watch), name="contract-watch")
@@ -240,8 +240,9 @@ class APIServer:
         connection: http.client.HTTPConnection,
         method: str,
         path: str,
-        body: Any,
+        *,
         headers: Mapping[str, str],
+        body: Any = None,
         token: str | None = None,
     ) -> None:
         fields = {"User-Agent": "contract/1", **headers}

@@ -36,7 +36,8 @@ NAMESPACE_PREFIX: Final = "e2e-"
 MERGE: Final = "application/merge-patch+json"
 SANDBOX_SPEED: Final = 20.0
 SANDBOX_SECONDS: Final = 15.0
-REAL_SECONDS: Final = 90.0
+INSTALL_SECONDS: Final = 20.0
+REAL_SECONDS: Final = 50.0
 """A real garbage collector looks for new kinds every 30 s."""
 
 
@@ -143,7 +144,7 @@ class Cluster:
             version = before["metadata"]["resourceVersion"]
             metadata = definition["metadata"] | {"resourceVersion": version}
             self.call("PUT", CRD, definition | {"metadata": metadata})
-        until(lambda: self._goes_by(definition), "served as defined", seconds=self.seconds)
+        until(lambda: self._goes_by(definition), "served as defined", seconds=INSTALL_SECONDS)
 
     def close(self) -> None:
         """Remove what is ours and close the connections."""
@@ -195,15 +196,13 @@ class Cluster:
 class SandboxCluster(Cluster):
     """The built-in sandbox in this process, with a trace of what the program asks."""
 
-    def __init__(self, folder: Path, *, definition: Object | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.sandbox = Sandbox(speed=SANDBOX_SPEED)
         self.trace = RequestTrace(self.sandbox.engine, self.sandbox.token)
         self.sandbox.start()
         self.server = self.sandbox.url
         kubeconfig = self.sandbox.write_kubeconfig(folder / "admin.kubeconfig")
         super().__init__(kubeconfig, "default", seconds=SANDBOX_SECONDS)
-        if definition is not None:
-            self.install(definition)
 
     def stop_serving(self) -> int:
         """End every connection and listen no more; what is stored stays. Returns: the port."""
@@ -241,8 +240,10 @@ class RealCluster(Cluster):
 @contextmanager
 def sandbox_cluster(folder: Path, *, definition: Object | None) -> Iterator[SandboxCluster]:
     """A sandbox with a definition of Foo, None = without any."""
-    cluster = SandboxCluster(folder, definition=definition)
+    cluster = SandboxCluster(folder)
     try:
+        if definition is not None:
+            cluster.install(definition)
         yield cluster
     finally:
         cluster.close()

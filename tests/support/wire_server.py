@@ -107,7 +107,7 @@ Script = Callable[[Peer], None]
 class WireServer:
     """Listens while its `with` block runs; `requests` is everything it was asked, `connections` how often."""
 
-    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self._scripts = scripts
         self._tls = tls
         self._changed = threading.Condition()
@@ -116,13 +116,15 @@ class WireServer:
         self.requests: list[Received] = []
         self.errors: list[BaseException] = []
         self.connections = 0
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._host = f"[{host}]" if ":" in host else host
+        self._socket = socket.create_server((host, 0), family=family)
         self.port: int = self._socket.getsockname()[1]
 
     @property
     def url(self) -> str:
-        """`scheme://127.0.0.1:port`."""
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+        """`scheme://host:port`."""
+        return f"{'https' if self._tls else 'http'}://{self._host}:{self.port}"
 
     def record(self, request: Received) -> None:
         """Remember a request."""

@@ -5,19 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
+from client import request_log
 from controller.cli.logs import RepeatFilter, configure_logging, default_format
+from informers.keys import ObjectName
 from support.fake_clock import FakeClock
-
-
-@pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 def logged(log_format: str, verbosity: int = 0) -> tuple[structlog.typing.FilteringBoundLogger, io.StringIO]:
@@ -145,3 +140,56 @@ def test_colours_only_on_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPa
         configure_logging("", 0, stream=out)
         structlog.get_logger("foo").warning("a", b=1)
         assert ("\x1b[" in out.getvalue()) is coloured
+
+
+def test_json_lines_name_their_logger_and_keep_shapes() -> None:
+    """The logger's name, object names as klog's KObj, maps as maps."""
+    log, out = logged("json")
+    log.info("Synced", objectName=ObjectName("default", "web"), errors={"a": 1, "b": None})
+    line = json.loads(out.getvalue())
+    assert line["logger"] == "foo"
+    assert line["objectName"] == {"name": "web", "namespace": "default"}
+    assert line["errors"] == {"a": 1, "b": "None"}
+
+
+def test_a_logger_needs_no_name() -> None:
+    """Then the field is left out."""
+    out = io.StringIO()
+    configure_logging("json", 0, stream=out)
+    structlog.get_logger().info("x")
+    assert "logger" not in json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize("log_format", ["klog", "text", "json"])
+@pytest.mark.parametrize(("verbosity", "shown"), [(3, False), (4, True)])
+def test_tracebacks_show_from_level_4_on(log_format: str, verbosity: int, shown: bool) -> None:
+    """Below that an error is one line; from there on its stack follows, as lines or in its own field."""
+    log, out = logged(log_format, verbosity)
+    try:
+        raise ValueError("broken")
+    except ValueError as error:
+        log.error("Failed", exc_info=error)
+    assert ("Traceback" in out.getvalue()) is shown
+    if log_format == "json":
+        assert ("ValueError: broken" in json.loads(out.getvalue()).get("stack", "")) is shown
+    else:
+        assert (len(out.getvalue().splitlines()) > 1) is shown
+
+
+def test_the_level_also_rules_the_requests_of_the_client() -> None:
+    """-v 6 to 9 are the client's lines: without this they would never show."""
+    configure_logging("klog", 6, stream=io.StringIO())
+    assert (request_log.enabled(6), request_log.enabled(7)) == (True, False)
+
+
+def test_cycling_raises_the_level_and_starts_over() -> None:
+    """One step up at a time, from 9 back to 0, and what is shown follows."""
+    out = io.StringIO()
+    level = configure_logging("json", 7, stream=out)
+    log = structlog.get_logger("foo")
+    assert [level.cycle() for _ in range(3)] == [8, 9, 0]
+    assert not request_log.enabled(1)
+    log.debug("hidden", v=1)
+    assert level.cycle() == 1
+    log.debug("shown", v=1)
+    assert [json.loads(line)["msg"] for line in out.getvalue().splitlines()] == ["shown"]

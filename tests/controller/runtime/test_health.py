@@ -13,10 +13,12 @@ import pytest
 
 from controller.runtime.health import (
     TEXT,
+    ListenError,
     Page,
     PageServer,
     PortInUseError,
     health_page,
+    listen_error,
     stopped_check,
 )
 
@@ -95,9 +97,26 @@ def test_a_taken_port_is_known_before_anything_starts() -> None:
 
 def test_an_address_of_another_machine_is_an_error_of_its_own() -> None:
     """Not every failure to bind is a taken port."""
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(ListenError, match="cannot assign requested address") as caught:
         PageServer("192.0.2.1", 0, {}, purpose="metrics")
     assert not isinstance(caught.value, PortInUseError)
+    assert (caught.value.address, caught.value.purpose) == ("192.0.2.1:0", "metrics")
+
+
+@pytest.mark.parametrize(
+    ("error", "host", "address", "reason"),
+    [
+        (OSError(98, "in use"), "", ":80", "address already in use"),
+        (OSError(13, "denied"), "::1", "[::1]:80", "permission denied"),
+        (OSError(-2, "Name or service not known"), "nowhere", "nowhere:80", "name or service not known"),
+        (OSError("words"), "h", "h:80", "words"),
+    ],
+)
+def test_failures_to_listen_are_put_in_words(error: OSError, host: str, address: str, reason: str) -> None:
+    """An address as one writes it, and the system's own words in short."""
+    found = listen_error(error, host, 80, "metrics")
+    assert (found.address, found.reason) == (address, reason)
+    assert isinstance(found, PortInUseError) is (error.errno == 98)
 
 
 def test_ipv6_loopback() -> None:

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+
+from support.api_server import APPLY, JSON_PATCH, STRATEGIC, APIServer
+from support.widgets import Widgets
+
+
+def test_merge_patch_removes_and_replaces(widgets: Widgets) -> None:
+    """A null removes a member (a default comes back), a list is replaced whole."""
+    widgets.create("a", color="green", tags=["a", "b"], metadata={"labels": {"x": "1", "y": "2"}})
+    body = {"spec": {"color": None, "tags": ["c"]}, "metadata": {"labels": {"x": None, "z": "3"}}}
+    patched = widgets.server.patch(f"{widgets.path}/a", body).body
+    assert patched["spec"]["color"] == "red"
+    assert patched["spec"]["tags"] == ["c"]
+    assert patched["metadata"]["labels"] == {"y": "2", "z": "3"}
+
+
+def test_a_patch_can_carry_a_version(widgets: Widgets) -> None:
+    """A version inside a patch makes it conditional."""
+    created = widgets.create("a")
+    path = f"{widgets.path}/a"
+    current = {"metadata": {"resourceVersion": created.rv}, "spec": {"size": 4}}
+    assert widgets.server.patch(path, current).status == 200
+    assert widgets.server.patch(path, current | {"spec": {"size": 5}}).status == 409
+
+
+def test_json_patch_operations(widgets: Widgets) -> None:
+    """Test, replace, add to the end of a list and copy work as RFC 6902 says."""
+    widgets.create("a", tags=["a"])
+    operations = [
+        {"op": "test", "path": "/spec/size", "value": 3},
+        {"op": "replace", "path": "/spec/size", "value": 10},
+        {"op": "add", "path": "/spec/tags/-", "value": "b"},
+        {"op": "copy", "from": "/spec/size", "path": "/spec/replicas"},
+    ]
+    spec = widgets.server.patch(f"{widgets.path}/a", operations, JSON_PATCH).body["spec"]
+    assert (spec["size"], spec["tags"], spec["replicas"]) == (10, ["a", "b"], 10)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/spec/size", "value": 1},
+        {"op": "remove", "path": "/spec/nothing"},
+        {"op": "replace", "path": "/spec/free/x", "value": 1},
+        {"op": "frob", "path": "/spec/size", "value": 1},
+    ],
+)
+def test_json_patches_that_do_not_apply(widgets: Widgets, operation: dict[str, object]) -> None:
+    """A failed test, a missing place and an unknown operation are 422."""
+    widgets.create("a")
+    refused = widgets.server.patch(f"{widgets.path}/a", [operation], JSON_PATCH)
+    assert (refused.status, refused.body["reason"]) == (422, "Invalid")
+    assert refused.message == "the server rejected our request due to an error in our request"
+
+
+def test_malformed_patches(widgets: Widgets) -> None:
+    """A patch that is no JSON, no object or no list is 400 with Go's words."""
+    widgets.create("a")
+    path = f"{widgets.path}/a"
+    assert widgets.server.patch(path, b"{bad").message == (
+        "error decoding patch: invalid character 'b' looking for beginning of object key string"
+    )
+    assert widgets.server.patch(path, b"[1]").message == (
+        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+    )
+    assert widgets.server.patch(path, {}, JSON_PATCH).message == (
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+    )
+
+
+def test_identity_cannot_be_patched(widgets: Widgets) -> None:
+    """Name and namespace are 400, the uid 422, the kind 422."""
+    widgets.create("a")
+    path = f"{widgets.path}/a"
+    name = widgets.server.patch(path, {"metadata": {"name": "b"}})
+    assert name.message == "the name of the object (b) does not match the name on the URL (a)"
+    assert widgets.server.patch(path, {"metadata": {"namespace": "b"}}).status == 400
+    uid = widgets.server.patch(path, {"metadata": {"uid": "x"}})
+    assert uid.causes == [("FieldValueInvalid", "metadata.uid", 'Invalid value: "x": field is immutable')] * 2
+    kind = widgets.server.patch(path, {"kind": "Gizmo"})
+    assert kind.causes == [("FieldValueInvalid", "kind", 'Invalid value: "Gizmo": must be Widget')]
+
+
+def test_strategic_patches_are_for_built_in_kinds(server: APIServer, widgets: Widgets) -> None:
+    """Containers merge by name in a Deployment; a custom resource answers 415 and says what it takes."""
+    widgets.create("a")
+    refused = server.patch(f"{widgets.path}/a", {"spec": {"size": 4}}, STRATEGIC)
+    assert refused.status == 415
+    assert refused.message == (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
+    path = f"/apis/apps/v1/namespaces/{widgets.namespace}/deployments"
+    template = {
+        "metadata": {"labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "main", "image": "example.com/a:1"}]},
+    }
+    spec = {"replicas": 0, "paused": True, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    server.create(path, {"metadata": {"name": "d"}, "spec": spec})
+    change = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.com/a:2"}]}}}}
+    server.patch(f"{path}/d", change, STRATEGIC)
+    side = {"spec": {"template": {"spec": {"containers": [{"name": "side", "image": "example.com/s:1"}]}}}}
+    patched = server.patch(f"{path}/d", side, STRATEGIC).body
+    images = {c["name"]: c["image"] for c in patched["spec"]["template"]["spec"]["containers"]}
+    assert images == {"main": "example.com/a:2", "side": "example.com/s:1"}
+
+
+def test_apply_creates_owns_and_conflicts(widgets: Widgets) -> None:
+    """Apply creates; another manager's apply of the same field conflicts by field unless it is forced."""
+    path = f"{widgets.path}/a"
+    wanted = widgets.new("a", size=5)
+    created = widgets.server.patch(f"{path}?fieldManager=one", wanted, APPLY)
+    assert created.status == 201
+    assert [entry["operation"] for entry in created.body["metadata"]["managedFields"]] == ["Apply"]
+    other = widgets.new("a", size=6)
+    conflict = widgets.server.patch(f"{path}?fieldManager=two", other, APPLY)
+    assert conflict.status == 409
+    assert conflict.message == 'Apply failed with 1 conflict: conflict with "one": .spec.size'
+    assert conflict.causes == [("FieldManagerConflict", ".spec.size", 'conflict with "one"')]
+    forced = widgets.server.patch(f"{path}?fieldManager=two&force=true", other, APPLY)
+    assert (forced.status, forced.body["spec"]["size"]) == (200, 6)
+
+
+def test_apply_removes_what_it_no_longer_wants(widgets: Widgets) -> None:
+    """A field that a manager applied and leaves out next time goes."""
+    path = f"{widgets.path}/a?fieldManager=one"
+    widgets.server.patch(path, widgets.new("a", port=80, tags=["x"]), APPLY)
+    applied = widgets.server.patch(path, widgets.new("a", port=80), APPLY)
+    assert applied.body["spec"]["port"] == 80
+    assert "tags" not in applied.body["spec"]
+
+
+def test_patch_options(widgets: Widgets) -> None:
+    """Apply needs a manager; force is for apply only."""
+    widgets.create("a")
+    path = f"{widgets.path}/a"
+    unnamed = widgets.server.patch(path, widgets.new("a"), APPLY)
+    assert unnamed.causes == [
+        ("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
+    ]
+    forced = widgets.server.patch(f"{path}?force=true", {"spec": {"size": 4}})
+    assert forced.causes == [
+        ("FieldValueForbidden", "force", "Forbidden: may not be specified for non-apply patch")
+    ]

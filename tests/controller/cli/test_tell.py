@@ -1,0 +1,53 @@
+"""How problems reach people."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from controller.cli.logs import configure_logging
+from controller.cli.options import Options
+from controller.cli.problems import Problem
+from controller.cli.tell import tell
+from support.watched_text import WatchedText
+
+PROBLEM = Problem(code="E04", exit_code=4, what="cannot reach h", causes=("c", "d"), fixes=("f",))
+
+
+@pytest.mark.parametrize("log_format", ["", "klog", "text"])
+def test_readers_get_lines(log_format: str) -> None:
+    """error, cause, fix, more: as the problem prints itself."""
+    stream = io.StringIO()
+    assert tell(PROBLEM, Options(log_format=log_format), stream) == 4
+    assert stream.getvalue() == f"{PROBLEM}\n"
+
+
+@pytest.mark.parametrize(("severity", "level"), [("error", "error"), ("warning", "warning"), ("info", None)])
+def test_json_logs_stay_json(severity: str, level: str | None) -> None:
+    """Where logs are JSON a problem is one object, too."""
+    stream = io.StringIO()
+    configure_logging("json", 0, stream=stream)
+    problem = Problem(code="E04", exit_code=4, what="w", causes=("c", "d"), fixes=("f",), severity=severity)
+    assert tell(problem, Options(log_format="json"), stream) == 4
+    line = json.loads(stream.getvalue())
+    assert line.get("level") == level
+    assert {key: line[key] for key in ("msg", "code", "cause", "fix", "more")} == {
+        "msg": "w",
+        "code": "E04",
+        "cause": "c; d",
+        "fix": "f",
+        "more": "docs/errors.md#e04",
+    }
+
+
+def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to say --log-format in a pod; a terminal is read by a person even there."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    stream, terminal = io.StringIO(), WatchedText(is_terminal=True)
+    configure_logging("", 0, stream=stream)
+    tell(PROBLEM, Options(), stream)
+    tell(PROBLEM, Options(), terminal)
+    assert json.loads(stream.getvalue())["code"] == "E04"
+    assert terminal.text().startswith("error: ")

@@ -1,0 +1,44 @@
+"""A text stream in memory that one thread writes and another waits on."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import time
+from typing import Final
+
+SECONDS: Final = 20.0
+
+
+class WatchedText(io.StringIO):
+    """State: the text, under _changed. is_terminal is what isatty() says."""
+
+    def __init__(self, *, is_terminal: bool = False) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> int:
+        with self._changed:
+            count = super().write(text)
+            self._changed.notify_all()
+            return count
+
+    def text(self) -> str:
+        """What was written so far."""
+        with self._changed:
+            return self.getvalue()
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """Wait until a pattern occurs. Raises: AssertionError at the deadline, with the text."""
+        ends_at = time.monotonic() + SECONDS
+        with self._changed:
+            while (match := re.search(pattern, self.getvalue())) is None:
+                left = ends_at - time.monotonic()
+                assert left > 0, f"no {pattern!r} in:\n{self.getvalue()}"
+                self._changed.wait(left)
+        return match
