@@ -20,6 +20,7 @@ import yaml
 from client.errors import ConfigError, ConfigProblem
 
 _SIZE_LIMIT: Final = 1 << 20
+_DEPTH_LIMIT: Final = 50
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 
@@ -165,12 +166,25 @@ def _parse(path: str, text: str | None) -> Any:
     if text is None:
         return None
     try:
+        _require_shallow(path, text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _malformed(path, error.problem or "not YAML", line=mark.line + 1 if mark else None) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise _malformed(path, str(error).splitlines()[0] if str(error) else "not YAML") from error
+
+
+def _require_shallow(path: str, text: str) -> None:
+    """The fast YAML reader recurses without a limit, so depth is counted before it builds anything."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEPTH_LIMIT:
+                raise _malformed(path, f"nested more than {_DEPTH_LIMIT} levels deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _resolve(path: str, document: dict[str, Any]) -> Kubeconfig:
@@ -224,7 +238,7 @@ def _convert(path: str, where: str, entry: dict[str, Any], kind: Any) -> Any:
     try:
         return msgspec.convert(filled, kind)
     except msgspec.ValidationError as error:
-        words, _, place = str(error).partition(" - at `$")
+        words, _, place = str(error).replace(" | null", "").partition(" - at `$")
         raise _malformed(path, f"{where}{place.rstrip('`')}: {words[:1].lower()}{words[1:]}") from error
 
 

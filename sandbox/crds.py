@@ -90,7 +90,7 @@ def _resource(spec: Object, names: Object, version: Object, storage: str) -> Ser
         ),
         has_generation=True,
         unconditional_update=False,
-        deprecation_warning=_deprecation(spec["group"], names["kind"], version),
+        deprecation_warning=_deprecation(spec, names["kind"], version),
     )
 
 
@@ -107,10 +107,18 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
     )
 
 
-def _deprecation(group: str, kind: str, version: Object) -> str:
+def _deprecation(spec: Object, kind: str, version: Object) -> str:
+    """What users of a deprecated version are told; "" for the others."""
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
+    group, rank = spec["group"], _version_rank(version["name"])
+    better = sorted(
+        (_version_rank(other["name"]), other["name"])
+        for other in spec["versions"]
+        if other.get("served") and not other.get("deprecated") and _version_rank(other["name"]) < rank
+    )
+    use = f"; use {group}/{better[0][1]} {kind}" if better else ""
+    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated{use}"
 
 
 def _version_rank(version: str) -> tuple[int, int, int, int, str]:

@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+AT_ONCE = 32  # keys a controller looks at in one step: requests are answered between steps
+
 
 class DirtyKeys(Generic[K]):
     """
@@ -41,9 +43,13 @@ class DirtyKeys(Generic[K]):
         self._due.pop(key, None)
 
     def take(self, now: float) -> list[K]:
-        """Remove and return the keys that are due, the most overdue first; equal times in order of asking."""
+        """
+        Remove and return keys that are due, the most overdue first; equal times in order of asking.
+
+        Returns: at most AT_ONCE; next_wake() is in the past as long as more are due.
+        """
         taken: list[K] = []
-        while self._heap and self._heap[0][0] <= now:
+        while self._heap and self._heap[0][0] <= now and len(taken) < AT_ONCE:
             at, _, key = heapq.heappop(self._heap)
             if self._due.get(key) == at:
                 del self._due[key]

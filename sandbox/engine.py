@@ -7,6 +7,7 @@ may come from any thread.
 
 from __future__ import annotations
 
+import logging
 import random
 import secrets
 import threading
@@ -26,11 +27,13 @@ from sandbox.metrics import RequestCounts, exposition
 from sandbox.request import Context, Headers, Request, Response, User
 from sandbox.resource import GroupResource
 from sandbox.secret_path import unveil
-from sandbox.status import Status, unauthorized
+from sandbox.status import Status, internal_error, unauthorized
 from sandbox.store import DEFAULT_HISTORY_SIZE, Store
 from sandbox.stored import Change
 from sandbox.system_writes import carry_out
 from sandbox.watches import Watcher
+
+log = logging.getLogger("sandbox")
 
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
@@ -150,7 +153,11 @@ class Engine:
         user = self._user(request)
         if user is None:
             return refusal(request, unauthorized()), False
-        outcome = api.handle(self._site(), request, self._context(user))
+        try:
+            outcome = api.handle(self._site(), request, self._context(user))
+        except Exception as error:
+            log.exception("%s %s failed in the sandbox itself", request.method, request.path)
+            return refusal(request, internal_error(f"Internal error occurred: {error!r}")), False
         self._commit(outcome.changes)
         response = outcome.response
         if isinstance(response, Response):

@@ -8,6 +8,7 @@ pass, however many changes and watches there are, and no task wakes up for an ev
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Final
 
@@ -26,12 +27,15 @@ from sandbox.request import Request, Response
 from sandbox.status import StatusError, failure, request_entity_too_large
 from sandbox.watches import Watcher
 
+log = logging.getLogger("sandbox")
+
 HOST: Final = "127.0.0.1"
 _LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _MAX_LINE: Final = 64 * 1024
 _MAX_BUFFERED: Final = 64 * 1024 * 1024
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 1.0
 
 
 class _Pump:
@@ -213,7 +217,7 @@ class HTTPServer:
         """One pass: controllers that are due, then the lines of every watch, then the next timer."""
         with self._lock:
             self._scheduled = False
-        wake = self._engine.tick()
+        wake = self._tick()
         for watcher, lines in self._engine.take_due(self._pumps):
             self._pumps[watcher].send(lines)
         if self._timer is not None:
@@ -221,6 +225,14 @@ class HTTPServer:
             self._timer = None
         if wake is not None:
             self._set_timer(wake)
+
+    def _tick(self) -> float | None:
+        """Step the controllers; one that raises is tried again later, and the server goes on."""
+        try:
+            return self._engine.tick()
+        except Exception:
+            log.exception("a controller of the sandbox failed")
+            return self._clock.time() + _RETRY_SECONDS
 
     def _set_timer(self, wake: float) -> None:
         """Have a pass at a unix time, if none is planned before."""

@@ -2,8 +2,9 @@
 The arithmetic of a rollout: how many replicas the new and the old ReplicaSets should have next.
 
 Every function is pure.
-Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go, differs: available replicas
-a ReplicaSet has already been told to give up do not count, so a status that lags behind never costs availability.
+Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go, differs: available
+replicas a ReplicaSet has already been told to give up do not count, so a status that lags behind never costs
+availability.
 """
 
 from __future__ import annotations

@@ -126,8 +126,9 @@ def _asks_anew(change: Change) -> bool:
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object
-    before, after = old["metadata"].get("annotations"), new["metadata"].get("annotations")
-    return before != after or old["spec"] != new["spec"]
+    if old["metadata"].get("annotations") != new["metadata"].get("annotations"):
+        return True
+    return bool(old["spec"] != new["spec"])
 
 
 def _reopened(change: Change) -> bool:

@@ -62,8 +62,8 @@ class Watcher:
     """
     One open watch.
 
-    State: _position is the next change to look at, _seen_rv the newest version looked at, _known_rv the newest
-    one the client was told.
+    State: _position is the next change to look at, _seen_rv the newest version looked at, _known_rv the
+    newest one the client was told.
     Threads: the engine's lock is held throughout.
     """
 

@@ -15,7 +15,7 @@ from controller.cli.options import Options, UsageError, parse_options
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from controller.cli.run import run
 from controller.cli.sandbox_command import run_sandbox
-from controller.cli.signals import setup_level_signal, setup_signal_handler
+from controller.cli.signals import SignalHandler
 from controller.cli.version import version_text
 
 log = structlog.get_logger("controller")
@@ -45,12 +45,13 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
         return EXIT_OK
     level = configure_logging(options.log_format, options.verbosity, stream=err)
     stop = threading.Event()
-    setup_signal_handler(stop, lambda name: log.info("Received signal, shutting down", signal=name))
-    setup_level_signal(lambda: _cycle(level))
+    with SignalHandler(stop, on_stop=_say_signal, on_usr1=lambda: _cycle(level)):
+        return _serve(options, stop, err)
+
+
+def _serve(options: Options, stop: threading.Event, err: TextIO) -> int:
     try:
-        if options.command == "sandbox":
-            return run_sandbox(options, stop, err)
-        return run(options, stop, err)
+        return (run_sandbox if options.command == "sandbox" else run)(options, stop, err)
     except Exception as error:
         if options.verbosity >= TRACEBACK_VERBOSITY:
             raise
@@ -58,6 +59,10 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
             f"error: {str(error) or type(error).__name__}\n  fix: run again with -v 4 for the traceback\n"
         )
         return EXIT_FATAL
+
+
+def _say_signal(name: str) -> None:
+    log.info("Received signal, shutting down", signal=name)
 
 
 def _cycle(level: LogLevel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import Final, TextIO
 from urllib.parse import urlsplit
@@ -36,6 +36,7 @@ from controller.runtime.health import ListenError, Page, PageServer, health_page
 from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
 
 log = structlog.get_logger("controller")
 
@@ -76,9 +77,8 @@ def _run_with(
     interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS
     with closing(HTTPTransport(config, metrics=metrics, clock=clock)) as transport:
         client = _client(transport, options, stop, metrics, clock)
-        program = Program(client, options, stop, registry=registry, progress_seconds=interval, clock=clock)
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
-        servers = _Servers(options, program, registry)
+        servers = _Servers(options, registry)
         with servers.serving():
             report = _preflight(client, config, options, stop, clock)
             for problem in report.problems:
@@ -86,6 +86,10 @@ def _run_with(
             if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
             show_banner(_facts(config, report, servers), options, stream)
+            program = Program(
+                client, options, stop, registry=registry, progress_seconds=interval, clock=clock
+            )
+            servers.show(program)
             program.run()
     log.info("Stopped")
     return EXIT_OK
@@ -142,12 +146,16 @@ def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
 
 
 class _Servers:
-    """The metrics and health servers: bound by the constructor, serving inside the context."""
+    """
+    The metrics and health servers: bound by the constructor, serving inside the context.
 
-    def __init__(self, options: Options, program: Program, registry: CollectorRegistry) -> None:
+    State: _program, None until show(); written by main, read by the threads that answer, under _lock.
+    """
+
+    def __init__(self, options: Options, registry: CollectorRegistry) -> None:
         self._servers: list[PageServer] = []
-        ready = health_page(program.readiness_checks())
-        live = health_page(program.liveness_checks())
+        self._lock = new_lock("_Servers._lock", 95)
+        self._program: Program | None = None
         try:
             self.metrics = self._bind(
                 options.metrics_bind_address, "metrics", {"/metrics": metrics_page(registry)}
@@ -155,11 +163,28 @@ class _Servers:
             self.health = self._bind(
                 options.health_probe_bind_address,
                 "health",
-                {"/healthz": live, "/livez": live, "/readyz": ready},
+                {"/healthz": self._live, "/livez": self._live, "/readyz": self._ready},
             )
         except BaseException:
             self._stop()
             raise
+
+    def show(self, program: Program) -> None:
+        """Answer for a program from here on; until then it is alive and not ready."""
+        with self._lock:
+            self._program = program
+
+    def _shown(self) -> Program | None:
+        with self._lock:
+            return self._program
+
+    def _live(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        program = self._shown()
+        return health_page({"ping": _well} if program is None else program.liveness_checks())(query)
+
+    def _ready(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        program = self._shown()
+        return health_page({"preflight": _starting} if program is None else program.readiness_checks())(query)
 
     def _bind(self, address: BindAddress | None, purpose: str, pages: dict[str, Page]) -> str:
         """Returns: the address for the banner."""
@@ -182,3 +207,11 @@ class _Servers:
     def _stop(self) -> None:
         for server in self._servers:
             server.stop()
+
+
+def _well() -> None:
+    """Nothing is wrong."""
+
+
+def _starting() -> str:
+    return "not finished"

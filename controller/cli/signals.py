@@ -2,8 +2,9 @@
 The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once; SIGUSR1 raises the
 log level.
 
-A handler interrupts the main thread wherever it is, perhaps under a lock that the reaction needs: inside
-`stop.wait()`, or in the middle of a log line. So every reaction has a thread of its own.
+A Python signal handler runs in the main thread, between two of its instructions: never once that thread has
+begun to block in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only
+writes the number into a pipe (`signal.set_wakeup_fd`), and a thread `signals` reacts.
 """
 
 from __future__ import annotations
@@ -12,41 +13,79 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from functools import partial
-from types import FrameType
-from typing import Final
+from types import FrameType, TracebackType
+from typing import Final, Self
+
+from workqueue.spawn import Joinable, Spawn, spawn_thread
 
 HARD_EXIT_CODE: Final = 1
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+_USR1: Final[signal.Signals | None] = getattr(signal, "SIGUSR1", None)
+_END: Final = 0
+_READ_BYTES: Final = 64
 
 
-def setup_signal_handler(stop: threading.Event, on_signal: Callable[[str], None]) -> None:
+class SignalHandler:
     """
-    Set stop on the first signal; on the second exit with code 1, as sample-controller's signals package.
+    Handles signals while its `with` block runs, which must be in the main thread; then all is as before.
 
-    Call once, from the main thread. on_signal gets the signal's name and must not block.
+    Follows: sample-controller pkg/signals.
     """
-    asked = threading.Event()
 
-    def ask(name: str) -> None:
-        on_signal(name)
-        stop.set()
+    def __init__(
+        self,
+        stop: threading.Event,
+        *,
+        on_stop: Callable[[str], None],
+        on_usr1: Callable[[], None],
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Args: on_stop gets the name of the first signal, before stop is set; on_usr1 is called on each."""
+        self._stop = stop
+        self._on_stop = on_stop
+        self._on_usr1 = on_usr1
+        self._spawn = spawn
+        self._thread: Joinable | None = None
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        if asked.is_set():
-            os._exit(HARD_EXIT_CODE)
-        asked.set()
-        name = signal.Signals(number).name
-        _react(partial(ask, name))
+    def __enter__(self) -> Self:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, _left_to_the_thread) for number in _handled()}
+        self._thread = self._spawn("signals", self._run)
+        return self
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._fd_before)
+        os.write(self._writer, bytes([_END]))
+        assert self._thread is not None
+        self._thread.join()
+        os.close(self._writer)
+        os.close(self._reader)
+
+    def _run(self) -> None:
+        asked = False
+        while True:
+            for number in os.read(self._reader, _READ_BYTES):
+                if number == _END:
+                    return
+                if number == _USR1:
+                    self._on_usr1()
+                elif number in _STOPS:
+                    if asked:
+                        os._exit(HARD_EXIT_CODE)
+                    asked = True
+                    self._on_stop(signal.Signals(number).name)
+                    self._stop.set()
 
 
-def setup_level_signal(cycle: Callable[[], None]) -> None:
-    """Call cycle on every SIGUSR1, where the system has that. Call from the main thread."""
-    if hasattr(signal, "SIGUSR1"):
-        signal.signal(signal.SIGUSR1, lambda _number, _frame: _react(cycle))
+def _handled() -> tuple[signal.Signals, ...]:
+    return _STOPS if _USR1 is None else (*_STOPS, _USR1)
 
 
-def _react(reaction: Callable[[], None]) -> None:
-    threading.Thread(target=reaction, name="signal", daemon=True).start()
+def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
+    """Without a handler of its own the interpreter would not write to the pipe."""

@@ -34,9 +34,9 @@ def test_a_static_header_never_changes() -> None:
 class TokenRig:
     """A token file on a fake clock."""
 
-    def __init__(self, folder: Path, token: str = "one\n", fallback: str = "") -> None:
+    def __init__(self, folder: Path, content: str = "one\n", fallback: str = "") -> None:
         self.path = folder / "token"
-        self.path.write_text(token)
+        self.path.write_text(content)
         self.clock = FakeClock(start=1000)
         self.credentials = TokenFile(str(self.path), fallback=fallback, clock=self.clock)
 
@@ -138,10 +138,6 @@ class FetchRig:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome if isinstance(outcome, Fetched) else outcome()
-
-    def token(self, text: str, *, lasts: float | None = None) -> Fetched:
-        """What the program answers; lasts in seconds from the clock's beginning."""
-        return Fetched(f"Bearer {text}", None, None if lasts is None else 1_700_000_000.0 + lasts)
 
 
 def rig_with(*answers: tuple[str, float | None]) -> FetchRig:

@@ -73,7 +73,7 @@ def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
 
 @pytest.mark.parametrize(("asks", "gets"), [("true", True), ("True", True), ("false", False), ("", False)])
 def test_a_plugin_gets_the_cluster_only_if_it_asks(tmp_path: Path, asks: str, gets: bool) -> None:
-    """provideClusterInfo is a truth value, also when it was kept as a word; relative commands start at the file."""
+    """A plugin's wish is a truth value, also as a word; relative commands start at the file's folder."""
     version = "client.authentication.k8s.io/v1"
     script = tmp_path / "plugin"
     script.write_text(

@@ -23,7 +23,11 @@ from support.program import Program, Run, running
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Each of the clusters, with the definition from manifests/crd."""
     definition = usual_definition()
-    chosen = real_cluster(definition) if request.param == "real" else sandbox_cluster(tmp_path, definition=definition)
+    chosen = (
+        real_cluster(definition)
+        if request.param == "real"
+        else sandbox_cluster(tmp_path, definition=definition)
+    )
     with chosen as opened:
         yield opened
 

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from support.cluster import Cluster, Object, foo, real_cluster, sandbox_cluster, usual_definition
+from support.cluster import Cluster, Object, Objects, foo, real_cluster, sandbox_cluster, usual_definition
 from support.foo_story import wait_available, wait_event
 from support.program import Run
 
-HOPELESS = {
+HOPELESS: dict[str, Object] = {
     "negative": {"deploymentName": "negative", "replicas": -1},
     "huge": {"deploymentName": "huge", "replicas": 2**31},
     "nameless": {"deploymentName": "", "replicas": 1},
@@ -55,13 +56,21 @@ def test_what_cannot_work_is_said_and_does_no_harm(cluster: Cluster, run: Run) -
         cluster.change(cluster.foos, "good", {"spec": {"replicas": 2}})
         wait_available(cluster, "good", 2)
         assert list(cluster.list(cluster.deployments)) == ["good"]
-        counts = [e.get("count") or 1 for e in cluster.list(cluster.events).values() if e["type"] == "Warning"]
+        counts = [
+            e.get("count") or 1 for e in cluster.list(cluster.events).values() if e["type"] == "Warning"
+        ]
         assert counts == [1] * len(HOPELESS)
         for name in HOPELESS:
             cluster.change(cluster.foos, name, {"spec": {"deploymentName": name, "replicas": 1}})
         for name in HOPELESS:
             wait_available(cluster, name, 1)
         assert program.stop() == 0
+
+
+def tells_of(events: Objects, version: str) -> bool:
+    """Whether one of the events is about this very version of a Foo."""
+    told = {(event["reason"], event["involvedObject"].get("resourceVersion")) for event in events.values()}
+    return ("InvalidObject", version) in told
 
 
 def test_what_breaks_later_keeps_what_it_had(cluster: Cluster, run: Run) -> None:
@@ -73,14 +82,7 @@ def test_what_breaks_later_keeps_what_it_had(cluster: Cluster, run: Run) -> None
         for replicas in (-1, 2**31):
             cluster.change(cluster.foos, "spoilt", {"spec": {"replicas": replicas}})
             version = cluster.get(cluster.foos, "spoilt")["metadata"]["resourceVersion"]
-            cluster.wait(
-                cluster.events,
-                lambda events, rv=version: any(
-                    e["reason"] == "InvalidObject" and e["involvedObject"]["resourceVersion"] == rv
-                    for e in events.values()
-                ),
-                f"an event about {replicas}",
-            )
+            cluster.wait(cluster.events, partial(tells_of, version=version), f"an event about {replicas}")
         assert cluster.get(cluster.deployments, "spoilt")["spec"]["replicas"] == 2
         assert cluster.get(cluster.foos, "spoilt")["metadata"]["uid"] == foo_before["metadata"]["uid"]
         cluster.change(cluster.foos, "spoilt", {"spec": {"replicas": 3}})

@@ -92,12 +92,14 @@ def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: 
 
 def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:
     """Without the CRD it says what to apply, is not ready, and starts to work when the CRD appears."""
-    with sandbox_cluster(tmp_path, definition=None) as cluster:
-        with running(*arguments_for(cluster), folder=tmp_path) as program:
-            program.wait_line("docs/errors.md#e07")
-            program.wait_line('Failed to (list|watch)".*manifests crd')
-            assert program.page("health", "/readyz")[0] == 500
-            cluster.install(usual_definition())
-            program.wait_ready()
-            cluster.create_foo("late")
-            wait_available(cluster, "late", 1)
+    with (
+        sandbox_cluster(tmp_path, definition=None) as cluster,
+        running(*arguments_for(cluster), folder=tmp_path) as program,
+    ):
+        program.wait_line("docs/errors.md#e07")
+        program.wait_line('Failed to (list|watch)".*manifests crd')
+        assert program.page("health", "/readyz")[0] == 500
+        cluster.install(usual_definition())
+        program.wait_ready()
+        cluster.create_foo("late")
+        wait_available(cluster, "late", 1)

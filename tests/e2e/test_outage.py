@@ -14,7 +14,8 @@ INFORMERS = ("foos.samplecontroller.k8s.io", "deployments.apps")
 def failed_requests(program: Program) -> float:
     """How many requests found no server."""
     page = program.page("metrics", "/metrics")[1]
-    return sum(map(float, re.findall(r'^rest_client_requests_total{code="<error>".*} (\S+)$', page, re.M)))
+    counts = re.findall(r'^rest_client_requests_total{code="<error>".*} (\S+)$', page, re.MULTILINE)
+    return sum(map(float, counts))
 
 
 def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:

@@ -912,7 +912,12 @@ def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
     rig = make_rig(source, resync_seconds=1)
     rig.handle()
     asked: list[float] = []
-    rig.informer._processor.should_resync = lambda: bool(asked.append(rig.clock.now()))  # type: ignore[method-assign]
+
+    def ask() -> bool:
+        asked.append(rig.clock.now())
+        return False
+
+    rig.informer._processor.should_resync = ask  # type: ignore[method-assign]
     with capture_logs():
         rig.run()
         rig.until_pausing()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from support.kubectl import Kubectl
 
@@ -75,6 +77,16 @@ def test_rights(cluster: Kubectl) -> None:
     assert cluster("auth", "can-i", "get", "pods", "--subresource=log").out == "yes\n"
     assert "system:masters" in cluster("auth", "whoami").out
     assert cluster("auth", "can-i", "--list").words[0][:2] == ["Resources", "Non-Resource"]
+
+
+def test_server_without_its_secret(cluster: Kubectl, sandbox_only: None, tmp_path: Path) -> None:
+    """Someone who knows the port but not the secret of the URL may do nothing."""
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] += "wrong"
+    stranger = Kubectl(cluster.binary, tmp_path / "kubeconfig", tmp_path)
+    stranger.kubeconfig.write_text(yaml.safe_dump(config))
+    refused = stranger("get", "--raw", "/api/v1/secrets", fails=True)
+    assert 'Error from server (Forbidden): forbidden: User "system:anonymous" cannot get path' in refused.err
 
 
 def test_config(cluster: Kubectl) -> None:

@@ -39,7 +39,7 @@ def _names(objects: list[Object]) -> list[str]:
 
 
 def test_claim_sorts_candidates() -> None:
-    """Own matching objects stay, own others are let go, free matching ones are taken, the rest is left alone."""
+    """Own objects stay if they match, free ones are taken if they do, others are let go or left alone."""
     candidates = [
         _pod("own", controller="owner"),
         _pod("lost", controller="owner", app="db"),
@@ -57,7 +57,7 @@ def test_claim_sorts_candidates() -> None:
 
 
 def test_nothing_is_adopted_on_the_way_out() -> None:
-    """Neither does an owner that is being deleted adopt or release, nor is an object that is being deleted adopted."""
+    """An owner that is being deleted adopts and releases nothing; what is being deleted is not adopted."""
     gone = {"deletionTimestamp": "2023-01-01T00:00:00Z"}
     leaving = {**_OWNER, "metadata": {**_OWNER["metadata"], **gone}}
     assert claim(leaving, PODS, [_pod("free"), _pod("lost", controller="owner", app="db")]) == ([], [])
@@ -75,7 +75,7 @@ def test_orphans_follow_every_change() -> None:
         return _observe(transaction.changes)
 
     def _observe(changes: list[Change]) -> bool:
-        return any([orphans.observe(change) for change in changes])
+        return orphans.observe(changes[0])
 
     assert put(_pod("b"))
     assert put(_pod("a"))

@@ -35,7 +35,7 @@ def _complete(**changes: int) -> dict[str, Any]:
 
 
 def test_condition_keeps_its_transition_time_until_the_status_changes() -> None:
-    """Another reason moves lastUpdateTime only; another status moves both; the same finding changes nothing."""
+    """Another reason moves lastUpdateTime, another status both times; the same finding changes nothing."""
     status = {"conditions": [_condition(AVAILABLE, "True", "A")]}
     assert statuses.with_condition(status, Finding(AVAILABLE, "True", "A", "other text"), _NOW) is status
     renamed = statuses.with_condition(status, Finding(AVAILABLE, "True", "B", ""), _NOW)["conditions"][0]
@@ -53,7 +53,7 @@ def test_changed_condition_goes_to_the_end() -> None:
 
 
 def test_counters_of_a_rollout_half_done() -> None:
-    """Counters sum over all ReplicaSets, zeros are left out, unavailable is what is wanted but not available."""
+    """Counters sum over all ReplicaSets; zeros are left out; what is wanted but not there is unavailable."""
     new = _rs(2, replicas=2, readyReplicas=1, availableReplicas=1)
     old = _rs(2, replicas=2, readyReplicas=2, availableReplicas=2, terminatingReplicas=1)
     status = statuses.counted(_deployment(), [old, new], new, _NOW)
@@ -83,7 +83,7 @@ def test_counters_of_a_rollout_half_done() -> None:
     ],
 )
 def test_completion(changes: dict[str, int], generation: int, complete: bool) -> None:
-    """A rollout is complete when every replica is new, available, and the spec was seen. Follows TestDeploymentComplete."""
+    """Every replica is new and available, and the spec was seen. Follows TestDeploymentComplete."""
     deployment = _deployment()
     deployment["metadata"]["generation"] = generation
     assert statuses.is_complete(deployment, _complete(**changes)) is complete
@@ -100,7 +100,7 @@ def test_completion(changes: dict[str, int], generation: int, complete: bool) ->
     ],
 )
 def test_progress(before: dict[str, int], after: dict[str, int], progressing: bool) -> None:
-    """More new, fewer old, more ready or available replicas are progress. Follows TestDeploymentProgressing."""
+    """More new, fewer old, more ready or available replicas. Follows TestDeploymentProgressing."""
     assert statuses.is_progressing(before, after) is progressing
 
 
@@ -114,7 +114,7 @@ def _progress(
 
 
 def test_progressing_condition_through_a_rollout() -> None:
-    """The condition goes from progressing over timed out to available, with the real controller's texts."""
+    """The condition goes from progressing over timed out to available, with the real texts."""
     running = {"conditions": [_condition(PROGRESSING, "True", "NewReplicaSetCreated")]}
     part = _complete(readyReplicas=1, availableReplicas=1)
     moved = ("True", "ReplicaSetUpdated", 'ReplicaSet "web-abc" is progressing.')
@@ -190,7 +190,7 @@ def test_replica_failure_is_copied_and_cleared() -> None:
     ],
 )
 def test_pausing_is_noted(paused: bool, reason: str, expected: str | None) -> None:
-    """Pausing and resuming set the Progressing condition to Unknown, once. Follows TestCheckPausedConditions."""
+    """Pausing and resuming make Progressing Unknown, once. Follows TestCheckPausedConditions."""
     deployment = _deployment({"conditions": [_condition(PROGRESSING, "True", reason)]}, paused=paused)
     finding = statuses.pause_finding(deployment)
     assert (finding.reason if finding else None) == expected

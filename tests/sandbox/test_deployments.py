@@ -43,7 +43,7 @@ def _set_image(cluster: SimulatedCluster, image: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_deployment_becomes_available_within_four_seconds(seed: int) -> None:
-    """availableReplicas climbs one by one to 3, two to four seconds after creation, and stays."""
+    """Available replicas climb one by one to 3, two to four seconds after creation, and stay."""
     cluster = _cluster(seed=seed)
     cluster.create(DEPLOYMENTS, new_deployment())
     seconds = cluster.run_until(lambda: _available(cluster) == 3)
@@ -100,7 +100,7 @@ def test_same_seed_same_history() -> None:
 
 
 def test_rolling_update_stays_within_its_bounds() -> None:
-    """During a rollout never fewer than the minimum are ready, and never more than the maximum are asked for."""
+    """During a rollout never fewer than the minimum are ready, nor more than the maximum asked for."""
     cluster = _cluster()
     cluster.create(DEPLOYMENTS, new_deployment(replicas=10))
     cluster.run_until(lambda: _available(cluster) == 10)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.dirty_keys import DirtyKeys
+from sandbox.dirty_keys import AT_ONCE, DirtyKeys
 
 
 def test_earliest_time_wins() -> None:
@@ -44,6 +44,17 @@ def test_equal_times_come_in_order_of_asking() -> None:
     for key in "cab":
         dirty.mark(key, 1.0)
     assert dirty.take(1.0) == ["c", "a", "b"]
+
+
+def test_one_step_takes_a_bounded_number() -> None:
+    """Of many due keys a step takes some, and asks to be called again at once for the rest."""
+    dirty: DirtyKeys[int] = DirtyKeys()
+    for key in range(AT_ONCE * 2 + 1):
+        dirty.mark(key, 1.0)
+    sizes = []
+    while (wake := dirty.next_wake()) is not None and wake <= 5.0:
+        sizes.append(len(dirty.take(5.0)))
+    assert sizes == [AT_ONCE, AT_ONCE, 1]
 
 
 _MARKS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 9)), max_size=30)

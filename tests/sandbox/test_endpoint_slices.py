@@ -108,7 +108,7 @@ def test_service_without_selector_is_left_to_others() -> None:
 
 @pytest.mark.parametrize(("target", "expected"), [("web", [8080]), ("none", None), (None, [80])])
 def test_named_target_ports_are_looked_up(target: str | None, expected: list[int] | None) -> None:
-    """A name is the containers' port of that name; an unknown one has no port; none means the Service's own."""
+    """A name is the containers' port of that name, none the Service's own; an unknown one has no port."""
     cluster = _cluster()
     port = {"targetPort": target} if target else {}
     cluster.create(SERVICES, _service(selector={"app": "web"}, **port))

@@ -47,7 +47,7 @@ class _Log:
 
 
 def test_event_has_the_shape_of_client_gos() -> None:
-    """An event carries the object's reference, the component twice, both times and a name with the nanoseconds."""
+    """An event carries the object's reference, component, times, and a name with the nanoseconds."""
     write = _Log(EventRecorder("kubelet", host="node-1")).tell("text")
     assert write.verb == "create"
     assert write.object == {
@@ -104,7 +104,7 @@ def test_events_of_one_instant_have_different_names() -> None:
 
 
 def test_many_similar_events_are_combined() -> None:
-    """From the tenth different text about one reason on, events share one object. Follows TestEventCorrelator."""
+    """From the tenth different text of one reason on, events share one. Follows TestEventCorrelator."""
     log = _Log(EventRecorder("kubelet"))
     for index in range(15):
         log.tell(f"text {index}")

@@ -1,4 +1,4 @@
-"""What the garbage collector does with owners and dependents, each case as observed on kube-controller-manager."""
+"""What becomes of owners and dependents; each case was observed on kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -193,9 +193,9 @@ def test_owner_in_another_namespace_counts_as_absent() -> None:
     _make(cluster, "child", _ref(owner))
     cluster.run_for(1)
     assert cluster.store.list(CONFIG_MAPS, "default") == []
-    uid = owner["metadata"]["uid"]
+    coordinates = f"v1/ConfigMap, namespace: default, name: owner, uid: {owner['metadata']['uid']}"
     assert cluster.messages("OwnerRefInvalidNamespace") == [
-        f'ownerRef [v1/ConfigMap, namespace: default, name: owner, uid: {uid}] does not exist in namespace "default"'
+        f'ownerRef [{coordinates}] does not exist in namespace "default"'
     ]
 
 

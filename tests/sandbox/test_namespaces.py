@@ -23,7 +23,7 @@ def _conditions(namespace: Object) -> dict[str, tuple[str, str, str]]:
 
 
 def test_new_namespace_is_equipped() -> None:
-    """Every namespace gets the default service account and the root certificates with the real description."""
+    """Every namespace gets the default service account and the root certificates."""
     cluster = _cluster(root_ca="PEM")
     published = cluster.must_get(CONFIG_MAPS, "default", ROOT_CA)
     assert published["data"] == {"ca.crt": "PEM"}
@@ -108,7 +108,7 @@ def test_held_content_keeps_the_namespace_and_is_told() -> None:
 
 
 def test_deletion_of_a_busy_namespace() -> None:
-    """Pods go before what made them, nothing new appears, and nothing is left of a namespace with a workload."""
+    """Pods go before what made them, nothing new appears, and nothing is left."""
     cluster = SimulatedCluster(default_controllers())
     cluster.create(NAMESPACES, new_namespace("default"))
     cluster.create(NAMESPACES, new_namespace("other"))

@@ -30,7 +30,7 @@ def test_present_nodes_are_kept() -> None:
 
 
 def test_node_is_ready_and_has_an_address() -> None:
-    """kubectl shows a Ready node; pods take its address as their host's."""
+    """A node is shown as Ready, and pods take its address as their host's."""
     node = new_node(1, START)
     conditions = {entry["type"]: entry["status"] for entry in node["status"]["conditions"]}
     assert conditions == {

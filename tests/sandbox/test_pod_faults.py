@@ -86,7 +86,7 @@ def test_every_fault_can_be_asked_for_by_annotation(place: GroupResource, name: 
 
 
 def test_nearest_annotation_wins_and_can_say_none() -> None:
-    """The Deployment's word counts before the Foo's, any before the image, and a word that is no fault means none."""
+    """The Deployment's word counts before the Foo's, any before the image; another word means no fault."""
     family = _Family("nginx:oom")
     assert family.fault() is Fault.OOM
     family.put(_FOOS, "foo", "", "crash")

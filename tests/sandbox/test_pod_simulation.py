@@ -29,7 +29,7 @@ def _all_ready(cluster: SimulatedCluster) -> bool:
 
 
 def test_pod_history_is_the_kubelets() -> None:
-    """Pending, scheduled, creating, running and ready are one version each, and the events come in their order."""
+    """Pending, scheduled, creating, running, ready: a version each, and the events in their order."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p"))
     cluster.run_for(5)

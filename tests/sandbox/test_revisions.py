@@ -34,7 +34,7 @@ def _deployment(**annotations: str) -> dict[str, Any]:
 
 
 def test_hash_follows_the_template_only() -> None:
-    """Equal templates hash alike whatever the order of their keys; images and collision counts change the hash."""
+    """The order of keys does not matter to the hash; images and collision counts do."""
     turned = {"spec": _TEMPLATE["spec"], "metadata": _TEMPLATE["metadata"]}
     hashed = revisions.template_hash(_TEMPLATE)
     assert revisions.template_hash(turned) == hashed
@@ -52,7 +52,7 @@ def test_hash_label_does_not_make_a_template_another_one() -> None:
 
 
 def test_oldest_match_is_the_new_replica_set() -> None:
-    """Of two ReplicaSets with the Deployment's template the older is the new one. Follows TestFindNewReplicaSet."""
+    """Of two with the template the older is the new ReplicaSet. Follows TestFindNewReplicaSet."""
     deployment = _deployment()
     template = deployment["spec"]["template"]
     found = revisions.find_new(
@@ -79,7 +79,7 @@ def test_old_replica_set_comes_back_with_a_new_revision() -> None:
 
 
 def test_deployment_annotations_are_copied_but_for_bookkeeping() -> None:
-    """What a user wrote goes to the ReplicaSet; what kubectl and the controller keep for themselves does not."""
+    """What a user wrote goes to the ReplicaSet, bookkeeping does not."""
     kept = {"team": "a", "kubernetes.io/change-cause": "b"}
     own = {"kubectl.kubernetes.io/last-applied-configuration": "{}", revisions.REVISION: "3"}
     assert revisions.new_annotations(_deployment(**kept, **own), None, 1) == {**kept, revisions.REVISION: "1"}
@@ -125,7 +125,7 @@ def test_new_replica_set_is_what_the_real_controller_creates() -> None:
 
 
 def test_history_limit_spares_replica_sets_in_use() -> None:
-    """Over the limit the lowest revisions go, but none with replicas. Follows TestDeploymentController_cleanupDeployment."""
+    """Over the limit the lowest revisions go, but none with replicas."""
     deployment = _deployment()
     deployment["spec"]["revisionHistoryLimit"] = 1
     old = [_rs("a", revision="3"), _rs("bb", revision="1"), _rs("ccc", revision="2", replicas=1)]

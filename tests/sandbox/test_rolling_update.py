@@ -68,7 +68,7 @@ def test_percentages_round_as_asked(value: int | str | None, total: int, up: boo
 def test_bounds_resolve_fenceposts(
     replicas: int, surge: int | str, unavailable: int | str, expected: tuple[int, int, int]
 ) -> None:
-    """maxSurge rounds up, maxUnavailable down, and they are never both 0."""
+    """The surge rounds up, unavailability down, and they are never both 0."""
     assert bounds_of(_deployment(replicas, surge, unavailable)) == expected
 
 
@@ -82,7 +82,7 @@ def test_recreate_has_no_slack() -> None:
     [(0, 3, 1), (0, 0, 3), (1, 4, 1), (2, 3, 3), (3, 3, 3), (5, 5, 3), (0, 9, 0)],
 )
 def test_new_replicas_fill_the_room_above(new: int, total: int, expected: int) -> None:
-    """The new ReplicaSet grows as far as maxSurge allows, never over the wanted size. Follows TestNewRSNewReplicas."""
+    """The new ReplicaSet grows as far as maxSurge allows. Follows TestNewRSNewReplicas."""
     assert size_of_new(Bounds(3, 1, 0), new=new, total=total) == expected
 
 
@@ -102,7 +102,7 @@ def test_new_replicas_fill_the_room_above(new: int, total: int, expected: int) -
 def test_old_replicas_shrink_within_the_bounds(
     old: list[dict[str, Any]], new: dict[str, Any], bounds: Bounds, expected: _Sizes
 ) -> None:
-    """Old ReplicaSets lose what is unavailable, then what the minimum allows. Follows TestReconcileOldReplicaSets."""
+    """What is unavailable goes first, then what the minimum allows. Follows TestReconcileOldReplicaSets."""
     assert _sizes(shrink_old(bounds, new, old)) == expected
 
 

@@ -74,7 +74,7 @@ def _names(*replica_sets: Object) -> list[str]:
 
 
 def test_first_look_creates_a_replica_set() -> None:
-    """A new Deployment gets its ReplicaSet at full size, its revision, both conditions and an event, in this order."""
+    """A new Deployment gets its ReplicaSet at full size, its revision, two conditions and an event."""
     deployment = _deployment()
     writes = _decide(deployment, [])
     (name,) = _sizes(writes)
@@ -106,7 +106,7 @@ def test_settled_deployment_makes_no_writes() -> None:
 
 
 def test_new_template_starts_with_the_surge() -> None:
-    """A rollout begins with as many new pods as maxSurge allows and takes no old one away before they are available."""
+    """A rollout begins with the surge and takes no old pod away before a new one is available."""
     deployment = _deployment(image="nginx:2")
     old = _replica_set(deployment, 3)
     writes = _decide(deployment, [old])
@@ -127,7 +127,7 @@ def test_available_replicas_replace_old_ones() -> None:
 
 
 def test_rolling_back_reuses_the_old_replica_set() -> None:
-    """An earlier template's ReplicaSet becomes the new one again, with the next revision, and none is created."""
+    """An earlier ReplicaSet becomes the new one again, with the next revision; none is created."""
     deployment = _deployment()
     first = _replica_set(deployment, 0)
     second = _replica_set(deployment, 3, image="nginx:2", age=1)
@@ -191,7 +191,7 @@ def test_deadline_turns_the_condition() -> None:
 
 
 def test_complete_rollout_trims_the_history() -> None:
-    """Once everything is new, old ReplicaSets beyond revisionHistoryLimit are deleted, oldest revision first."""
+    """Once everything is new, ReplicaSets beyond revisionHistoryLimit go, oldest revision first."""
     deployment = _deployment(image="nginx:9", revisionHistoryLimit=1)
     sets = [_replica_set(deployment, 0, image=f"nginx:{age}", age=age) for age in range(3)]
     sets.append(_replica_set(deployment, 3, image="nginx:9", age=9))

@@ -51,7 +51,7 @@ def test_pods_of_others_are_left_alone() -> None:
 
 
 def test_unschedulable_pod_says_why_and_waits() -> None:
-    """A pod that fits nowhere has a condition and one event whose series grows; it is bound once a node fits."""
+    """A pod that fits nowhere has a condition and an event whose series grows, until a node fits."""
     cluster = _cluster()
     cluster.create(PODS, new_pod("p", nodeSelector={"disk": "ssd"}))
     cluster.run_for(70)

@@ -6,6 +6,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
+NAMESPACE = "our-namespace"
+
 POD_SPEC: Object = {"containers": [{"name": "app", "image": "nginx"}]}
 TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": POD_SPEC}
 SELECTOR: Object = {"matchLabels": {"app": "a"}}
@@ -56,7 +58,7 @@ RICH_POD_SPEC: Object = {
             "name": "d",
             "downwardAPI": {"items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]},
         },
-        {"name": "h", "hostPath": {"path": "/tmp"}},
+        {"name": "h", "hostPath": {"path": "/host"}},
         {"name": "p", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
         {"name": "pvc", "persistentVolumeClaim": {"claimName": "x"}},
     ],
@@ -155,7 +157,7 @@ CORE: tuple[Object, ...] = (
         "v1",
         "Event",
         "bare",
-        involvedObject={"kind": "Pod", "name": "p", "namespace": "NAMESPACE"},
+        involvedObject={"kind": "Pod", "name": "p", "namespace": NAMESPACE},
         reason="R",
         message="m",
         type="Normal",
@@ -281,7 +283,7 @@ OTHERS: tuple[Object, ...] = (
         reason="R",
         type="Normal",
         note="n",
-        regarding={"kind": "Pod", "name": "p", "namespace": "NAMESPACE"},
+        regarding={"kind": "Pod", "name": "p", "namespace": NAMESPACE},
     ),
     _object(
         "autoscaling/v2",
@@ -421,15 +423,11 @@ OTHERS: tuple[Object, ...] = (
 SAMPLES = (*CORE, *APPS, *OTHERS)
 
 
-def in_namespace(sample: Object, namespace: str) -> Object:
-    """The sample with every mention of its namespace filled in."""
-    if isinstance(sample, dict):
-        return {key: in_namespace(value, namespace) for key, value in sample.items()}
-    if isinstance(sample, list):
-        return [in_namespace(value, namespace) for value in sample]  # type: ignore[return-value]
-    return namespace if sample == "NAMESPACE" else sample
-
-
 def sample_id(sample: Object) -> str:
-    """`Deployment-rich`, for pytest."""
-    return f"{sample['kind']}-{sample['metadata']['name']}"
+    """`apps/v1 Deployment rich`, for pytest."""
+    return f"{sample['apiVersion']} {sample['kind']} {sample['metadata']['name']}"
+
+
+def sample(wanted: str) -> Object:
+    """The sample of an id."""
+    return next(found for found in SAMPLES if sample_id(found) == wanted)

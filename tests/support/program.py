@@ -70,7 +70,8 @@ class Program:
                         return match
                 seen = len(self._lines)
                 left = ends_at - time.monotonic()
-                assert left > 0 and not self._ended, f"no {pattern!r} in its log:\n" + "\n".join(self._lines)
+                hopeless = left <= 0 or self._ended
+                assert not hopeless, f"no {pattern!r} in its log:\n" + "\n".join(self._lines)
                 self._changed.wait(left)
 
     def wait_ready(self) -> None:
@@ -134,9 +135,7 @@ class Run(Protocol):
 
 
 @contextmanager
-def running(
-    *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
-) -> Iterator[Program]:
+def running(*arguments: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
     """The program for as long as the context lasts; a traceback in its log is a failure."""
     program = Program(arguments, folder=folder, environment=environment or {})
     try:

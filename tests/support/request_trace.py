@@ -35,7 +35,7 @@ class RequestTrace:
     """
 
     def __init__(self, engine: Engine, token: str) -> None:
-        """token is the administrator's, which paths may begin with."""
+        """Stand before it; token is the administrator's, which paths may begin with."""
         self._handle = engine.handle
         self._token = token
         self._lock = threading.Lock()

@@ -1,8 +1,8 @@
 """
 A cluster in virtual time: a store, controllers, and as much of an API as controllers rely on.
 
-No validation, no defaults, no HTTP: what is written is stored, with the server's rules for status, generation,
-finalizers, grace periods and terminating namespaces.
+No validation, no defaults, no HTTP: what is written is stored, with the server's rules for status,
+generation, finalizers, grace periods and terminating namespaces.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ class SimulatedCluster:
         began = self.now
         while not condition():
             wake = self._runner.next_wake()
-            assert wake is not None and wake <= began + within, f"not within {within} s"
+            assert wake is not None, "nothing is going to happen any more"
+            assert wake <= began + within, f"not within {within} s"
             self.now = max(self.now, wake)
             self._runner.run(self._view, self.now, self._apply)
         return self.now - began

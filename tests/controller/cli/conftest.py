@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -21,3 +23,19 @@ def _restore_process() -> Iterator[None]:
         signal.signal(number, handler)
     structlog.configure(**configuration)
     set_verbosity(0)
+
+
+@pytest.fixture
+def beside_real() -> Callable[[str], Path]:
+    """Finds a file beside the kubeconfig of the real server; skips the test where there is none."""
+
+    def find(name: str) -> Path:
+        admin = os.environ.get("TEST_KUBECONFIG")
+        if not admin:
+            pytest.skip("TEST_KUBECONFIG names no cluster")
+        path = Path(admin).with_name(name)
+        if not path.exists():
+            pytest.skip(f"there is no {path}")
+        return path
+
+    return find

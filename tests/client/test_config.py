@@ -1,0 +1,478 @@
+from __future__ import annotations
+
+import base64
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.config import ClientConfig, load_config, server_url
+from client.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from client.errors import ConfigError, ConfigProblem
+from client.tls import KeyPair, TLSOptions
+from support.captured_logs import captured_logs
+
+PEM = base64.b64encode(b"CERT").decode()
+
+
+class Machine:
+    """A home folder, an environment and a service account, all in a temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.environ: dict[str, str] = {}
+        self.service_account = folder / "serviceaccount"
+
+    def write(self, name: str, text: str) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    def config(self, name: str, server: str, context: str = "ctx", **context_fields: str) -> str:
+        fields = "".join(f", {key}: {value}" for key, value in context_fields.items())
+        return self.write(
+            name,
+            f"""
+            current-context: {context}
+            clusters: [{{name: c-{context}, cluster: {{server: "{server}"}}}}]
+            contexts: [{{name: {context}, context: {{cluster: c-{context}{fields}}}}}]
+            """,
+        )
+
+    def pod(self) -> None:
+        self.environ |= {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+        self.service_account.mkdir()
+        (self.service_account / "token").write_text("pod-token")
+        (self.service_account / "namespace").write_text("pod-namespace")
+
+    def load(self, **options: Any) -> ClientConfig:
+        return load_config(
+            environ=self.environ, home=str(self.home), service_account=str(self.service_account), **options
+        )
+
+    def problem(self, **options: Any) -> ConfigError:
+        with pytest.raises(ConfigError) as caught:
+            self.load(**options)
+        return caught.value
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_the_order_of_places(machine: Machine) -> None:
+    """The flag beats $KUBECONFIG, that beats ~/.kube/config, and that beats the pod."""
+    flag = machine.config("flag", "https://flag")
+    env = machine.config("env", "https://env")
+    machine.config("home/.kube/config", "https://home")
+    machine.environ["KUBECONFIG"] = env
+    machine.pod()
+    assert machine.load(kubeconfig=flag).host == "https://flag"
+    assert machine.load().host == "https://env"
+    del machine.environ["KUBECONFIG"]
+    assert machine.load().host == "https://home"
+    (machine.home / ".kube" / "config").unlink()
+    assert machine.load().host == "https://10.0.0.1:443"
+
+
+def test_the_source_says_which_place_won(machine: Machine) -> None:
+    """The banner can say where the configuration came from."""
+    path = machine.config("env", "https://env")
+    machine.config("home/.kube/config", "https://home")
+    assert machine.load().source == "~/.kube/config"
+    machine.environ["KUBECONFIG"] = path
+    assert machine.load().source == path
+    assert machine.load(kubeconfig=path).source == path
+    del machine.environ["KUBECONFIG"]
+    (machine.home / ".kube" / "config").unlink()
+    machine.pod()
+    assert machine.load().source == "in-cluster"
+
+
+def test_kubeconfig_is_a_list_that_is_merged(machine: Machine) -> None:
+    """$KUBECONFIG may name several files; missing ones are skipped, and the first wins."""
+    one = machine.config("one", "https://one", "one")
+    two = machine.config("two", "https://two", "two")
+    machine.environ["KUBECONFIG"] = f":{machine.folder}/missing:{one}:{two}:{one}"
+    found = machine.load()
+    assert (found.host, found.context_name, found.source) == ("https://one", "one", f"{one}:{two}")
+    assert machine.load(context="two").host == "https://two"
+
+
+def test_when_every_file_of_the_list_is_missing(machine: Machine) -> None:
+    """$KUBECONFIG replaces ~/.kube/config even when it leads nowhere; one warning says so."""
+    machine.config("home/.kube/config", "https://home")
+    machine.environ["KUBECONFIG"] = f"{machine.folder}/a:{machine.folder}/b"
+    with captured_logs() as entries:
+        error = machine.problem()
+    assert error.kind is ConfigProblem.NOT_FOUND
+    assert [entry["event"] for entry in entries] == ["Config not found"]
+    machine.pod()
+    assert machine.load().source == "in-cluster"
+
+
+def test_nothing_anywhere(machine: Machine) -> None:
+    """E01: the error lists every place and what was there, and a way out."""
+    error = machine.problem()
+    assert error.kind is ConfigProblem.NOT_FOUND
+    assert error.message == "no cluster configuration found"
+    assert error.looked_in == (
+        ("--kubeconfig", "not given"),
+        ("$KUBECONFIG", "unset"),
+        ("~/.kube/config", "missing"),
+        ("in-cluster token", "missing"),
+    )
+    assert error.cause == (
+        "looked in: --kubeconfig (not given), $KUBECONFIG (unset), ~/.kube/config (missing), "
+        "in-cluster token (missing)"
+    )
+    assert "python -m controller sandbox" in error.fix
+    assert "--kubeconfig" in error.fix
+
+
+def test_empty_files_are_nothing(machine: Machine) -> None:
+    """E01: an empty ~/.kube/config is told apart from a missing one."""
+    machine.write("home/.kube/config", "")
+    assert machine.problem().looked_in[2] == ("~/.kube/config", "empty")
+    path = machine.write("empty", "apiVersion: v1\nkind: Config\n")
+    machine.environ["KUBECONFIG"] = path
+    assert machine.problem().looked_in[1] == ("$KUBECONFIG", f"{path}: empty")
+
+
+def test_a_file_that_is_given_must_be_there(machine: Machine) -> None:
+    """E02: --kubeconfig does not fall through to the next place."""
+    machine.config("home/.kube/config", "https://home")
+    machine.pod()
+    assert machine.problem(kubeconfig="/nowhere").kind is ConfigProblem.UNREADABLE
+    assert machine.problem(kubeconfig=machine.write("empty", "")).cause == "is empty"
+
+
+def test_a_broken_file_is_an_error_wherever_it_is(machine: Machine) -> None:
+    """E02: a file that exists is not passed over because it is broken."""
+    machine.write("home/.kube/config", "a: b: c")
+    machine.pod()
+    error = machine.problem()
+    assert (error.kind, error.line) == (ConfigProblem.MALFORMED, 1)
+
+
+def test_empty_options_are_no_options(machine: Machine) -> None:
+    """Flags that default to "" mean the same as flags that were not given."""
+    machine.config("home/.kube/config", "https://home")
+    assert machine.load(kubeconfig="", master="", context="").host == "https://home"
+
+
+def test_context_chooses(machine: Machine) -> None:
+    """--context beats the current context, and brings cluster, user and namespace."""
+    path = machine.write(
+        "config",
+        """
+        current-context: a
+        clusters: [{name: ca, cluster: {server: "https://a"}}, {name: cb, cluster: {server: "https://b"}}]
+        users: [{name: ub, user: {token: tb}}]
+        contexts:
+        - {name: a, context: {cluster: ca}}
+        - {name: b, context: {cluster: cb, user: ub, namespace: nb}}
+        """,
+    )
+    found = machine.load(kubeconfig=path)
+    assert (found.host, found.context_name, found.namespace, found.user_name) == (
+        "https://a",
+        "a",
+        "default",
+        "",
+    )
+    found = machine.load(kubeconfig=path, context="b")
+    assert (found.host, found.context_name, found.cluster_name) == ("https://b", "b", "cb")
+    assert (found.user_name, found.namespace) == ("ub", "nb")
+    assert found.credentials.authorization() == "Bearer tb"
+
+
+def test_an_unknown_context(machine: Machine) -> None:
+    """E03: the error lists what there is, and what was probably meant."""
+    one = machine.config("one", "https://x", "prod")
+    two = machine.config("two", "https://x", "kind-dev")
+    machine.environ["KUBECONFIG"] = f"{one}:{two}"
+    error = machine.problem(context="prd")
+    assert error.kind is ConfigProblem.CONTEXT
+    assert error.message == 'context "prd" not in kubeconfig; have: kind-dev, prod'
+    assert error.cause == "did you mean prod?"
+    assert error.available == ("kind-dev", "prod")
+    assert error.fix == "kubectl config get-contexts"
+    assert machine.problem(context="zzz").cause == ""
+
+
+def test_no_current_context(machine: Machine) -> None:
+    """E03: with contexts but none chosen, the error says which there are; a pod uses its own account."""
+    path = machine.write("config", "contexts: [{name: b, context: {}}, {name: a, context: {}}]")
+    error = machine.problem(kubeconfig=path)
+    assert error.kind is ConfigProblem.CONTEXT
+    assert error.message == "no current context in kubeconfig; have: a, b"
+    machine.environ["KUBECONFIG"] = path
+    machine.pod()
+    assert machine.load().source == "in-cluster"
+
+
+def test_a_current_context_that_is_gone(machine: Machine) -> None:
+    """E03: a kubeconfig may name a context it does not have."""
+    path = machine.write("config", "current-context: gone")
+    error = machine.problem(kubeconfig=path)
+    assert error.message == 'context "gone" not in kubeconfig; have: none'
+
+
+@pytest.mark.parametrize(
+    ("context", "kind", "message"),
+    [
+        (
+            "{cluster: gone}",
+            ConfigProblem.REFERENCE,
+            'names cluster "gone", which is not in kubeconfig; have: c',
+        ),
+        (
+            "{cluster: c, user: gone}",
+            ConfigProblem.REFERENCE,
+            'names user "gone", which is not in kubeconfig; have: u',
+        ),
+        ("{user: u}", ConfigProblem.SERVER, 'context "x" names no cluster'),
+        ("{cluster: e}", ConfigProblem.SERVER, 'cluster "e" has no server'),
+    ],
+)
+def test_a_context_that_leads_nowhere(
+    machine: Machine, context: str, kind: ConfigProblem, message: str
+) -> None:
+    """D01: a context must name a cluster with a server, and a user that exists."""
+    path = machine.write(
+        "config",
+        f"""
+        current-context: x
+        clusters: [{{name: c, cluster: {{server: "https://h"}}}}, {{name: e, cluster: {{}}}}]
+        users: [{{name: u, user: {{}}}}]
+        contexts: [{{name: x, context: {context}}}]
+        """,
+    )
+    error = machine.problem(kubeconfig=path)
+    assert error.kind is kind
+    assert message in error.message
+
+
+def test_master_overrides_the_server(machine: Machine) -> None:
+    """--master keeps user and trust but drops a server name that belonged to the other address."""
+    path = machine.write(
+        "config",
+        f"""
+        current-context: x
+        clusters:
+        - name: c
+          cluster: {{server: "https://h", tls-server-name: inside, certificate-authority-data: {PEM}}}
+        users: [{{name: u, user: {{token: t}}}}]
+        contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+        """,
+    )
+    assert machine.load(kubeconfig=path).tls_server_name == "inside"
+    found = machine.load(kubeconfig=path, master="https://other:6443")
+    assert (found.host, found.tls_server_name, found.tls.ca) == ("https://other:6443", "", b"CERT")
+    assert found.credentials.authorization() == "Bearer t"
+
+
+def test_master_alone_is_enough(machine: Machine) -> None:
+    """A plain server needs no kubeconfig, and a pod's account is not sent to it."""
+    machine.pod()
+    found = machine.load(master="http://127.0.0.1:8001")
+    assert (found.host, found.source, found.namespace) == ("http://127.0.0.1:8001", "--master", "default")
+    assert found.credentials.authorization() == ""
+    assert machine.load(master="127.0.0.1:8001").host == "http://127.0.0.1:8001"
+
+
+@pytest.mark.parametrize(
+    ("server", "secure", "url"),
+    [
+        ("https://h:6443", False, "https://h:6443"),
+        ("https://h:6443/", False, "https://h:6443"),
+        ("https://h/k8s/clusters/c-1", False, "https://h/k8s/clusters/c-1"),
+        ("h:6443", False, "http://h:6443"),
+        ("h:6443", True, "https://h:6443"),
+        ("https://[::1]:6443", False, "https://[::1]:6443"),
+    ],
+)
+def test_server_urls(server: str, secure: bool, url: str) -> None:
+    """A server without a scheme is https if TLS is configured, else http."""
+    assert server_url(server, TLSOptions(ca=b"x") if secure else TLSOptions()) == url
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "file:///etc/passwd",
+        "ftp://h",
+        "https://",
+        "https://h:99999",
+        "https://h:x",
+        "https://u:p@h",
+        "https://h?q",
+        "https://h#f",
+        "https://h\n",
+        "https://h:0",
+    ],
+)
+def test_what_is_no_server(server: str) -> None:
+    """S10: only http and https servers, without a query, a fragment or a password in them."""
+    with pytest.raises(ConfigError) as caught:
+        server_url(server, TLSOptions())
+    assert caught.value.kind is ConfigProblem.SERVER
+
+
+def cluster_config(machine: Machine, cluster: str, user: str = "{}") -> str:
+    return machine.write(
+        "config",
+        f"""
+        current-context: x
+        clusters: [{{name: c, cluster: {cluster}}}]
+        users: [{{name: u, user: {user}}}]
+        contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+        """,
+    )
+
+
+def test_trust_and_identity(machine: Machine) -> None:
+    """CA, client certificate, tls-server-name, proxy and impersonation reach the configuration."""
+    path = cluster_config(
+        machine,
+        '{server: "https://h", certificate-authority: ca.crt, tls-server-name: n, proxy-url: "http://p:3128"}',
+        f"{{client-certificate-data: {PEM}, client-key: k.pem, as: somebody}}",
+    )
+    found = machine.load(kubeconfig=path)
+    assert found.tls == TLSOptions(
+        ca_file=str(machine.folder / "ca.crt"),
+        key_pair=KeyPair(b"CERT", b"", "", str(machine.folder / "k.pem")),
+    )
+    assert (found.tls_server_name, found.proxy_url) == ("n", "http://p:3128")
+    assert found.impersonate == (("Impersonate-User", "somebody"),)
+
+
+def test_a_proxy_from_the_environment(machine: Machine) -> None:
+    """T39: $HTTPS_PROXY is honoured where the kubeconfig names no proxy, in a pod too."""
+    machine.environ["HTTPS_PROXY"] = "http://env:3128"
+    path = cluster_config(machine, '{server: "https://h"}')
+    assert machine.load(kubeconfig=path).proxy_url == "http://env:3128"
+    path = cluster_config(machine, '{server: "https://h", proxy-url: "http://own:1"}')
+    assert machine.load(kubeconfig=path).proxy_url == "http://own:1"
+    machine.pod()
+    assert machine.load().proxy_url == "http://env:3128"
+    machine.environ["NO_PROXY"] = "10.0.0.0/8"
+    assert machine.load().proxy_url == ""
+
+
+def test_insecure_only_when_it_says_so(machine: Machine) -> None:
+    """S12: verification is off only for the words that say so."""
+    for word, insecure in (("true", True), ("false", False)):
+        path = cluster_config(machine, f'{{server: "https://h", insecure-skip-tls-verify: {word}}}')
+        assert machine.load(kubeconfig=path).tls.insecure_skip_verify is insecure
+    assert machine.load(kubeconfig=cluster_config(machine, '{server: "https://h"}')).tls == TLSOptions()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "kind", "words"),
+    [
+        ('{server: "https://h", insecure-skip-tls-verify: maybe}', "{}", ConfigProblem.MALFORMED, "maybe"),
+        (
+            f'{{server: "https://h", certificate-authority: a, certificate-authority-data: {PEM}}}',
+            "{}",
+            ConfigProblem.CERTIFICATE,
+            "both given",
+        ),
+        (
+            '{server: "https://h", certificate-authority: a, insecure-skip-tls-verify: true}',
+            "{}",
+            ConfigProblem.CERTIFICATE,
+            "exclude each other",
+        ),
+        (
+            '{server: "https://h", certificate-authority-data: "!"}',
+            "{}",
+            ConfigProblem.CERTIFICATE,
+            'clusters["c"].certificate-authority-data is not base64',
+        ),
+        ('{server: "https://h", proxy-url: "socks5://p"}', "{}", ConfigProblem.SERVER, "socks5"),
+        ('{server: "https://h", proxy-url: "p:3128"}', "{}", ConfigProblem.SERVER, "proxy"),
+        ('{server: "ftp://h"}', "{}", ConfigProblem.SERVER, "ftp://h"),
+        ('{server: "https://h"}', "{token: a, username: b}", ConfigProblem.MALFORMED, "more than one way"),
+        ('{server: "https://h"}', "{client-certificate: a}", ConfigProblem.CERTIFICATE, "client-key"),
+        ('{server: "https://h"}', "{client-key-data: '!'}", ConfigProblem.CERTIFICATE, "client-key-data"),
+    ],
+)
+def test_contradictions(machine: Machine, cluster: str, user: str, kind: ConfigProblem, words: str) -> None:
+    """D01, D02: what cannot be meant is refused before anything is sent, naming the field."""
+    error = machine.problem(kubeconfig=cluster_config(machine, cluster, user))
+    assert error.kind is kind
+    assert words in str(error)
+
+
+def test_each_kind_of_credentials(machine: Machine) -> None:
+    """Users become what they stand for."""
+    for user, kind in (
+        ("{token: t}", StaticCredentials),
+        ("{username: u, password: p}", StaticCredentials),
+        ("{tokenFile: t}", TokenFile),
+        ("{exec: {command: c, apiVersion: v}}", FetchedCredentials),
+        ("{auth-provider: {name: oidc}}", FetchedCredentials),
+        ("{}", StaticCredentials),
+    ):
+        found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://h"}', user))
+        assert type(found.credentials) is kind
+
+
+def test_a_missing_plugin_is_found_when_it_is_needed(machine: Machine) -> None:
+    """E06: the configuration loads; the first request explains what to install."""
+    user = "{exec: {command: gke-gcloud-auth-plugin-x, apiVersion: v1, installHint: do it}}"
+    found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://h"}', user))
+    with pytest.raises(
+        ConfigError, match='exec plugin "gke-gcloud-auth-plugin-x" not found in PATH'
+    ) as caught:
+        found.credentials.authorization()
+    assert (caught.value.plugin, caught.value.install_hint) == ("gke-gcloud-auth-plugin-x", "do it")
+
+
+def test_a_plugin_gets_its_cluster(machine: Machine) -> None:
+    """The cluster's entry is read for a plugin that asks for it."""
+    version = "client.authentication.k8s.io/v1"
+    script = Path(
+        machine.write(
+            "plugin",
+            f"""\
+            #!/bin/sh
+            printf '{{"kind":"ExecCredential","apiVersion":"{version}","status":{{"token":"%s"}}}}' \
+              "$(echo $KUBERNETES_EXEC_INFO | tr -dc a-z)"
+            """,
+        )
+    )
+    script.chmod(0o755)
+    user = f"{{exec: {{command: ./plugin, apiVersion: {version}, provideClusterInfo: true}}}}"
+    found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://marker"}', user))
+    assert "marker" in found.credentials.authorization()
+
+
+def test_in_cluster(machine: Machine) -> None:
+    """A pod's account, namespace and server; its token is not tied to a context."""
+    machine.pod()
+    found = machine.load()
+    assert (found.host, found.namespace, found.context_name) == ("https://10.0.0.1:443", "pod-namespace", "")
+    assert isinstance(found.credentials, TokenFile)
+    assert found.credentials.authorization() == "Bearer pod-token"
+    machine.environ["KUBERNETES_SERVICE_HOST"] = "fd00::1"
+    assert machine.load().host == "https://[fd00::1]:443"
+
+
+def test_nothing_secret_in_a_repr(machine: Machine) -> None:
+    """S03: a configuration can be printed."""
+    path = cluster_config(
+        machine,
+        '{server: "https://h", proxy-url: "http://u:canary@p:1"}',
+        f"{{token: canary, client-certificate-data: {PEM}, client-key-data: {PEM}}}",
+    )
+    shown = repr(machine.load(kubeconfig=path))
+    assert "https://h" in shown
+    assert "canary" not in shown
+    assert "CERT" not in shown

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from support.api_server import APIServer, Object
+from support.widgets import Widgets
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+@pytest.fixture
+def robot(server: APIServer, namespace: str) -> str:
+    """The token of a service account without any rights."""
+    base = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    server.create(base, {"metadata": {"name": "robot"}})
+    request = {"spec": {"expirationSeconds": 600}}
+    issued = server.create(f"{base}/robot/token", request)
+    assert issued.status == 201
+    token: str = issued.body["status"]["token"]
+    return token
+
+
+def _review(server: APIServer, token: str | None = None, **attributes: str) -> Object:
+    body = {"spec": {"resourceAttributes": attributes}}
+    answer = server.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, token=token)
+    assert answer.status == 201
+    status: Object = answer.body["status"]
+    return status
+
+
+def test_the_administrator_may_do_everything(server: APIServer) -> None:
+    """A SelfSubjectAccessReview of the administrator is always allowed."""
+    assert _review(server, verb="delete", group="apps", resource="deployments")["allowed"] is True
+
+
+def test_a_service_account_may_do_nothing_by_itself(widgets: Widgets, robot: str) -> None:
+    """A service account's token authenticates; without a binding everything is 403."""
+    refused = widgets.server.get(widgets.path, token=robot)
+    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+    assert refused.message == (
+        f"widgets.{widgets.group} is forbidden: "
+        f'User "system:serviceaccount:{widgets.namespace}:robot" '
+        f'cannot list resource "widgets" in API group "{widgets.group}" in the namespace "{widgets.namespace}"'
+    )
+    assert widgets.server.get("/apis/apps/v1", token=robot).status == 200
+
+
+def test_a_role_gives_what_it_says(widgets: Widgets, robot: str) -> None:
+    """A role binding allows its verbs on its resources in its namespace, and nothing else."""
+    widgets.create("a")
+    roles = f"/apis/{_RBAC}/v1/namespaces/{widgets.namespace}"
+    rules = [
+        {"apiGroups": [widgets.group], "resources": ["widgets"], "verbs": ["list"]},
+        {"apiGroups": [widgets.group], "resources": ["widgets"], "resourceNames": ["a"], "verbs": ["get"]},
+    ]
+    widgets.server.create(f"{roles}/roles", {"metadata": {"name": "r"}, "rules": rules})
+    subject = {"kind": "ServiceAccount", "name": "robot", "namespace": widgets.namespace}
+    reference = {"apiGroup": _RBAC, "kind": "Role", "name": "r"}
+    binding = {"metadata": {"name": "r"}, "roleRef": reference, "subjects": [subject]}
+    assert widgets.server.create(f"{roles}/rolebindings", binding).status == 201
+    attributes = {"group": widgets.group, "resource": "widgets", "namespace": widgets.namespace}
+    server = widgets.server
+    server.eventually(
+        "/version", lambda _: _review(server, robot, verb="list", **attributes)["allowed"] is True
+    )
+    assert server.get(widgets.path, token=robot).names == ["a"]
+    assert server.get(f"{widgets.path}/a", token=robot).status == 200
+    assert server.get(f"{widgets.path}/b", token=robot).status == 403
+    refused = server.patch(f"{widgets.path}/a/status", {"status": {}}, token=robot)
+    assert 'cannot patch resource "widgets/status"' in refused.message
+    assert server.get(f"/apis/{widgets.group}/v1/widgets", token=robot).status == 403
+
+
+def test_one_can_ask_who_one_is(server: APIServer, namespace: str, robot: str) -> None:
+    """A SelfSubjectReview names user and groups."""
+    answer = server.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, token=robot)
+    user = answer.body["status"]["userInfo"]
+    assert user["username"] == f"system:serviceaccount:{namespace}:robot"
+    assert "system:serviceaccounts" in user["groups"]
+
+
+def test_an_administrator_can_act_as_somebody(server: APIServer, namespace: str) -> None:
+    """With Impersonate-User the request has that user's rights."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    refused = server.get(path, headers={"Impersonate-User": "bob"})
+    assert refused.status == 403
+    assert refused.message.startswith('configmaps is forbidden: User "bob" cannot list resource "configmaps"')

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from support.api_server import APIServer, Object
+from support.widgets import CRDS, Widgets, definition, wait_until_served
+
+_ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+
+@pytest.fixture
+def group() -> str:
+    """A group nobody else uses."""
+    return f"d{uuid.uuid4().hex[:8]}.contract.example.com"
+
+
+def _condition(crd: Object, kind: str) -> Object:
+    conditions = crd["status"]["conditions"] or []
+    found: Object = next(entry for entry in conditions if entry["type"] == kind)
+    return found
+
+
+def test_a_definition_is_established_in_steps(server: APIServer, group: str) -> None:
+    """The answer to a create has no conditions; names are accepted, then the definition is established."""
+    start = server.get(CRDS).rv
+    query = f"watch=1&timeoutSeconds=30&resourceVersion={start}"
+    with server.watch(f"{CRDS}?{query}&fieldSelector=metadata.name%3Dthings.{group}") as watch:
+        created = server.create(CRDS, definition(group, "things", "Thing"))
+        assert created.status == 201
+        assert created.body["status"]["conditions"] is None
+        assert created.body["status"]["storedVersions"] == ["v1"]
+        events = watch.count(3)
+    accepted, established = (event["object"] for event in events[1:3])
+    assert _condition(accepted, "NamesAccepted")["reason"] == "NoConflicts"
+    assert _condition(accepted, "Established")["status"] == "False"
+    assert _condition(established, "Established")["status"] == "True"
+    assert established["status"]["acceptedNames"]["singular"] == "thing"
+    server.delete(f"{CRDS}/things.{group}")
+
+
+def test_a_defined_kind_is_in_discovery(server: APIServer, group: str) -> None:
+    """Group, version, resource, subresources and names of a definition are discovered."""
+    spec: dict[str, Any] = {
+        "names": {"plural": "things", "kind": "Thing", "shortNames": ["th"], "categories": ["all"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": _ANYTHING,
+                "subresources": {"status": {}},
+            }
+        ],
+    }
+    server.create(CRDS, definition(group, "things", "Thing", **spec))
+    wait_until_served(server, group, "things")
+    resources = {entry["name"]: entry for entry in server.get(f"/apis/{group}/v1").body["resources"]}
+    assert set(resources) == {"things", "things/status"}
+    assert resources["things"]["kind"] == "Thing"
+    assert resources["things"]["shortNames"] == ["th"]
+    assert resources["things"]["categories"] == ["all"]
+    assert set(resources["things/status"]["verbs"]) == {"get", "patch", "update"}
+    found = server.eventually(f"/apis/{group}", lambda answer: answer.status == 200)
+    assert found.body["preferredVersion"]["groupVersion"] == f"{group}/v1"
+    server.delete(f"{CRDS}/things.{group}")
+
+
+def test_versions_share_their_objects(server: APIServer, group: str) -> None:
+    """Objects are read in every served version; a deprecated one warns, an unserved one is 404."""
+    versions = [
+        {"name": "v1", "served": True, "storage": True, "schema": _ANYTHING},
+        {"name": "v1beta1", "served": True, "storage": False, "deprecated": True, "schema": _ANYTHING},
+        {"name": "v0", "served": False, "storage": False, "schema": _ANYTHING},
+    ]
+    server.create(CRDS, definition(group, "things", "Thing", scope="Cluster", versions=versions))
+    wait_until_served(server, group, "things")
+    wait_until_served(server, group, "things", "v1beta1")
+    obj = {"apiVersion": f"{group}/v1beta1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"any": 1}}
+    written = server.create(f"/apis/{group}/v1beta1/things", obj)
+    assert (written.status, written.body["apiVersion"]) == (201, f"{group}/v1beta1")
+    assert written.warnings == [f"{group}/v1beta1 Thing is deprecated; use {group}/v1 Thing"]
+    read = server.get(f"/apis/{group}/v1/things/t")
+    assert (read.body["apiVersion"], read.body["spec"]) == (f"{group}/v1", {"any": 1})
+    assert server.get(f"/apis/{group}/v0/things/t").status == 404
+    server.delete(f"{CRDS}/things.{group}")
+
+
+def test_names_that_are_taken_are_not_accepted(server: APIServer, group: str) -> None:
+    """A second definition with the same kind is stored but not established, and says why."""
+    server.create(CRDS, definition(group, "things", "Thing"))
+    wait_until_served(server, group, "things")
+    server.create(CRDS, definition(group, "thingz", "Thing"))
+    path = f"{CRDS}/thingz.{group}"
+    conflict = server.eventually(path, lambda answer: bool(answer.body["status"]["conditions"])).body
+    assert _condition(conflict, "NamesAccepted")["status"] == "False"
+    assert _condition(conflict, "NamesAccepted")["message"] == '"ThingList" is already in use'
+    assert _condition(conflict, "Established")["reason"] == "NotAccepted"
+    server.delete(path)
+    server.delete(f"{CRDS}/things.{group}")
+
+
+def test_definitions_are_validated(server: APIServer, group: str) -> None:
+    """A name that does not match, a schema without types and a missing storage version are 422."""
+    misnamed = definition(group, "things", "Thing")
+    misnamed["metadata"]["name"] = f"other.{group}"
+    refused = server.create(CRDS, misnamed)
+    assert refused.causes[0][:2] == ("FieldValueInvalid", "metadata.name")
+    untyped = {"openAPIV3Schema": {"properties": {"spec": {"type": "object"}}}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": untyped}]
+    refused = server.create(CRDS, definition(group, "things", "Thing", versions=versions))
+    assert [cause[2] for cause in refused.causes] == ["Required value: must not be empty at the root"]
+    unstored = [{"name": "v1", "served": True, "storage": False, "schema": _ANYTHING}]
+    refused = server.create(CRDS, definition(group, "things", "Thing", versions=unstored))
+    assert "must have exactly one version marked as storage version" in refused.message
+
+
+def test_a_changed_schema_is_in_force(server: APIServer, namespace: str, group: str) -> None:
+    """After an update of the definition, new writes obey the new schema; old objects stay."""
+    server.create(CRDS, definition(group, "things", "Thing"))
+    wait_until_served(server, group, "things")
+    path = f"/apis/{group}/v1/namespaces/{namespace}/things"
+    obj = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": "big"}}
+    assert server.create(path, obj).status == 201
+    size = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": size}}}
+    change = [{"op": "replace", "path": "/spec/versions/0/schema", "value": schema}]
+    server.patch(f"{CRDS}/things.{group}", change, "application/json-patch+json")
+    probe = {**obj, "metadata": {"name": "b"}}
+    server.eventually(f"{path}/a", lambda _: server.create(f"{path}?dryRun=All", probe).status == 422)
+    assert server.get(f"{path}/a").body["spec"] == {"size": "big"}
+    server.delete(f"{CRDS}/things.{group}")
+
+
+def test_removing_a_definition_removes_its_objects(server: APIServer, namespace: str, group: str) -> None:
+    """A definition waits for its objects, which wait for their finalizers; then the paths are gone."""
+    server.create(CRDS, definition(group, "things", "Thing"))
+    wait_until_served(server, group, "things")
+    path = f"/apis/{group}/v1/namespaces/{namespace}/things"
+    metadata = {"name": "held", "finalizers": ["example.com/f"]}
+    server.create(path, {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": metadata})
+    server.delete(f"{CRDS}/things.{group}")
+    server.eventually(f"{path}/held", lambda answer: "deletionTimestamp" in answer.body["metadata"])
+    late = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "late"}}
+    refused = server.create(path, late)
+    assert refused.status == 403
+    assert refused.message.endswith("create not allowed while custom resource definition is terminating")
+    server.patch(f"{path}/held", {"metadata": {"finalizers": None}})
+    server.eventually(f"{CRDS}/things.{group}", lambda answer: answer.status == 404)
+    server.eventually(f"/apis/{group}", lambda answer: answer.status == 404)
+    assert server.get(path).body == "404 page not found\n"
+
+
+def test_openapi_describes_a_defined_kind(widgets: Widgets) -> None:
+    """OpenAPI v3 lists the group and has the kind's schema with its group, version and kind."""
+    group = widgets.group
+    path = f"apis/{group}/v1"
+    server = widgets.server
+    index = server.eventually("/openapi/v3", lambda answer: path in answer.body["paths"], seconds=60)
+    url = index.body["paths"][path]["serverRelativeURL"]
+    schemas = server.get(url).body["components"]["schemas"]
+    kinds = {
+        entry["kind"]
+        for schema in schemas.values()
+        for entry in schema.get("x-kubernetes-group-version-kind", ())
+        if entry["group"] == group
+    }
+    assert {"Widget", "WidgetList"} <= kinds

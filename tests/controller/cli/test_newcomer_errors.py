@@ -1,0 +1,516 @@
+"""
+Every message that a newcomer may meet, provoked for real: code, exit code, cause and fix, and no traceback.
+
+Commands run in this process, in the main thread, as from the shell; those that go on after the message run in
+a thread of their own and are stopped.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from controller.access import FOO_ACCESS, role
+from controller.cli.logs import configure_logging
+from controller.cli.main import execute
+from controller.cli.options import parse_options
+from controller.cli.run import run
+from sandbox.request import User
+from sandbox.server import Sandbox
+from support.certificates import CertificateAuthority
+from support.cluster import (
+    CRDS,
+    RBAC,
+    SandboxCluster,
+    sandbox_cluster,
+    token_kubeconfig,
+    usual_definition,
+)
+from support.deadline import until
+from support.hasty_clock import HastyClock
+from support.instant_clock import InstantClock
+from support.program import NO_SERVERS
+from support.threads import Background
+from support.watched_text import WatchedText
+from support.wire_server import WireServer, always, response
+from workqueue.clock import REAL_CLOCK, Clock
+
+SECONDS = 15.0
+INSTALL_CRD = "fix: python -m controller manifests crd | kubectl apply -f -"
+
+
+class Outcome(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    text: str
+
+    def says(self, *parts: str) -> bool:
+        """Whether all parts occur; shows the text if not."""
+        assert [part for part in parts if part not in self.text] == [], self.text
+        assert "Traceback" not in self.text
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kubeconfig of the machine, no cluster around, no proxy."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+def command(*argv: str) -> Outcome:
+    """Run a command line to its end."""
+    err = io.StringIO()
+    code = execute(parse_options([*NO_SERVERS, *argv], {}), io.StringIO(), err)
+    return Outcome(code, err.getvalue())
+
+
+@contextmanager
+def going_on(*argv: str, clock: Clock = REAL_CLOCK) -> Iterator[WatchedText]:
+    """A controller that runs while the block does; it must end with 0 and without a traceback."""
+    stop, text = threading.Event(), WatchedText()
+    options = parse_options([*NO_SERVERS, *argv], {})
+    configure_logging("klog", 0, stream=text)
+    running = Background(lambda: run(options, stop, text, clock=clock))
+    try:
+        yield text
+    finally:
+        stop.set()
+        code = running.result()
+    assert code == 0, text.text()
+    assert "Traceback" not in text.text()
+
+
+def kubeconfig(path: Path, server: str, **parts: Any) -> str:
+    """Write a kubeconfig with one context; parts are `user`, and fields of the cluster."""
+    user = parts.pop("user", {})
+    document = {
+        "current-context": "dev",
+        "contexts": [{"name": "dev", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, **parts}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return str(path)
+
+
+def closed_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A cluster with the CRD."""
+    with sandbox_cluster(tmp_path, definition=usual_definition()) as made:
+        yield made
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A cluster without the CRD."""
+    with sandbox_cluster(tmp_path, definition=None) as made:
+        yield made
+
+
+def test_e01_no_configuration() -> None:
+    """Every place that was looked at, and the way that needs no cluster."""
+    outcome = command()
+    assert outcome.code == 3
+    assert outcome.says(
+        "error: no cluster configuration found",
+        "cause: looked in: --kubeconfig (not given), $KUBECONFIG (unset), ~/.kube/config (missing), "
+        "in-cluster token (missing)",
+        "fix: python -m controller --sandbox   (no cluster needed)",
+        "more: docs/errors.md#e01",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (None, ("{path}: no such file", "fix: check the path: ls -l {path}")),
+        ("", ("{path}: is empty", "fix: check the path")),
+        (
+            "a: b\nc: d: e\n",
+            ("{path} is not valid", "cause: line 2: mapping values are not allowed", "fix: "),
+        ),
+        ("[]", ("{path} is not valid", "cause: expected a map at the top, got a list", "fix: ")),
+    ],
+    ids=["missing", "empty", "not YAML", "not a kubeconfig"],
+)
+def test_e02_a_kubeconfig_that_cannot_be_used(
+    tmp_path: Path, content: str | None, parts: tuple[str, ...]
+) -> None:
+    """The file is named, and what is wrong with it."""
+    path = tmp_path / "k"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    outcome = command("--kubeconfig", str(path))
+    assert outcome.code == 3
+    assert outcome.says("error: kubeconfig ", "#e02", *(part.format(path=path) for part in parts))
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [("~/k", 'fix: the shell did not expand "~"'), ("/a:/b", "fix: --kubeconfig takes one file")],
+)
+def test_e02_recognises_usual_slips(path: str, fix: str) -> None:
+    """An unexpanded ~, and a list where one file belongs."""
+    outcome = command("--kubeconfig", path)
+    assert outcome.code == 3
+    assert outcome.says(fix, "#e02")
+
+
+def test_e03_an_unknown_context(tmp_path: Path) -> None:
+    """The contexts there are, and the nearest one."""
+    outcome = command("--kubeconfig", kubeconfig(tmp_path / "k", "https://h"), "--context", "dve")
+    assert outcome.code == 3
+    assert outcome.says(
+        'error: context "dve" not in kubeconfig',
+        "cause: contexts there are: dev",
+        "fix: did you mean dev? --context dev",
+        "fix: kubectl config get-contexts",
+        "#e03",
+    )
+
+
+def test_e04_nothing_listens(tmp_path: Path) -> None:
+    """Tried three times, and said how long that took."""
+    server = f"http://127.0.0.1:{closed_port()}"
+    argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
+    err = io.StringIO()
+    code = run(parse_options(argv, {}), threading.Event(), err, clock=InstantClock())
+    assert code == 4
+    assert Outcome(code, err.getvalue()).says(
+        f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
+        "cause: nothing listens there",
+        "fix: kubectl cluster-info",
+        "fix: inside a container 127.0.0.1 is the container itself",
+        "#e04",
+    )
+
+
+def test_e04_is_not_the_end_by_default(tmp_path: Path) -> None:
+    """It says so, says what it waits for, and can be stopped."""
+    server = f"http://127.0.0.1:{closed_port()}"
+    with going_on("--kubeconfig", kubeconfig(tmp_path / "k", server)) as text:
+        text.wait_for("error: cannot reach")
+        text.wait_for('"Failed to list" reflector="deployments.apps" .*connection refused.* retryIn=')
+
+
+def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
+    """Who signed it, what names it has; never the advice to look away."""
+    shown = CertificateAuthority(tmp_path / "a", "the-real-one").issue("server")
+    expected = CertificateAuthority(tmp_path / "b", "another-one").certificate
+    with WireServer(always(response()), tls=shown.server_context()) as server:
+        path = kubeconfig(tmp_path / "k", server.url, **{"certificate-authority": str(expected)})
+        argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", path]
+        err = io.StringIO()
+        code = run(parse_options(argv, {}), threading.Event(), err, clock=InstantClock())
+    assert code == 4
+    assert Outcome(code, err.getvalue()).says(
+        'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',
+        server.url,
+        "cause: the kubeconfig's CA is of another cluster",
+        "cause: names in the certificate: 127.0.0.1, localhost",
+        "fix: kubectl config view --minify",
+        "#e05",
+    )
+    assert "insecure" not in err.getvalue()
+
+
+def test_e06_an_expired_token(bare: SandboxCluster, tmp_path: Path) -> None:
+    """Fatal even without --preflight=exit; the age is said, the token is not."""
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": 1_700_000_000}).encode()).decode().rstrip("=")
+    token = f"eyJhbGciOiJub25lIn0.{claims}.canary"
+    outcome = command("--kubeconfig", str(token_kubeconfig(bare, token, tmp_path / "k")))
+    assert outcome.code == 3
+    assert outcome.says(
+        "error: the API server did not accept your credentials (401)",
+        "cause: token expired ",
+        " d ago",
+        "fix: log in again",
+        "#e06",
+    )
+    assert "canary" not in outcome.text
+
+
+def test_e06_a_login_program_that_is_not_installed(bare: SandboxCluster, tmp_path: Path) -> None:
+    """The kubeconfig's own words on how to install it are the fix."""
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "handloop-no-such-plugin",
+        "installHint": "Install it from https://example.com",
+        "interactiveMode": "Never",
+    }
+    outcome = command("--kubeconfig", kubeconfig(tmp_path / "k", bare.server, user={"exec": plugin}))
+    assert outcome.code == 3
+    assert outcome.says(
+        'error: exec plugin "handloop-no-such-plugin" not found in PATH',
+        "cause: ",
+        "fix: Install it from https://example.com",
+        "#e06",
+    )
+
+
+def test_e07_no_crd(bare: SandboxCluster) -> None:
+    """The command that installs it."""
+    outcome = command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit")
+    assert outcome.code == 6
+    assert outcome.says(
+        "error: the server has no resource foos.samplecontroller.k8s.io/v1alpha1",
+        "cause: the CRD for foos is not installed",
+        INSTALL_CRD,
+        "#e07",
+    )
+
+
+def test_e07_goes_on_by_itself_when_the_crd_appears(bare: SandboxCluster) -> None:
+    """The waiting lines contain the fix; once it is followed the workers start."""
+    with going_on("--kubeconfig", str(bare.kubeconfig)) as text:
+        text.wait_for("error: the server has no resource foos")
+        text.wait_for('"Failed to list" reflector="foos.*manifests crd | kubectl apply -f -')
+        bare.create(CRDS, usual_definition())
+        text.wait_for("Started workers")
+
+
+def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
+    """What is served, and what is needed."""
+    definition = usual_definition()
+    definition["spec"]["versions"][0]["name"] = "v1beta1"
+    install(bare, definition)
+    outcome = command("--kubeconfig", str(bare.kubeconfig), "--preflight=exit")
+    assert outcome.code == 6
+    assert outcome.says(
+        "error: the CRD foos.samplecontroller.k8s.io serves v1beta1; the controller needs v1alpha1",
+        "cause: the CRD in the cluster is of another release",
+        INSTALL_CRD,
+        "#e08",
+    )
+
+
+def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
+    """A warning: the controller works, and says what may be lost."""
+    definition = usual_definition()
+    del definition["spec"]["versions"][0]["subresources"]
+    install(bare, definition)
+    with going_on("--kubeconfig", str(bare.kubeconfig), "--preflight=exit") as text:
+        text.wait_for("warning: the CRD foos.samplecontroller.k8s.io lacks subresources.status")
+        text.wait_for("Started workers")
+    assert Outcome(0, text.text()).says("cause: status is written through the object", INSTALL_CRD, "#e08")
+
+
+@pytest.mark.parametrize(
+    ("argv", "parts"),
+    [
+        (
+            [],
+            [
+                'error: "alice" may not list foos.samplecontroller.k8s.io at cluster scope',
+                "fix: python -m controller manifests rbac | kubectl apply -f -",
+                "fix: kubectl create clusterrolebinding handloop --clusterrole=handloop --user=alice",
+            ],
+        ),
+        (
+            ["-n", "default"],
+            [
+                'error: "alice" may not list foos.samplecontroller.k8s.io in namespace "default"',
+                "fix: python -m controller manifests rbac -n default | kubectl apply -f -",
+                "fix: kubectl -n default create rolebinding handloop --role=handloop --user=alice",
+            ],
+        ),
+    ],
+    ids=["everywhere", "one namespace"],
+)
+def test_e09_a_user_without_rights(alice: Path, argv: list[str], parts: list[str]) -> None:
+    """Everything that is missing, at once, and the two commands that give it."""
+    outcome = command("--kubeconfig", str(alice), "--preflight=exit", *argv)
+    assert outcome.code == 5
+    assert outcome.says(
+        *parts,
+        "cause: missing 9 of 9 permissions: list foos.samplecontroller.k8s.io, watch foos",
+        "patch deployments.apps, watch deployments.apps, create events, patch events",
+        "#e09",
+    )
+
+
+def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> None:
+    """The waiting lines contain the fix for this namespace; once it is followed the workers start."""
+    with going_on("--kubeconfig", str(alice), "-n", "default") as text:
+        text.wait_for('"Failed to list" reflector="foos.*manifests rbac -n default | kubectl apply -f -')
+        where = f"{RBAC}/namespaces/default"
+        create(lax, f"{where}/roles", role("handloop", FOO_ACCESS, namespace="default"))
+        create(
+            lax,
+            f"{where}/rolebindings",
+            {
+                "metadata": {"name": "handloop"},
+                "roleRef": {"kind": "Role", "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"},
+                "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+            },
+        )
+        text.wait_for("Started workers")
+
+
+@pytest.mark.parametrize(
+    ("flag", "purpose", "another"),
+    [
+        ("--metrics-bind-address", "metrics", "--metrics-bind-address=:9090"),
+        ("--health-probe-bind-address", "health", "--health-probe-bind-address=:9091"),
+    ],
+)
+def test_e10_a_taken_port(tmp_path: Path, flag: str, purpose: str, another: str) -> None:
+    """Fatal at once; names who has it, and the flag."""
+    path = kubeconfig(tmp_path / "k", f"http://127.0.0.1:{closed_port()}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        outcome = command("--kubeconfig", path, flag, address)
+    assert outcome.code == 7
+    assert outcome.says(
+        f"error: cannot listen on {address} for {purpose}",
+        "cause: in use by pid ",
+        f"fix: {another} for another port, {flag}=0 to turn it off",
+        "#e10",
+    )
+
+
+@pytest.mark.parametrize("argv", [["sandbox"], ["--sandbox"]], ids=["alone", "under the controller"])
+def test_e10_the_sandboxs_port(tmp_path: Path, argv: list[str]) -> None:
+    """The same for the port of the sandbox, and no kubeconfig is left that leads nowhere."""
+    path = tmp_path / "sandbox.kubeconfig"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        more = ["--sandbox-port", str(port), "--sandbox-kubeconfig", str(path)]
+        err = io.StringIO()
+        code = execute(parse_options([*argv, *more], {}), io.StringIO(), err)
+    assert code == 7
+    assert Outcome(code, err.getvalue()).says(
+        f"error: cannot listen on 127.0.0.1:{port} for the sandbox", "fix: --sandbox-port=", "#e10"
+    )
+    assert not path.exists()
+
+
+def test_e14_a_deployment_of_somebody_else(cluster: SandboxCluster) -> None:
+    """Warning, owner and fix in the log; Warning event on the Foo; the Deployment is left alone."""
+    cluster.create(cluster.deployments, deployment("web"))
+    before = cluster.get(cluster.deployments, "web")["spec"]
+    cluster.create_foo("example-foo", deployment="web", replicas=5)
+    with going_on("--kubeconfig", str(cluster.kubeconfig)) as text:
+        line = text.wait_for('W.*"default/web exists and is not managed by Foo default/example-foo".*')[0]
+        cluster.wait(cluster.events, lambda events: warned(events, "ErrResourceExists"), "an event")
+        text.wait_for('"Error syncing; requeuing for later retry"')
+    assert 'code="E14" cause="owner: none" fix="delete it or change spec.deploymentName"' in line
+    assert cluster.get(cluster.deployments, "web")["spec"] == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "what", "fix"),
+    [
+        ([], '"no Foo in any namespace"', "kubectl apply -f manifests/samples/foo.yaml"),
+        (
+            ["-n", "demo"],
+            r'"no Foo in namespace \"demo\" (1 in other namespaces)"',
+            "started with -n demo? To watch all namespaces leave it out, or say -A",
+        ),
+    ],
+    ids=["anywhere", "in one namespace"],
+)
+def test_e15_nothing_to_do(cluster: SandboxCluster, argv: list[str], what: str, fix: str) -> None:
+    """Information, once everything runs and there is no Foo; those elsewhere are counted."""
+    if argv:
+        cluster.create_foo("elsewhere")
+    with going_on("--kubeconfig", str(cluster.kubeconfig), *argv, clock=HastyClock()) as text:
+        line = text.wait_for('I.*"no Foo in .*')[0]
+    assert [part for part in (what, 'code="E15"', fix) if part not in line] == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("argv", [[], ["-n", "default"]], ids=["everywhere", "one namespace"])
+def test_e09_on_a_real_server(real_alice: Path, argv: list[str]) -> None:
+    """A real kube-apiserver and a user without any role give the same message."""
+    outcome = command("--kubeconfig", str(real_alice), "--preflight=exit", *argv)
+    assert outcome.code in (5, 6)  # 6 where the CRD is not installed either
+    assert outcome.says('error: "alice" may not list foos', "cause: missing 9 of 9 permissions", "#e09")
+
+
+@pytest.fixture
+def lax(tmp_path: Path) -> Iterator[Sandbox]:
+    """A cluster with the CRD in which alice has an account and no rights."""
+    users = {"alice-token": User("alice", ("system:authenticated",))}
+    with Sandbox(users=users, token="admin", controllers=()) as made:
+        create(made, CRDS, usual_definition())
+        yield made
+
+
+@pytest.fixture
+def alice(lax: Sandbox, tmp_path: Path) -> Path:
+    """Her kubeconfig."""
+    return Path(kubeconfig(tmp_path / "alice", lax.url, user={"token": "alice-token"}))
+
+
+@pytest.fixture
+def real_alice(beside_real: Callable[[str], Path]) -> Path:
+    """The kubeconfig of a user without rights beside that of the real server's administrator."""
+    return beside_real("kubeconfig.alice")
+
+
+def create(sandbox: Sandbox, path: str, document: dict[str, Any]) -> None:
+    """Create an object as the administrator."""
+    headers = {"Content-Type": "application/json"}
+    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
+    assert made.status == 201, made.body
+
+
+def install(cluster: SandboxCluster, definition: dict[str, Any]) -> None:
+    """Install a definition and wait until discovery knows it."""
+    cluster.create(CRDS, definition)
+    version = definition["spec"]["versions"][0]["name"]
+    until(lambda: serves(cluster, version), f"{version} served", seconds=SECONDS)
+
+
+def serves(cluster: SandboxCluster, version: str) -> bool:
+    """Whether discovery lists the group in a version."""
+    answer = cluster.transport.request("GET", f"/apis/samplecontroller.k8s.io/{version}")
+    return answer.status == 200 and b'"foos"' in answer.body
+
+
+def warned(events: Any, reason: str) -> bool:
+    """Whether there is a Warning with a reason about the example."""
+    return any(
+        (event["type"], event["reason"], event["involvedObject"]["name"])
+        == ("Warning", reason, "example-foo")
+        for event in events.values()
+    )
+
+
+def deployment(name: str) -> dict[str, Any]:
+    """A Deployment that nobody owns."""
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": "nginx"}]},
+            },
+        },
+    }

@@ -1,0 +1,268 @@
+"""The checks before the start, against a sandbox without sockets, or answers in a row."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apis.crd import custom_resource_definition
+from apis.samplecontroller_v1alpha1 import Foo
+from client.errors import (
+    ConfigError,
+    ConfigProblem,
+    ConnectionRefused,
+    CredentialsError,
+    DeadlineExceeded,
+)
+from client.resource_client import Client
+from controller.access import FOO_ACCESS, role
+from controller.cli.preflight import Preflight, Report
+from controller.cli.problems import Problem
+from sandbox.request import User
+from sandbox.server import Sandbox
+from support.instant_clock import InstantClock
+from support.scripted_transport import ScriptedTransport, answer
+
+HOST = "https://10.0.0.1:6443"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+ALICE = User("alice", ("system:authenticated",))
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A cluster that nobody listens for; alice may do nothing in it."""
+    cluster = Sandbox(token="admin", users={"alice": ALICE}, controllers=(), seed=1)
+    yield cluster
+    cluster.stop()
+
+
+def create(sandbox: Sandbox, path: str, document: dict[str, Any]) -> None:
+    """Create an object as the administrator."""
+    headers = {"Content-Type": "application/json"}
+    made = sandbox.transport().request("POST", path, headers=headers, body=json.dumps(document).encode())
+    assert made.status == 201, made.body
+
+
+def install(sandbox: Sandbox, *, version: str = "", status: bool = True) -> None:
+    """Install the CRD, or one of another version, or one without the status subresource."""
+    definition = custom_resource_definition(Foo)
+    served = definition["spec"]["versions"][0]
+    served["name"] = version or served["name"]
+    if not status:
+        del served["subresources"]
+    create(sandbox, CRDS, definition)
+
+
+def allow(sandbox: Sandbox, user: str, namespace: str = "") -> None:
+    """Give a user the role of `manifests rbac`."""
+    where = f"{RBAC}/namespaces/{namespace}/role" if namespace else f"{RBAC}/clusterrole"
+    made = role("handloop", FOO_ACCESS, namespace=namespace)
+    create(sandbox, f"{where}s", made)
+    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": made["kind"], "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": "handloop"}, "roleRef": reference, "subjects": [subject]}
+    create(sandbox, f"{where}bindings", binding)
+
+
+def check(sandbox: Sandbox, user: str = "admin", namespace: str = "") -> Report:
+    """Run the checks as somebody."""
+    return preflight(client_of(sandbox, user), namespace).check(threading.Event())
+
+
+def client_of(sandbox: Sandbox, token: str) -> Client:
+    """A client without sockets."""
+    return Client(sandbox.transport(token=token))  # type: ignore[arg-type] # same shapes, other classes
+
+
+def preflight(client: Client, namespace: str = "", **options: Any) -> Preflight:
+    """The Foo controller's checks."""
+    return Preflight(
+        client, host=HOST, custom=(Foo.resource,), access=FOO_ACCESS, namespace=namespace, **options
+    )
+
+
+def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:
+    """The report on a server that answers so; also the pauses made, and the requests."""
+    clock, transport = InstantClock(), ScriptedTransport(answers)
+    client = Client(transport, clock=clock)
+    report = preflight(client, clock=clock, credentials=lambda: "token expired 3 h ago").check(
+        threading.Event(), tries=tries
+    )
+    return report, clock.slept, len(transport.sent)
+
+
+def only(report: Report) -> Problem:
+    """The one problem of a report."""
+    (problem,) = report.problems
+    return problem
+
+
+def test_all_is_well_for_an_administrator(sandbox: Sandbox) -> None:
+    """Server, CRD and permissions: each has its tick, and the banner its facts."""
+    install(sandbox)
+    report = check(sandbox)
+    assert (report.problems, report.exit_code) == ((), 0)
+    assert report.summary == "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9"
+    assert report.server_version.startswith("v1.")
+    assert report.user == "sandbox-admin"
+
+
+def test_e07_a_missing_crd(sandbox: Sandbox) -> None:
+    """The fix is the command that installs it."""
+    report = check(sandbox)
+    assert (only(report).code, report.exit_code) == ("E07", 6)
+    assert "✗ CRD" in report.summary
+
+
+def test_e08_a_crd_of_another_version(sandbox: Sandbox) -> None:
+    """It names what is served and what is needed."""
+    install(sandbox, version="v1beta1")
+    report = check(sandbox)
+    assert (only(report).code, report.exit_code) == ("E08", 6)
+    assert "serves v1beta1; the controller needs v1alpha1" in only(report).what
+
+
+def test_e08_a_crd_without_status_is_a_warning_only(sandbox: Sandbox) -> None:
+    """It does not end the program, and the CRD counts as found."""
+    install(sandbox, status=False)
+    report = check(sandbox)
+    assert (only(report).code, only(report).severity, report.exit_code) == ("E08", "warning", 0)
+    assert "✓ CRD" in report.summary
+
+
+def test_e09_everything_that_is_denied_at_once(sandbox: Sandbox) -> None:
+    """All nine permissions are asked for and listed."""
+    install(sandbox)
+    report = check(sandbox, "alice")
+    assert (only(report).code, report.exit_code) == ("E09", 5)
+    assert only(report).what.startswith('"alice" may not list foos.samplecontroller.k8s.io at cluster scope')
+    cause = only(report).causes[0]
+    assert cause.startswith("missing 9 of 9 permissions: list foos.samplecontroller.k8s.io, watch foos")
+    assert "update foos.samplecontroller.k8s.io/status" in cause
+    assert cause.endswith("create events, patch events")
+    assert report.summary.endswith("✗ RBAC 0/9")
+
+
+def test_the_printed_role_is_enough(sandbox: Sandbox) -> None:
+    """Whoever follows the fix of E09 passes."""
+    install(sandbox)
+    allow(sandbox, "alice")
+    assert check(sandbox, "alice").problems == ()
+
+
+def test_a_role_of_one_namespace_is_enough_there_and_nowhere_else(sandbox: Sandbox) -> None:
+    """With -n the questions are about that namespace."""
+    install(sandbox)
+    allow(sandbox, "alice", "default")
+    assert check(sandbox, "alice", "default").problems == ()
+    assert only(check(sandbox, "alice")).code == "E09"
+
+
+def test_crd_and_permissions_are_reported_together(sandbox: Sandbox) -> None:
+    """Not one thing per try; the exit code is that of the first."""
+    report = check(sandbox, "alice")
+    assert [problem.code for problem in report.problems] == ["E07", "E09"]
+    assert report.exit_code == 6
+
+
+def test_e04_tries_three_times_and_says_so() -> None:
+    """Two pauses of two seconds; the last answer counts."""
+    errors = [DeadlineExceeded("no complete answer in 30 s"), ConnectionRefused("connection refused")]
+    report, slept, _ = scripted(*errors, ConnectionRefused("connection refused"))
+    assert (only(report).code, report.exit_code, slept) == ("E04", 4, [2.0, 2.0])
+    assert only(report).what == f"cannot reach {HOST}: connection refused (tried 3 times, 4s)"
+    assert report.summary == "✗ reachable (E04)"
+
+
+def test_e04_once_when_the_controller_goes_on_anyway() -> None:
+    """One try delays nothing, and needs no count."""
+    report, slept, _ = scripted(ConnectionRefused("connection refused"), tries=1)
+    assert (only(report).what, slept) == (f"cannot reach {HOST}: connection refused", [])
+
+
+def test_a_server_that_comes_up_meanwhile_is_no_problem(sandbox: Sandbox) -> None:
+    """What failed at first and then answered is not reported."""
+    install(sandbox)
+
+    class Late(ScriptedTransport):
+        def request(self, *args: Any, **kwargs: Any) -> Any:
+            if not self.sent:
+                return super().request(*args, **kwargs)
+            return sandbox.transport().request(*args, **kwargs)
+
+    clock = InstantClock()
+    client = Client(Late([ConnectionRefused("refused")]), clock=clock)
+    report = preflight(client, clock=clock).check(threading.Event())
+    assert report.problems == ()
+    assert clock.slept == [2.0]
+
+
+def test_a_stop_ends_the_tries() -> None:
+    """Nobody who pressed Ctrl-C waits for the remaining tries."""
+    stop = threading.Event()
+
+    class Stopping(ScriptedTransport):
+        def request(self, *args: Any, **kwargs: Any) -> Any:
+            stop.set()
+            return super().request(*args, **kwargs)
+
+    clock = InstantClock()
+    transport = Stopping([ConnectionRefused("refused")] * 3)
+    assert only(preflight(Client(transport, clock=clock), clock=clock).check(stop)).code == "E04"
+    assert len(transport.sent) == 1
+
+
+def test_e06_a_401_is_final_and_says_what_is_known() -> None:
+    """No second try; the reason comes from the credentials themselves."""
+    report, slept, sent = scripted(answer(401, b'{"kind":"Status","code":401,"message":"Unauthorized"}'))
+    assert (only(report).code, report.exit_code) == ("E06", 3)
+    assert only(report).causes == ("token expired 3 h ago",)
+    assert (slept, sent) == ([], 1)
+
+
+def test_e06_a_missing_login_program_is_final() -> None:
+    """It will not be there two seconds later either."""
+    error = ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" not found in PATH')
+    report, slept, _ = scripted(CredentialsError(error))
+    assert (only(report).code, report.exit_code, slept) == ("E06", 3, [])
+
+
+def test_what_is_known_of_credentials_is_asked_only_when_they_were_refused(sandbox: Sandbox) -> None:
+    """An exec plugin is not run for nothing; without anybody to ask the general cause is given."""
+    assert "expired" not in str(only(scripted(ConnectionRefused("x"), tries=1)[0]))
+    problem = only(preflight(client_of(sandbox, "wrong")).check(threading.Event()))
+    assert (problem.code, problem.causes[0]) == (
+        "E06",
+        "a token that has expired or was revoked, or a client certificate of another cluster",
+    )
+
+
+def test_e09_when_nothing_at_all_may_be_asked() -> None:
+    """A server that answers 403 to everything is reachable, and its words are passed on."""
+    refusal = answer(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"who are you"}')
+    report, _, sent = scripted(*[refusal] * 4)
+    assert (only(report).code, report.exit_code, only(report).causes) == ("E09", 5, ("who are you",))
+    assert sent > 1
+
+
+def test_e04_something_else_listens_there() -> None:
+    """A web server is not taken for a cluster without the CRD."""
+    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 5)
+    assert only(report).what == f"{HOST} does not answer like a Kubernetes API server"
+    assert report.exit_code == 4
+    report, slept, _ = scripted(*[answer(200, b"<html>hello</html>")] * 3)
+    assert only(report).what == f"{HOST} does not answer like a Kubernetes API server (tried 3 times, 4s)"
+    assert slept == [2.0, 2.0]
+
+
+def test_e04_a_server_in_trouble_is_asked_again() -> None:
+    """500 passes: it is tried as often as a server that is not there."""
+    broken = answer(500, b'{"kind":"Status","code":500,"reason":"InternalError","message":"etcd is gone"}')
+    report, _, sent = scripted(*[broken] * 3)
+    assert (only(report).what, sent) == (f"{HOST} is not well (tried 3 times, 4s)", 3)
+    assert "etcd is gone" in only(report).causes[0]

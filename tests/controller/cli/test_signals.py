@@ -1,0 +1,111 @@
+"""What signals do to the process; the hard exit in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from controller.cli import signals
+from controller.cli.signals import HARD_EXIT_CODE, SignalHandler
+
+ROOT = Path(__file__).parents[3]
+SECONDS = 20.0
+
+_TWO_SIGNALS = """
+import os, signal, threading
+from controller.cli.signals import SignalHandler
+told = threading.Event()
+with SignalHandler(threading.Event(), on_stop=lambda name: told.set(), on_usr1=lambda: None):
+    os.kill(os.getpid(), signal.SIGINT)
+    assert told.wait(20)
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(20)
+os._exit(99)
+"""
+
+
+def ignore(*_: object) -> None:
+    """React to nothing."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_for_a_stop(number: signal.Signals) -> None:
+    """Stop is set after the signal's name was told."""
+    stop, names = threading.Event(), list[str]()
+    with SignalHandler(stop, on_stop=names.append, on_usr1=ignore):
+        os.kill(os.getpid(), number)
+        assert stop.wait(SECONDS)
+    assert names == [number.name]
+
+
+def test_the_second_signal_ends_the_process_at_once() -> None:
+    """Exit code 1, whatever is still running, as sample-controller's signals package."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _TWO_SIGNALS], cwd=ROOT, timeout=60, check=False, capture_output=True
+    )
+    assert (ended.returncode, ended.stderr) == (HARD_EXIT_CODE, b"")
+
+
+def test_a_signal_that_comes_while_main_begins_to_wait_is_not_lost() -> None:
+    """The other thread gets its turn when main lets go of the interpreter inside `stop.wait()`."""
+    for _ in range(20):
+        stop, waiting = threading.Event(), threading.Event()
+
+        def send(waiting: threading.Event) -> None:
+            assert waiting.wait(SECONDS)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        sender = threading.Thread(target=send, args=(waiting,))
+        with SignalHandler(stop, on_stop=ignore, on_usr1=ignore):
+            sender.start()
+            waiting.set()
+            assert stop.wait(SECONDS)
+            sender.join()
+
+
+def test_usr1_is_no_request_to_stop() -> None:
+    """It is answered every time, and does not count as the first signal."""
+    stop, cycled = threading.Event(), threading.Semaphore(0)
+    with SignalHandler(stop, on_stop=ignore, on_usr1=cycled.release):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert cycled.acquire(timeout=SECONDS)
+        assert not stop.is_set()
+
+
+def test_other_signals_are_left_alone() -> None:
+    """The interpreter tells of every signal with a handler; only three mean something here."""
+    stop, seen = threading.Event(), threading.Event()
+    before = signal.signal(signal.SIGUSR2, lambda *_: seen.set())
+    try:
+        with SignalHandler(stop, on_stop=ignore, on_usr1=ignore):
+            os.kill(os.getpid(), signal.SIGUSR2)
+            assert seen.wait(SECONDS)
+        assert not stop.is_set()
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def test_afterwards_all_is_as_before() -> None:
+    """Handlers and wake-up descriptor are put back: a program may embed this one."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)]
+    with SignalHandler(threading.Event(), on_stop=ignore, on_usr1=ignore):
+        assert signal.getsignal(signal.SIGINT) not in handlers
+    assert handlers == [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    ]
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_systems_without_usr1_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no SIGUSR1, and the program still starts."""
+    before = signal.getsignal(signal.SIGUSR1)
+    monkeypatch.setattr(signals, "_USR1", None)
+    with SignalHandler(threading.Event(), on_stop=ignore, on_usr1=ignore):
+        assert signal.getsignal(signal.SIGUSR1) == before

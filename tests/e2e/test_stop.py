@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from support.cluster import Cluster, SandboxCluster
+from support.foo_story import wait_available
+from support.program import Run
+from support.request_trace import Asked
+
+SOON_SECONDS = 5.0
+
+
+class Hold:
+    """Keeps the server from answering the creation of a Deployment until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+
+    def __call__(self, asked: Asked) -> None:
+        if (asked.verb, asked.resource) == ("create", "deployments"):
+            self.reached.set()
+            self.let_go.wait(30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_signal_stops_it_in_order(cluster: Cluster, run: Run, number: signal.Signals) -> None:
+    """After one signal it ends within seconds with exit code 0, and says so."""
+    with run() as program:
+        program.wait_ready()
+        cluster.create_foo("settled")
+        wait_available(cluster, "settled", 1)
+        program.signal(number)
+        assert program.wait(seconds=SOON_SECONDS) == 0
+        assert program.lines_with(f'Received signal.*signal="{number.name}"')
+        assert program.lines_with('"Shutting down workers"')
+        assert program.lines_with('"Stopped"')
+
+
+def test_a_sync_in_flight_is_finished_first(sandbox: SandboxCluster, run: Run) -> None:
+    """A stop waits for the write that is under way; what it wrote is there at the end."""
+    sandbox.trace.before = hold = Hold()
+    sandbox.create_foo("slow")
+    with run() as program:
+        try:
+            assert hold.reached.wait(SOON_SECONDS)
+            program.signal(signal.SIGTERM)
+            program.wait_line("Shutting down workers")
+            assert program.process.poll() is None
+        finally:
+            hold.let_go.set()
+        assert program.wait(seconds=SOON_SECONDS) == 0
+        assert "slow" in sandbox.list(sandbox.deployments)
+
+
+def test_a_second_signal_ends_it_at_once(sandbox: SandboxCluster, run: Run) -> None:
+    """While a stop waits for a server that hangs, the next signal ends the process with exit code 1."""
+    sandbox.trace.before = hold = Hold()
+    sandbox.create_foo("stuck")
+    with run() as program:
+        try:
+            assert hold.reached.wait(SOON_SECONDS)
+            program.signal(signal.SIGINT)
+            program.wait_line("Shutting down workers")
+            assert program.process.poll() is None
+            program.signal(signal.SIGINT)
+            assert program.wait(seconds=SOON_SECONDS) == 1
+        finally:
+            hold.let_go.set()
+
+
+def test_a_stop_waits_no_longer_than_it_is_told(sandbox: SandboxCluster, run: Run) -> None:
+    """With a server that hangs the stop gives up after --shutdown-timeout, and says so."""
+    sandbox.trace.before = hold = Hold()
+    sandbox.create_foo("stuck")
+    with run("--shutdown-timeout=200ms") as program:
+        try:
+            assert hold.reached.wait(SOON_SECONDS)
+            program.signal(signal.SIGTERM)
+            program.wait_line("Workers did not end in time")
+            assert program.wait(seconds=2 * SOON_SECONDS) == 0
+        finally:
+            hold.let_go.set()
+
+
+def test_a_stop_before_the_caches_are_filled_is_no_error(sandbox: SandboxCluster, run: Run) -> None:
+    """Stopped while it still waits for the API server, it ends with exit code 0 as well."""
+    sandbox.stop_serving()
+    with run() as program:
+        program.wait_line('Failed to (list|watch)"')
+        assert program.stop() == 0
