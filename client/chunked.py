@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final
 
 _LINE_LIMIT: Final = 4096  # a chunk size with extensions, or a trailer
@@ -111,6 +112,7 @@ def _take_whole_chunks(data: bytes, position: int, parts: list[bytes]) -> int:
         position = after + 2
 
 
+@lru_cache(maxsize=1024)  # events of a kind are of few sizes
 def _chunk_size(line: bytes) -> int:
     match = _SIZE.fullmatch(line)
     if match is None:

@@ -215,7 +215,6 @@ def open_connection(connection: Connection, route: Route, deadline: float) -> No
             scheme=route.proxy.scheme,
         )
     connection.connect()
-    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:

@@ -58,7 +58,7 @@ def _ask_in_thread(host: str, port: int, deadline: float, spawn: Spawn) -> list[
 
 def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     """
-    Connect to the first address that answers, with Nagle's algorithm off.
+    Connect to the first address that answers, with Nagle's algorithm off and the kernel's keep-alive on.
 
     Raises: the OSError of the last address; TimeoutError at the deadline.
     Blocks: until the deadline at most.
@@ -79,6 +79,7 @@ def _connect_one(address: Address, deadline: float) -> socket.socket:
     sock = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         sock.settimeout(left)
         sock.connect(address.socket_address)
     except BaseException:

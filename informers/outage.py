@@ -14,12 +14,29 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from apis.resource import Resource
-from client.errors import APIError, ClientError, Forbidden, NotFound, Unauthorized, is_expired
+from client.errors import (
+    APIError,
+    ClientError,
+    ConnectionBroken,
+    ConnectionRefused,
+    DeadlineExceeded,
+    DecodeError,
+    Forbidden,
+    NotFound,
+    TransportError,
+    Unauthorized,
+    is_expired,
+)
 from workqueue.clock import Clock
 
 log = structlog.get_logger("informers")
 
 REPEAT_SECONDS: Final = 60.0
+
+# a server that does not answer, however that shows
+_UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
+_GONE: Final = "gone"
+_THEIRS: Final = (APIError, TransportError, DecodeError)
 
 # how much of a server's Retry-After is believed
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
@@ -46,6 +63,10 @@ class _Trouble(NamedTuple):
     doing: Doing
     error: str
     code: int
+
+    def is_same(self, other: _Trouble) -> bool:
+        """A server that has gone cuts streams off first and refuses connections then: one trouble."""
+        return self == other or self.error == other.error == _GONE
 
 
 class Outage:
@@ -116,11 +137,12 @@ class Outage:
         now = self._clock.now()
         cause = _cause_of(error)
         code = cause.code if isinstance(cause, APIError) else 0
-        trouble = _Trouble(doing, type(cause).__name__, code)
-        if trouble != self._trouble:
-            if self._trouble is None:
+        kind = _GONE if isinstance(cause, _UNANSWERED) else type(cause).__name__
+        before, self._trouble = self._trouble, _Trouble(doing, kind, code)
+        if before is None or not self._trouble.is_same(before):
+            if before is None:
                 self._began_at = now
-            self._trouble, self._said_at, self._repeats = trouble, now, 0
+            self._said_at, self._repeats = now, 0
             self._say("", doing, error, delay)
             return
         self._repeats += 1
@@ -173,5 +195,7 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
 
 
 def _cause_of(error: Exception | None) -> BaseException | None:
-    """The error of the server or the network behind one of ours."""
-    return error if error is None or error.__cause__ is None else error.__cause__
+    """The error of the server or the network behind one of ours; what is behind theirs is a detail."""
+    if error is None or error.__cause__ is None or isinstance(error, _THEIRS):
+        return error
+    return error.__cause__

@@ -285,7 +285,7 @@ class Reflector(Generic[T]):
                 return self._list_on()
             case State.LISTED:
                 return self._open_watch()
-            case State.WATCHING:
+            case State.WATCHING:  # pragma: no branch - there is no fifth state
                 return self._read_watch()
 
     def _list_on(self) -> State | None:

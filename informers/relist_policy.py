@@ -52,7 +52,8 @@ class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
 
 def relist_reason(error: Exception) -> RelistReason:
     """The reason that an error stands for."""
-    cause = error if error.__cause__ is None else error.__cause__
+    own = isinstance(error, APIError | StaleBookmark)  # what is behind these is a detail of the transport
+    cause = error if own or error.__cause__ is None else error.__cause__
     if isinstance(cause, StaleBookmark):
         return RelistReason.REWOUND
     if isinstance(cause, APIError) and is_too_large_resource_version(cause):

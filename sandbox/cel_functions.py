@@ -93,6 +93,12 @@ def _to_quantity(text: str) -> Quantity:
         raise CelError(str(error)) from error
 
 
+def _cidr(text: str) -> object:
+    if "/" not in text:
+        raise ValueError(text)
+    return ipaddress.ip_interface(text)
+
+
 def _parses(parse: Callable[[str], Any]) -> Function:
     def check(text: str) -> bool:
         try:
@@ -245,7 +251,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "quantity": _to_quantity,
     "isQuantity": _parses(quantity.parse),
     "isIP": _parses(ipaddress.ip_address),
-    "isCIDR": _parses(ipaddress.ip_interface),
+    "isCIDR": _parses(_cidr),
     "optional.of": lambda value: Optional(present=True, value=value),
     "optional.none": lambda: NONE,
     "optional.ofNonZeroValue": _non_zero,

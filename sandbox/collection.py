@@ -44,7 +44,7 @@ class History:
                 self._dropped += excess
 
     def position_after(self, rv: int) -> int:
-        """The position of the first change newer than rv."""
+        """The position of the first change newer than rv, which must not be older than floor."""
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
     def read(self, position: int) -> list[Change] | None:

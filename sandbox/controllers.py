@@ -126,9 +126,15 @@ class Runner:
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
 
-    def run(self, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
-        """Step until nothing is due; view is what a step sees, apply commits and calls committed()."""
-        for _ in range(self._max_rounds):
+    def run(
+        self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
+    ) -> None:
+        """
+        Step until nothing is due, or that many times; next_wake() tells whether something still is.
+
+        Args: view is what a step sees; apply commits and calls committed().
+        """
+        for _ in range(self._max_rounds if rounds is None else rounds):
             due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]
             if not due:
                 return

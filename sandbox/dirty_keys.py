@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-AT_ONCE = 32  # keys a controller looks at in one step: requests are answered between steps
+AT_ONCE = 8  # keys a controller looks at in one step: requests are answered between steps
 
 
 class DirtyKeys(Generic[K]):

@@ -101,14 +101,14 @@ class Engine:
                 listener()
         return answer
 
-    def tick(self) -> float | None:
+    def tick(self, *, rounds: int | None = None) -> float | None:
         """
-        Step the controllers that are due.
+        Step the controllers that are due, each as often as it is or that many times.
 
         Returns: the unix time of the next tick; None = when something changes.
         """
         with self._lock:
-            self._runner.run(self._view, self._clock.time(), self._apply)
+            self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
     def take(self, watcher: Watcher) -> list[bytes]:

@@ -229,7 +229,7 @@ class HTTPServer:
     def _tick(self) -> float | None:
         """Step the controllers; one that raises is tried again later, and the server goes on."""
         try:
-            return self._engine.tick()
+            return self._engine.tick(rounds=1)  # requests get their turn between two rounds
         except Exception:
             log.exception("a controller of the sandbox failed")
             return self._clock.time() + _RETRY_SECONDS

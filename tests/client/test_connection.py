@@ -234,6 +234,32 @@ def test_https_goes_through_a_proxy_s_tunnel(tmp_path: Path) -> None:
         assert "proxy-authorization" not in server.requests[0].headers
 
 
+def test_https_goes_through_a_proxy_that_speaks_tls_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T39: the proxy's certificate is checked with the system's trust store, the server's with its CA."""
+    authority, proxy_authority = (
+        CertificateAuthority(tmp_path / "ca"),
+        CertificateAuthority(tmp_path / "proxy"),
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy_authority.certificate))
+    issued = authority.issue("server", "DNS:k8s.example")
+    proxy_context = proxy_authority.issue("proxy").server_context()
+    with (
+        WireServer(answering(response(BODY)), tls=issued.server_context()) as server,
+        WireServer(tunnel_to(server.port, []), tls=proxy_context) as proxy,
+    ):
+        connection, answer = ask(
+            "https://k8s.example:6443",
+            proxy=f"https://127.0.0.1:{proxy.port}",
+            context=build_context(TLSOptions(ca_file=str(authority.certificate))),
+        )
+        assert b"".join(iter(answer.read_block, b"")) == BODY
+        answer.close()
+        connection.close()
+        assert proxy.requests[0].target == "k8s.example:6443"
+
+
 def test_http_goes_through_a_proxy_by_its_full_name() -> None:
     """T39: a plain server behind a proxy is named in the request line, and the proxy gets its password."""
     with WireServer(answering(response(BODY))) as proxy:

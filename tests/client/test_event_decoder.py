@@ -101,6 +101,14 @@ def test_an_error_event_without_a_status_is_a_generic_error(decoder: EventDecode
     assert "error event" in str(event.object)
 
 
+def test_an_error_event_that_cannot_be_read_is_one_error(decoder: EventDecoder[Foo]) -> None:
+    """T14: a number of 5,000 digits in a Status is contained like any other bad line."""
+    huge = line("ERROR", {"kind": "Status", "code": 12345}).replace(b"12345", b"9" * 5000)
+    decoded = decoder.decode(GOOD + huge)
+    assert len(decoded.events) == 1
+    assert isinstance(decoded.error, DecodeError)
+
+
 def test_an_error_with_an_unknown_reason_goes_by_its_code(decoder: EventDecoder[Foo]) -> None:
     """T36: an unknown reason leaves the code to decide."""
     status = {"kind": "Status", "code": 403, "reason": "Novel", "message": "no"}

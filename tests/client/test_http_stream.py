@@ -154,6 +154,20 @@ def test_close_and_read_race() -> None:
             assert stream._answer.isclosed()
 
 
+def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A KeyboardInterrupt in a read leaves no open connection behind."""
+
+    def interrupt(_answer: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with WireServer(silent_after(CHUNKED_HEAD)) as server:
+        stream = open_stream(server)
+        monkeypatch.setattr("client.connection.Answer.read_block", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.read_block()
+        assert stream._answer.isclosed()
+
+
 def test_read_all_of_a_short_answer() -> None:
     """An error's body is read whole."""
     with WireServer(closing_after(response(b'{"kind":"Status"}', status=410))) as server:

@@ -224,6 +224,11 @@ def test_an_untyped_kind() -> None:
     assert node.content()["spec"] == {"podCIDR": "10.0.0.0/24"}
 
 
+def test_a_client_knows_its_kind() -> None:
+    """Whoever holds a resource client can ask what it is about."""
+    assert Rig().foos.kind == Foo.resource
+
+
 def test_version_and_raw_paths() -> None:
     """The server's version, and any path as bytes."""
     rig = Rig(answer(200, b'{"major":"1","minor":"36","gitVersion":"v1.36.3"}'), answer(200, b"ok"))

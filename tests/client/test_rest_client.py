@@ -21,9 +21,11 @@ from client.errors import (
 )
 from client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.instant_clock import InstantClock
 from support.recording_request_metrics import RecordingRequestMetrics
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.threads import Background
 
 READ = Call("list", "GET", "/apis/g/v1/foos", resource="foos.g")
 WRITE = Call(
@@ -176,6 +178,19 @@ def test_stop_ends_a_wait() -> None:
     with pytest.raises(TooManyRequests):
         rig.client.send(READ)
     assert rig.clock.slept == []
+
+
+def test_stop_during_a_wait_ends_it() -> None:
+    """Setting stop while a Retry-After runs raises the answer that asked for it, and nothing more is sent."""
+    rig = Rig(answer(429, Retry_After="100"), answer())
+    clock = FakeClock()
+    client = RESTClient(rig.transport, clock=clock, stop=rig.stop)
+    sending = Background(lambda: client.send(READ))
+    clock.wait_for_waiters(1)
+    rig.stop.set()
+    with pytest.raises(TooManyRequests):
+        sending.result()
+    assert rig.attempts == 1
 
 
 def test_rate_limit_spaces_requests() -> None:

@@ -58,7 +58,7 @@ def test_killed_at_a_request_it_reaches_the_same_end(
         assert_end_state(sandbox, foo["metadata"]["uid"])
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_a_moment_it_reaches_the_same_end(cluster: Cluster, run: Run, seed: int) -> None:
     """Killed at moments from its first second, twice, the third run completes the work."""
     chance = random.Random(seed)

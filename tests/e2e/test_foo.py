@@ -49,7 +49,7 @@ def test_a_foreign_deployment_is_left_alone(cluster: Cluster, run: Run) -> None:
         event = wait_event(cluster, "wants-taken", "ErrResourceExists", count=3)
         assert event["type"] == "Warning"
         assert event["message"] == 'Resource "taken" already exists and is not managed by Foo'
-        assert program.lines_with("exists and is not managed by Foo .*E14")
+        program.wait_line("exists and is not managed by Foo .*E14")
         assert cluster.get(cluster.deployments, "taken") == before
         assert not events_of(cluster.list(cluster.events), "wants-taken", "Synced")
 

@@ -30,6 +30,7 @@ def test_it_outlives_the_api_server(sandbox: SandboxCluster, run: Run) -> None:
         until(lambda: failed_requests(program) >= 4, "trying again", seconds=SECONDS)
         trouble = program.lines_with("Failed to (list|watch)")
         assert sorted(re.findall(r'reflector="([^"]+)"', "\n".join(trouble))) == sorted(INFORMERS)
+        assert {line[0] for line in trouble} == {"W"}
         assert program.page("health", "/healthz")[0] == 200
 
         content = json.dumps(foo("meanwhile", {"deploymentName": "meanwhile", "replicas": 2})).encode()

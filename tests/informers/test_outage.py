@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
-from client.errors import ConnectionRefused
+from client.errors import ConnectionBroken, ConnectionRefused
 from informers.listing import ListFailed
 from informers.outage import Doing, Outage, fix_for
 from support.fake_lister_watcher import (
@@ -47,7 +47,15 @@ class Rig:
 
 
 def refused() -> ConnectionRefused:
-    return ConnectionRefused("connection refused", host="https://127.0.0.1:6443", request="GET /x")
+    error = ConnectionRefused("connection refused", host="https://127.0.0.1:6443", request="GET /x")
+    error.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    return error
+
+
+def broken() -> ConnectionBroken:
+    error = ConnectionBroken("the answer was cut off")
+    error.__cause__ = OSError("incomplete read")
+    return error
 
 
 def wrapped(error: Exception) -> ListFailed:
@@ -108,6 +116,29 @@ def test_another_kind_of_trouble_is_said_in_full() -> None:
         "Watching again",
     ]
     assert logs[-1]["after"] == "6.4 s"
+
+
+def test_server_that_goes_is_one_trouble() -> None:
+    """T01: cut off, then refused at the watch and the list: one line, and one when it is over."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, broken())
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.wait(Doing.LIST, wrapped(refused()))
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert lines(logs) == [("warning", "Failed to watch"), ("info", "Watching again")]
+    assert logs[-1]["after"] == "6.4 s"
+
+
+def test_streams_that_are_cut_off_again_are_one_trouble() -> None:
+    """T27: each opens and breaks; that it opens is no end of it, and each break is no news."""
+    rig = Rig()
+    with capture_logs() as logs:
+        for _ in range(3):
+            rig.outage.wait(Doing.READ_WATCH, broken())
+            rig.outage.over(Doing.OPEN_WATCH)
+    assert lines(logs) == [("warning", "Failed to watch")]
 
 
 def test_success_ends_only_the_trouble_up_to_it() -> None:

@@ -78,6 +78,13 @@ def test_reason_is_read_from_the_error_or_its_cause(error: Exception, reason: Re
     assert relist_reason(wrapped) is reason
 
 
+def test_what_is_behind_the_servers_answer_does_not_matter() -> None:
+    """An APIError that was raised while another error was handled is read as it is."""
+    error = expired()
+    error.__cause__ = ValueError("a detail")
+    assert relist_reason(error) is RelistReason.EXPIRED
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

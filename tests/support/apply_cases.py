@@ -48,7 +48,7 @@ class Configurations:
         about = {"name": name, **self.some(0.3, labels=self._labels, finalizers=list)}
         if plural == "things":
             spec = self.some(0.9, spec=self.thing_spec)
-            return {"apiVersion": "kinds.example.org/v1", "kind": "Thing", "metadata": about, **spec}
+            return {"apiVersion": THINGS.api_version, "kind": "Thing", "metadata": about, **spec}
         template = {"metadata": {"labels": {"l": self.one("1", "2")}}, "spec": self.pod_spec()}
         return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": about, "template": template}
 
@@ -248,6 +248,6 @@ def alike(status: Object) -> Object:
     """A Status with its causes in order: the real server names conflicting managers as Go's maps have them."""
     causes = sorted(status.get("details", {}).get("causes", []), key=lambda cause: sorted(cause.items()))
     lines = sorted(status["message"].split("\n"))
-    if status["reason"] == "Conflict" and len(causes) > 1:
+    if status.get("reason") == "Conflict" and len(causes) > 1:
         return {**status, "message": lines[-1], "details": {**status["details"], "causes": causes}}
     return {**status, "details": {**status.get("details", {}), "causes": causes}}

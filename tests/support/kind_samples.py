@@ -6,7 +6,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
-NAMESPACE = "our-namespace"
+NAMESPACE = "kinds-samples"
+GROUP = f"{NAMESPACE}.example.org"
 
 POD_SPEC: Object = {"containers": [{"name": "app", "image": "nginx"}]}
 TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": POD_SPEC}
@@ -190,12 +191,12 @@ CORE: tuple[Object, ...] = (
         "bare",
         spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     ),
-    _object("v1", "Namespace", "kinds-sample"),
-    _object("v1", "Node", "kinds-sample", status={"capacity": {"cpu": "4"}}),
+    _object("v1", "Namespace", f"{NAMESPACE}-too"),
+    _object("v1", "Node", NAMESPACE, status={"capacity": {"cpu": "4"}}),
     _object(
         "v1",
         "PersistentVolume",
-        "kinds-sample",
+        NAMESPACE,
         spec={
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteMany"],
@@ -351,7 +352,7 @@ OTHERS: tuple[Object, ...] = (
     _object(
         "networking.k8s.io/v1",
         "IngressClass",
-        "kinds-sample",
+        NAMESPACE,
         spec={"controller": "example.org/c", "parameters": {"kind": "P", "name": "p"}},
     ),
     _object("rbac.authorization.k8s.io/v1", "Role", "bare"),
@@ -371,13 +372,13 @@ OTHERS: tuple[Object, ...] = (
     _object(
         "rbac.authorization.k8s.io/v1",
         "ClusterRole",
-        "kinds-sample",
+        NAMESPACE,
         rules=[{"nonResourceURLs": ["/x"], "verbs": ["get"]}],
     ),
     _object(
         "rbac.authorization.k8s.io/v1",
         "ClusterRoleBinding",
-        "kinds-sample",
+        NAMESPACE,
         roleRef={"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"},
     ),
     _object(
@@ -388,14 +389,14 @@ OTHERS: tuple[Object, ...] = (
         endpoints=[{"addresses": ["10.0.0.1"]}],
         ports=[{"port": 80}],
     ),
-    _object("storage.k8s.io/v1", "StorageClass", "kinds-sample", provisioner="example.org/p"),
-    _object("scheduling.k8s.io/v1", "PriorityClass", "kinds-sample", value=10),
+    _object("storage.k8s.io/v1", "StorageClass", NAMESPACE, provisioner="example.org/p"),
+    _object("scheduling.k8s.io/v1", "PriorityClass", NAMESPACE, value=10),
     _object(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
-        "samples.kinds.example.org",
+        f"samples.{GROUP}",
         spec={
-            "group": "kinds.example.org",
+            "group": GROUP,
             "scope": "Namespaced",
             "names": {"plural": "samples", "kind": "Sample"},
             "versions": [

@@ -14,11 +14,10 @@ import pytest
 from sandbox.api_reader import Answer, APIReader
 from sandbox.resource import ServedResource
 from support.deadline import until
-from support.kind_samples import NAMESPACE
+from support.kind_samples import GROUP, NAMESPACE
 
 Object = dict[str, Any]
 
-GROUP = "kinds.example.org"
 NAMESPACES = "/api/v1/namespaces"
 OURS = f"{NAMESPACES}/{NAMESPACE}"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -27,15 +26,15 @@ SECONDS = 30.0
 
 class RealServer:
     """
-    The server, a namespace on it, and a group of our own for custom resources.
+    The server, with a namespace and a group for custom resources that are ours alone.
 
-    Names that differ from run to run are NAMESPACE and GROUP in what is asked and in what is answered.
+    Both have another name in every run; what is asked and what is answered says NAMESPACE and GROUP.
     """
 
-    def __init__(self, reader: APIReader, run: str) -> None:
-        self.reader = reader
-        self.namespace = f"kinds-{run}"
-        self.group = f"kinds-{run}.example.org"
+    def __init__(self, reader: APIReader) -> None:
+        self._reader = reader
+        # as long as NAMESPACE: lengths in protobuf stay right
+        self._run = f"kinds-{secrets.token_hex(4)[:7]}"
 
     def request(
         self,
@@ -48,18 +47,13 @@ class RealServer:
     ) -> Answer:
         """Ask, and return the answer."""
         data = None if body is None else self._ours(json.dumps(body)).encode()
-        answer = self.reader.request(
+        answer = self._reader.request(
             method, self._ours(path), data, content_type=content_type, accept=accept
         )
-        if answer.headers.get("content-type", "").startswith("application/json"):
-            return answer._replace(body=self._neutral(answer.body.decode()).encode())
-        return answer
+        return answer._replace(body=answer.body.replace(self._run.encode(), NAMESPACE.encode()))
 
     def _ours(self, text: str) -> str:
-        return text.replace(NAMESPACE, self.namespace).replace(GROUP, self.group)
-
-    def _neutral(self, text: str) -> str:
-        return text.replace(self.group, GROUP).replace(self.namespace, NAMESPACE)
+        return text.replace(NAMESPACE, self._run)
 
     def define(self, definition: Object) -> None:
         """Create a custom resource and wait until it is served."""
@@ -92,7 +86,7 @@ def real_server() -> Iterator[RealServer]:
     if not kubeconfig:
         pytest.skip("TEST_KUBECONFIG names no real server")
     with APIReader(kubeconfig) as reader:
-        server = RealServer(reader, secrets.token_hex(4))
+        server = RealServer(reader)
         try:
             assert server.request("POST", NAMESPACES, {"metadata": {"name": NAMESPACE}}).status == 201
             account = f"{OURS}/serviceaccounts/default"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sandbox.resource import ServedResource, Subresource
+from support.kind_samples import GROUP, NAMESPACE
 
 Object = dict[str, Any]
 
@@ -52,9 +53,9 @@ SCHEMA: Final[Object] = _struct(
 DEFINITION: Final[Object] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.kinds.example.org"},
+    "metadata": {"name": f"things.{GROUP}"},
     "spec": {
-        "group": "kinds.example.org",
+        "group": GROUP,
         "scope": "Namespaced",
         "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
         "versions": [
@@ -70,7 +71,7 @@ DEFINITION: Final[Object] = {
 }
 
 THINGS: Final = ServedResource(
-    group="kinds.example.org",
+    group=GROUP,
     version="v1",
     plural="things",
     kind="Thing",
@@ -88,8 +89,8 @@ THINGS: Final = ServedResource(
 def thing(name: str = "a", **spec: Any) -> Object:
     """A Thing."""
     return {
-        "apiVersion": "kinds.example.org/v1",
+        "apiVersion": f"{GROUP}/v1",
         "kind": "Thing",
-        "metadata": {"name": name, "namespace": "our-namespace"},
+        "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": spec,
     }

@@ -284,7 +284,7 @@ def test_e07_goes_on_by_itself_when_the_crd_appears(bare: SandboxCluster) -> Non
     """The waiting lines contain the fix; once it is followed the workers start."""
     with going_on("--kubeconfig", str(bare.kubeconfig)) as text:
         text.wait_for("error: the server has no resource foos")
-        text.wait_for('"Failed to list" reflector="foos.*manifests crd | kubectl apply -f -')
+        text.wait_for(r'"Failed to list" reflector="foos.*manifests crd \| kubectl apply -f -')
         bare.create(CRDS, usual_definition())
         text.wait_for("Started workers")
 
@@ -352,7 +352,7 @@ def test_e09_a_user_without_rights(alice: Path, argv: list[str], parts: list[str
 def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> None:
     """The waiting lines contain the fix for this namespace; once it is followed the workers start."""
     with going_on("--kubeconfig", str(alice), "-n", "default") as text:
-        text.wait_for('"Failed to list" reflector="foos.*manifests rbac -n default | kubectl apply -f -')
+        text.wait_for(r'"Failed to list" reflector="foos.*manifests rbac -n default \| kubectl apply -f -')
         where = f"{RBAC}/namespaces/default"
         create(lax, f"{where}/roles", role("handloop", FOO_ACCESS, namespace="default"))
         create(

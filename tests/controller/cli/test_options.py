@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.options import BindAddress, Options, UsageError, parse_bind_address, parse_options
+from controller.cli.options import (
+    SANDBOX_LIMITS,
+    BindAddress,
+    Options,
+    UsageError,
+    parse_bind_address,
+    parse_options,
+)
 
 
 def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
@@ -85,6 +92,7 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
         (["--metrics-bind-address", "8080"], '--metrics-bind-address: "8080" is not an address'),
         (["--kube-api-qps", "-1"], "--kube-api-qps"),
         (["--kube-api-qps", "inf"], "--kube-api-qps: must be 0 or more"),
+        (["--kube-api-burst=-1"], "--kube-api-burst: must be 0 or more"),
         (["--kube-api-burst", "x"], '--kube-api-burst: "x" is not a number'),
         (["--sandbox-port", "70000"], "--sandbox-port: ports are 0 to 65535"),
         (["--workers"], "expected one argument"),
@@ -113,6 +121,13 @@ def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixtu
         parse_options([command, "--help"] if command else ["-help"], {})
     assert caught.value.code == 0
     assert capsys.readouterr().out.count("  python -m controller ") >= 3
+
+
+def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody looks for containers that are not there."""
+    with pytest.raises(SystemExit):
+        parse_options(["sandbox", "--help"], {})
+    assert SANDBOX_LIMITS in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

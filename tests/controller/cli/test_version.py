@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
+import pytest
+
+from controller.cli import version as version_module
 from controller.cli.version import version, version_text
 
 
@@ -18,3 +22,10 @@ def test_text_and_json_say_the_same() -> None:
     facts = json.loads(version_text("json"))
     assert facts["handloop"] == version()
     assert version_text("").startswith(f"handloop {version()} (python {facts['python']}")
+
+
+def test_installed_it_asks_for_its_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside a checkout there is no project file to read."""
+    monkeypatch.setattr(version_module, "__file__", str(tmp_path / "a" / "b" / "version.py"))
+    monkeypatch.setattr("controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
+    assert version() == "handloop-9.9.9"

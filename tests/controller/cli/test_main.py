@@ -1,0 +1,97 @@
+"""From words to an exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from controller.cli import main as main_module
+from controller.cli.main import execute, main
+from controller.cli.options import Options
+from controller.cli.version import version_text
+from support.threads import Background
+from support.watched_text import WatchedText
+
+
+def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, one line for what is wrong and one for what to do; nothing on stdout."""
+    assert main(["--wokers", "3"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "error: unknown flag --wokers; did you mean --workers?",
+        "  fix: python -m controller --help",
+    ]
+
+
+def test_without_arguments_the_process_ones_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`python -m controller` reads sys.argv; version goes to stdout."""
+    monkeypatch.setattr("sys.argv", ["controller", "version"])
+    assert main() == 0
+    assert capsys.readouterr().out == version_text("") + "\n"
+
+
+@pytest.mark.parametrize("what", ["crd", "rbac"])
+def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
+    """So that it can be piped into kubectl."""
+    out, err = io.StringIO(), io.StringIO()
+    assert execute(Options(command="manifests", what=what), out, err) == 0
+    assert yaml.safe_load(out.getvalue())["apiVersion"]
+    assert err.getvalue() == ""
+
+
+def test_a_namespace_makes_the_printed_role_a_role() -> None:
+    """The command in E09's fix."""
+    out = io.StringIO()
+    execute(Options(command="manifests", what="rbac", namespace="demo"), out, io.StringIO())
+    assert yaml.safe_load(out.getvalue())["kind"] == "Role"
+
+
+def fail(*_: object) -> int:
+    """A bug."""
+    raise ValueError("a bug")
+
+
+@pytest.mark.parametrize("verbosity", [0, 3])
+def test_a_bug_is_one_line_below_level_4(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
+    """Exit code 1, no traceback, and how to get one."""
+    monkeypatch.setattr(main_module, "run", fail)
+    err = io.StringIO()
+    assert execute(Options(verbosity=verbosity), io.StringIO(), err) == 1
+    assert err.getvalue() == "error: a bug\n  fix: run again with -v 4 for the traceback\n"
+
+
+def test_a_bug_shows_its_traceback_from_level_4_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised, so that the interpreter prints it and exits with 1."""
+    monkeypatch.setattr(main_module, "run", fail)
+    with pytest.raises(ValueError, match="a bug"):
+        execute(Options(verbosity=4), io.StringIO(), io.StringIO())
+
+
+def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
+    """SIGUSR1 one level up, SIGTERM the end: both are said, and the exit code is 0."""
+    text = WatchedText()
+    options = Options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "k"), log_format="json")
+
+    def send() -> None:
+        text.wait_for("sandbox ready")
+        os.kill(os.getpid(), signal.SIGUSR1)
+        text.wait_for("Log level changed")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    sender = Background(send)
+    assert execute(options, io.StringIO(), text) == 0
+    sender.result()
+    lines = [json.loads(line) for line in text.text().splitlines() if line.startswith("{")]
+    assert [(line["msg"], line.get("verbosity"), line.get("signal")) for line in lines] == [
+        ("Log level changed", 1, None),
+        ("Received signal, shutting down", None, "SIGTERM"),
+    ]

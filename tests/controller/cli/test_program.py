@@ -1,0 +1,237 @@
+"""The Foo controller with all that is around it, on a sandbox without sockets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+
+from apis.crd import custom_resource_definition
+from apis.samplecontroller_v1alpha1 import Foo
+from client.errors import DeadlineExceeded, StreamClosed
+from client.resource_client import Client
+from controller.cli.options import Options
+from controller.cli.program import NOTHING_TO_DO_SECONDS, Program
+from controller.foo import CachesNotSyncedError
+from controller.runtime.metrics import new_registry
+from sandbox.request import User
+from sandbox.server import Sandbox
+from support.captured_logs import captured_logs
+from support.deadline import until
+from support.hasty_clock import HastyClock
+from support.threads import Background
+from workqueue.clock import REAL_CLOCK, Clock
+
+SECONDS = 15.0
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+class World:
+    """A cluster, a program on it, and who acts as administrator."""
+
+    def __init__(self, options: Options, *, clock: Clock = REAL_CLOCK, user: str = "admin") -> None:
+        users = {"alice": User("alice", ("system:authenticated",))}
+        self.sandbox = Sandbox(token="admin", users=users, controllers=(), seed=1)
+        self.stop = threading.Event()
+        self.registry = new_registry()
+        transport = self.sandbox.transport(token=user, closed=StreamClosed, silent=DeadlineExceeded)
+        client = Client(transport, clock=clock, stop=self.stop)  # type: ignore[arg-type] # same shapes
+        self.program = Program(client, options, self.stop, registry=self.registry, clock=clock)
+
+    def create(self, path: str, document: dict[str, Any]) -> None:
+        """Create an object."""
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(document).encode()
+        made = self.sandbox.transport().request("POST", path, headers=headers, body=body)
+        assert made.status == 201, made.body
+
+    def install(self) -> None:
+        """Install the CRD."""
+        self.create(CRDS, custom_resource_definition(Foo))
+
+    def create_foo(self, name: str) -> None:
+        """Create a Foo in the namespace default."""
+        path = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos"
+        kind = {"apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo"}
+        spec = {"deploymentName": name, "replicas": 1}
+        self.create(path, {**kind, "metadata": {"name": name}, "spec": spec})
+
+    def unwell(self, checks: str) -> dict[str, str]:
+        """What is wrong, by the name of the check."""
+        found = getattr(self.program, f"{checks}_checks")()
+        return {name: why for name, check in found.items() if (why := check())}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the program for as long as the block lasts."""
+        running = Background(self.program.run)
+        try:
+            yield
+        finally:
+            self.stop.set()
+            running.result()
+
+    def wait_ready(self) -> None:
+        """Wait until every readiness check is content."""
+        until(lambda: not self.unwell("readiness"), "ready", seconds=SECONDS)
+
+
+def test_readiness_says_what_it_waits_for() -> None:
+    """Not ready until the caches are filled, alive all the time, and ready by itself when the CRD appears."""
+    world = World(Options())
+    assert world.unwell("readiness")["informers-synced"] == "no complete list yet of deployments, foos"
+    with world.running():
+        until(world.program.informers[0].has_synced, "Deployments listed", seconds=SECONDS)
+        assert world.unwell("readiness") == {"informers-synced": "no complete list yet of foos"}
+        assert world.unwell("liveness") == {}
+        world.install()
+        world.wait_ready()
+    assert world.unwell("readiness") == {"shutdown": "shutting down"}
+    assert world.unwell("liveness") == {}
+
+
+def test_dead_workers_fail_both_checks() -> None:
+    """A process that answers and does nothing is the worst kind: the kubelet is told to start it again."""
+    world = World(Options(workers=3))
+    world.install()
+    with world.running():
+        world.wait_ready()
+        world.program._controller._count_worker(-1)
+        assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
+        assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
+        world.program._controller._count_worker(1)
+
+
+def test_a_foo_gets_its_deployment() -> None:
+    """The parts are put together in a way that works, and measured under the names of the dashboards."""
+    world = World(Options())
+    world.install()
+    world.create_foo("web")
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    with world.running():
+        until(
+            lambda: world.sandbox.transport().request("GET", path).status == 200, "created", seconds=SECONDS
+        )
+    text = generate_latest(world.registry).decode()
+    assert 'workqueue_adds_total{controller="foo",name="foo"}' in text
+    assert 'informer_cached_objects{name="foos.samplecontroller.k8s.io"} 1.0' in text
+
+
+def test_only_the_chosen_namespace_is_watched() -> None:
+    """With -n a Foo elsewhere is none of our business."""
+    world = World(Options(namespace="demo"))
+    world.install()
+    world.create_foo("web")
+    with world.running():
+        world.wait_ready()
+        assert world.program.informers[1].statistics().objects == 0
+
+
+def hint_of(world: World) -> dict[str, Any]:
+    """What E15 says, for as long as nothing else happens."""
+    with captured_logs() as logs, world.running():
+        until(lambda: [entry for entry in logs if entry.get("code") == "E15"], "said", seconds=SECONDS)
+    (entry,) = [entry for entry in logs if entry.get("code") == "E15"]
+    return dict(entry)
+
+
+def test_nothing_to_do_is_said_once() -> None:
+    """E15, as information: what it found, and what to type."""
+    world = World(Options(), clock=HastyClock())
+    world.install()
+    hint = hint_of(world)
+    assert (hint["event"], hint["log_level"]) == ("no Foo in any namespace", "info")
+    assert hint["fix"] == "kubectl apply -f manifests/samples/foo.yaml"
+
+
+def test_foos_in_other_namespaces_are_counted() -> None:
+    """The usual cause is the wrong -n."""
+    world = World(Options(namespace="demo"), clock=HastyClock())
+    world.install()
+    for name in ("a", "b", "c"):
+        world.create_foo(name)
+    assert hint_of(world)["event"] == 'no Foo in namespace "demo" (3 in other namespaces)'
+
+
+def test_foos_that_may_not_be_counted_are_left_out() -> None:
+    """A Role of one namespace is enough: a 403 for the others is no error."""
+    world = World(Options(namespace="default"), clock=HastyClock(), user="alice")
+    world.install()
+    allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    world.create(f"{RBAC}/namespaces/default/roles", {"metadata": {"name": "r"}, "rules": [allowed]})
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": "r"},
+        "roleRef": {"kind": "Role", "name": "r", "apiGroup": group},
+        "subjects": [{"kind": "User", "name": "alice", "apiGroup": group}],
+    }
+    world.create(f"{RBAC}/namespaces/default/rolebindings", binding)
+    assert hint_of(world)["event"] == 'no Foo in namespace "default"'
+
+
+def test_nothing_is_said_where_there_is_something_to_do() -> None:
+    """With a Foo in the cache the hint ends in silence, long before the program does."""
+    world = World(Options(), clock=HastyClock())
+    world.install()
+    world.create_foo("web")
+    with captured_logs() as logs, world.running():
+        until(lambda: not hinting(), "no hint any more", seconds=SECONDS)
+    assert not [entry for entry in logs if entry.get("code") == "E15"]
+
+
+def hinting() -> bool:
+    """Whether the thread of E15 still waits."""
+    return any(thread.name == "hint" for thread in threading.enumerate())
+
+
+class _HintClock(HastyClock):
+    """Counts how often the hint has waited."""
+
+    def __init__(self) -> None:
+        self.waited = threading.Semaphore(0)
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        if seconds == NOTHING_TO_DO_SECONDS:
+            self.waited.release()
+        return super().sleep(seconds, stop)
+
+
+def test_the_hint_waits_for_the_caches() -> None:
+    """While the CRD is missing another message holds; the hint comes after it was installed."""
+    clock = _HintClock()
+    world = World(Options(), clock=clock)
+    with captured_logs() as logs, world.running():
+        for _ in range(2):
+            assert clock.waited.acquire(timeout=SECONDS)
+        assert not [entry for entry in logs if entry.get("code") == "E15"]
+        world.install()
+        until(lambda: [e for e in logs if e.get("code") == "E15"], "said", seconds=SECONDS)
+
+
+def test_a_stop_before_the_caches_are_filled_is_a_clean_end() -> None:
+    """Ctrl-C while it waits for a CRD is no error, and leaves no thread."""
+    world = World(Options())
+    with captured_logs() as logs, world.running():
+        until(lambda: [e for e in logs if e["event"] == "Failed to list"], "waiting", seconds=SECONDS)
+    assert "Stopped before the caches were filled" in [entry["event"] for entry in logs]
+
+
+def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a stop nobody asked for, the end is not clean; what was started still ends."""
+    world = World(Options())
+
+    def give_up(*_: object) -> None:
+        raise CachesNotSyncedError("gave up")
+
+    original = world.program._controller.run
+    monkeypatch.setattr(world.program._controller, "run", give_up)
+    with pytest.raises(CachesNotSyncedError):
+        world.program.run()
+    with pytest.raises(CachesNotSyncedError):
+        original(1, world.stop)  # ends the queue's threads

@@ -1,0 +1,174 @@
+"""`run`: configuration, servers, checks and controller put together."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controller.cli.logs import configure_logging
+from controller.cli.options import Options, parse_options
+from controller.cli.run import run, shown_server
+from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
+from support.deadline import until
+from support.program import NO_SERVERS, ON_FREE_PORTS
+from support.threads import Background
+from support.watched_text import WatchedText
+from support.wire_server import Peer, WireServer, always, response
+
+SECONDS = 15.0
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A cluster with the CRD."""
+    with sandbox_cluster(tmp_path, definition=usual_definition()) as made:
+        yield made
+
+
+def options_for(cluster: SandboxCluster, *argv: str) -> Options:
+    """Options of a run on a cluster."""
+    return parse_options(["--kubeconfig", str(cluster.kubeconfig), *argv], {})
+
+
+@contextmanager
+def running(options: Options, *, is_terminal: bool = False) -> Iterator[WatchedText]:
+    """A run for as long as the block lasts; it must end with 0."""
+    stop, text = threading.Event(), WatchedText(is_terminal=is_terminal)
+    configure_logging(options.log_format or "klog", options.verbosity, stream=text)
+    background = Background(lambda: run(options, stop, text))
+    try:
+        yield text
+    finally:
+        stop.set()
+        assert background.result() == 0, text.text()
+
+
+def fetch(url: str) -> tuple[int, str]:
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_pages_are_served(cluster: SandboxCluster) -> None:
+    """/metrics, /healthz, /livez and /readyz where the log line says."""
+    with running(options_for(cluster, *ON_FREE_PORTS)) as text:
+        health = "http://" + text.wait_for(r'health="([^"]+)"')[1]
+        metrics = "http://" + text.wait_for(r'metrics="([^"]+)"')[1]
+        text.wait_for("Started workers")
+        until(lambda: fetch(f"{health}/readyz") == (200, "ok"), "ready", seconds=SECONDS)
+        assert fetch(f"{health}/healthz") == fetch(f"{health}/livez") == (200, "ok")
+        status, body = fetch(f"{metrics}/metrics")
+        assert fetch(f"{health}/metrics")[0] == 404
+    assert status == 200
+    assert 'rest_client_requests_total{code="200"' in body
+    assert 'rest_client_dns_resolution_duration_seconds_count{host="127.0.0.1"}' in body
+    text.wait_for('"Stopped"')
+
+
+def test_a_slow_start_can_be_probed(tmp_path: Path) -> None:
+    """While the checks still wait for the server the process is alive, not ready, and says why."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    seen: list[tuple[int, str]] = []
+
+    def probe_then_answer(peer: Peer) -> None:
+        peer.receive()
+        seen.extend([fetch(f"http://{address}/healthz"), fetch(f"http://{address}/readyz")])
+        peer.send(response(status=404))
+        always(response(status=404))(peer)
+
+    with WireServer(probe_then_answer, always(response(status=404))) as server:
+        argv = ["--master", server.url, "--metrics-bind-address=0", "--health-probe-bind-address", address]
+        with running(parse_options(argv, {})) as text:
+            text.wait_for("Failed to list")
+    assert seen == [(200, "ok"), (500, "[-]preflight failed: not finished\nhealthz check failed\n")]
+
+
+def test_servers_can_be_turned_off(cluster: SandboxCluster) -> None:
+    """0 means none."""
+    with running(options_for(cluster, *NO_SERVERS)) as text:
+        text.wait_for('metrics="off" health="off"')
+
+
+def test_a_second_taken_port_gives_the_first_back(cluster: SandboxCluster) -> None:
+    """Metrics was bound when health failed: nothing may keep that port."""
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as taken:
+        first, second = (f"127.0.0.1:{one.getsockname()[1]}" for one in (free, taken))
+        free.close()
+        argv = ["--metrics-bind-address", first, "--health-probe-bind-address", second]
+        text = WatchedText()
+        assert run(options_for(cluster, *argv), threading.Event(), text) == 7
+        assert second in text.text()
+        with socket.create_server(("127.0.0.1", int(first.rpartition(":")[2]))):
+            pass
+
+
+def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
+    """With what was found by the checks."""
+    with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
+        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9\n")
+        text.wait_for("  identity  sandbox-admin · namespaces: all")
+
+
+def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
+    """--preflight=off asks for nothing and says so; the user is the kubeconfig's."""
+    with running(options_for(cluster, *NO_SERVERS, "--preflight=off")) as text:
+        text.wait_for('identity="sandbox" .*checks="off"')
+        text.wait_for("Started workers")
+
+
+def test_with_a_sandbox_of_its_own(tmp_path: Path) -> None:
+    """--sandbox needs nothing else: server, CRD, kubeconfig and controller in one process."""
+    path = tmp_path / "k"
+    with running(parse_options(["--sandbox", "--sandbox-kubeconfig", str(path)], {})) as text:
+        text.wait_for("sandbox ready")
+        text.wait_for("Started workers")
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
+    cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As --help says; a given burst is taken as it is."""
+    given: list[tuple[float, int]] = []
+
+    def note(*_: object, qps: float, burst: int, **__: object) -> None:
+        given.append((qps, burst))
+        raise OSError("seen")
+
+    monkeypatch.setattr("controller.cli.run.Client", note)
+    for argv in ([], ["--kube-api-qps=2.5"], ["--kube-api-qps=2.5", "--kube-api-burst=7"]):
+        with pytest.raises(OSError, match="seen"):
+            run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), WatchedText())
+    assert given == [(0.0, 0), (2.5, 5), (2.5, 7)]
+
+
+@pytest.mark.parametrize("log_format", ["klog", "json", "text"])
+def test_requests_are_logged_at_the_highest_level_without_the_token(
+    cluster: SandboxCluster, log_format: str
+) -> None:
+    """-v 9 shows requests, headers and bodies; the token, in header and URL, is in none of it."""
+    options = options_for(cluster, *NO_SERVERS, "-v=9", "--log-format", log_format)
+    with running(options) as text:
+        text.wait_for("Started workers")
+    for sign in ("Request headers", "<masked>", "Response body", "GET", "/apis/apps/v1/deployments"):
+        assert sign in text.text()
+    assert cluster.sandbox.token not in text.text()
+
+
+def test_a_server_is_shown_without_its_path() -> None:
+    """A path may hold a secret."""
+    assert shown_server("http://127.0.0.1:1234/secret") == "http://127.0.0.1:1234"
+    assert shown_server("https://[::1]:6443") == "https://[::1]:6443"

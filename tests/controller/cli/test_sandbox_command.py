@@ -1,0 +1,109 @@
+"""The sandbox as a command and under the controller: CRD installed, kubeconfig written and removed."""
+
+from __future__ import annotations
+
+import errno
+import io
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from client.config import load_config
+from client.transport import HTTPTransport
+from controller.cli import sandbox_command
+from controller.cli.options import SANDBOX_LIMITS, Options
+from controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
+from controller.runtime.health import ListenError
+from support.threads import Background
+from support.watched_text import WatchedText
+
+FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/foos"
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    """A sandbox on a free port, with its kubeconfig in a folder that is not there yet."""
+    return Options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "new" / "kubeconfig"))
+
+
+def test_the_kubeconfig_leads_to_a_server_that_knows_foos(options: Options) -> None:
+    """The CRD is installed before anybody is told of the sandbox; the file is its owner's alone."""
+    with running_sandbox(options) as path:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        transport = HTTPTransport(load_config(kubeconfig=str(path)))
+        assert transport.request("GET", FOOS).status == 200
+        transport.close()
+    assert not path.exists()
+
+
+def test_a_kubeconfig_of_another_sandbox_stays(options: Options) -> None:
+    """Whoever ends removes only what it wrote."""
+    with running_sandbox(options) as path:
+        path.write_text("another", encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "another"
+
+
+def test_a_kubeconfig_that_was_removed_meanwhile_is_no_error(options: Options) -> None:
+    """Somebody tidied up."""
+    with running_sandbox(options) as path:
+        path.unlink()
+
+
+def test_the_command_serves_until_stop(options: Options) -> None:
+    """It says what the sandbox is not, and what to type next, and ends with 0."""
+    stop, text = threading.Event(), WatchedText()
+    running = Background(lambda: run_sandbox(options, stop, text))
+    text.wait_for("kubectl get foo,deployment,pod -w")
+    assert Path(options.sandbox_kubeconfig).exists()
+    stop.set()
+    assert running.result() == 0
+    assert text.text().startswith(SANDBOX_LIMITS)
+    assert f"export KUBECONFIG={options.sandbox_kubeconfig}" in text.text()
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """The file and the reason are named, and the flag that chooses another; the server is stopped."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    given = str(tmp_path / "file" / "kubeconfig")
+    err = io.StringIO()
+    assert run_sandbox(Options(command="sandbox", sandbox_kubeconfig=given), threading.Event(), err) == 3
+    assert err.getvalue().splitlines() == [
+        f"error: cannot write {given}",
+        "  cause: file exists",
+        "  fix: --sandbox-kubeconfig PATH",
+        "  more: docs/errors.md#e02",
+    ]
+
+
+def test_an_address_that_cannot_be_had_is_said(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any failure to listen is E10, not only a taken port."""
+    import sandbox.server  # noqa: PLC0415 - replaced where the command looks it up
+
+    class Refused(sandbox.server.Sandbox):
+        def start(self) -> str:
+            raise OSError(errno.EACCES, "denied")
+
+    monkeypatch.setattr(sandbox.server, "Sandbox", Refused)
+    with pytest.raises(ListenError, match="permission denied"), running_sandbox(options):
+        pass
+
+
+def test_a_refused_crd_is_no_silent_failure(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sandbox's own words come out, and nothing keeps running."""
+    monkeypatch.setattr(sandbox_command, "custom_resource_definition", lambda _kind: {"kind": "Nonsense"})
+    with pytest.raises(OSError, match="the sandbox refused the CRD"), running_sandbox(options):
+        pass
+    assert not Path(options.sandbox_kubeconfig).exists()
+
+
+def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path below the working directory is shown relative to it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for path, shown in ((folder / ".sandbox" / "k", ".sandbox/k"), (tmp_path / "k", str(tmp_path / "k"))):
+        stream = io.StringIO()
+        sandbox_hint(path, stream)
+        assert f"export KUBECONFIG={shown}\n" in stream.getvalue()

@@ -1,0 +1,177 @@
+"""Samples with one thing wrong, or at least changed, and what a server says about them."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from sandbox import rules
+from sandbox.resource import ServedResource
+from sandbox.typed import Report, decode
+from support.builtin import builtin_kind
+from support.kind_samples import NAMESPACE, SAMPLES, sample, sample_id
+from support.real_server import RealServer, collection
+
+Object = dict[str, Any]
+Path = Sequence[str | int]
+
+GONE: Final = "<gone>"
+EVERY: Final = 8
+"""So many accepted mutants stand for one that is kept."""
+_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata",), ("metadata", "namespace"))
+_LEFT_OUT: Final = (
+    "Job metadata name",
+    "LimitRange metadata name",
+    "CronJob metadata name",
+    "ReplicationController metadata name",
+    "ControllerRevision data",
+    "Service spec ports",
+)
+"""Rules about names, ports and data that other parts keep, or that are not kept here."""
+_EMPTY: Final = re.compile(r"value: (\{\}|\[\]|null)")
+
+
+def mutants(obj: Object) -> Iterator[tuple[Path, Any]]:
+    """Changes of every member: gone, and some values for each type."""
+    for path in _paths(obj, ()):
+        if path and path not in _IDENTITY:
+            yield path, GONE
+            for value in _values(_at(obj, path)):
+                yield path, value
+
+
+def _paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _paths(entry, (*path, key))
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _paths(entry, (*path, index))
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _values(value: Any) -> Sequence[Any]:
+    if isinstance(value, bool):
+        return (not value,)
+    if isinstance(value, str):
+        return ("", "Bad_Value!", "a" * 300)
+    if isinstance(value, int):
+        return (-1, 0, 70000)
+    if isinstance(value, list):
+        return ([], [*value, *value[-1:]])
+    return ({},)
+
+
+def mutated(obj: Object, path: Path, value: Any) -> Object:
+    """The object with one change."""
+    changed = copy.deepcopy(obj)
+    parent = _at(changed, path[:-1])
+    if value == GONE:
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = value
+    return changed
+
+
+def ask_create(server: RealServer, every: int = 1) -> Iterator[Object]:
+    """What is said about creating mutants of the samples: complaints of each sort once, and some who pass."""
+    for found in SAMPLES:
+        path = f"{collection(builtin_kind(found['apiVersion'], found['kind']))}?dryRun=All"
+        lines = (
+            {"sample": sample_id(found), **line}
+            for line in _said(server, "POST", path, found)
+            if not _is_left_out(found, line["path"])
+        )
+        yield from _different(lines, every)
+
+
+def ask_update(server: RealServer, every: int = 1) -> Iterator[Object]:
+    """What is said about mutants of objects that exist: first the object, then its mutants."""
+    for found in SAMPLES:
+        resource = builtin_kind(found["apiVersion"], found["kind"])
+        path = f"{collection(resource)}/{found['metadata']['name']}"
+        answer = server.request("GET", path)
+        if answer.status == 200:
+            old = answer.json()
+            yield {"sample": sample_id(found), "old": old}
+            yield from _different(_said(server, "PUT", f"{path}?dryRun=All", old), every)
+
+
+def _said(server: RealServer, method: str, path: str, obj: Object) -> Iterator[Object]:
+    for where, value in mutants(obj):
+        answer = server.request(method, path, mutated(obj, where, value))
+        if answer.status in {200, 201, 422}:
+            said = answer.json().get("details", {}).get("causes", []) if answer.status == 422 else []
+            yield {"path": where, "value": value, "causes": said}
+
+
+def _is_left_out(found: Object, path: Path) -> bool:
+    return " ".join([found["kind"], *map(str, path)]).startswith(_LEFT_OUT)
+
+
+def _different(lines: Iterator[Object], every: int) -> Iterator[Object]:
+    seen: set[str] = set()
+    passed = 0
+    for line in lines:
+        sort = re.sub(r"\[[^\]]*\]|\d+", "", str(line["causes"]))
+        passed += not line["causes"]
+        if sort not in seen or (not line["causes"] and passed % (every * EVERY) == 0):
+            seen.add(sort)
+            yield line
+
+
+def check_create(line: Object) -> None:
+    """The sandbox says of a mutant what the real server said."""
+    found = sample(line["sample"])
+    resource = builtin_kind(found["apiVersion"], found["kind"])
+    obj = _prepared(resource, mutated(found, line["path"], line["value"]))
+    _same(rules.validate_new(resource, obj), line)
+
+
+def check_update(old: Object, line: Object) -> None:
+    """The same for a change of an object that exists."""
+    resource = builtin_kind(old["apiVersion"], old["kind"])
+    new = _decoded(resource, mutated(old, line["path"], line["value"]))
+    _same(rules.validate_update(resource, new, old), line)
+
+
+def _same(causes: Sequence[Sequence[str]], line: Object) -> None:
+    mine = [(reason, _EMPTY.sub("value: <empty>", message), field) for reason, message, field in causes]
+    theirs = [
+        (cause["reason"], _EMPTY.sub("value: <empty>", cause["message"]), cause["field"])
+        for cause in line["causes"]
+    ]
+    assert mine == theirs, line
+
+
+def _decoded(resource: ServedResource, obj: Object) -> Object:
+    return rules.defaulted(resource, decode(resource.schema or {}, obj, Report()))
+
+
+def _prepared(resource: ServedResource, obj: Object) -> Object:
+    """An object as it is when its rules are asked: with what admission and the strategy of its kind add."""
+    decoded = _decoded(resource, obj)
+    if resource.namespaced:
+        decoded["metadata"].setdefault("namespace", NAMESPACE)
+    if resource.kind == "Pod":
+        return {**decoded, "spec": {"serviceAccountName": "default", **decoded["spec"]}}
+    if resource.kind == "Job" and not decoded["spec"].get("manualSelector"):
+        return {**decoded, "spec": _job_spec(decoded)}
+    return decoded
+
+
+def _job_spec(job: Object) -> Object:
+    spec, uid = job["spec"], {"batch.kubernetes.io/controller-uid": "u"}
+    named = {"batch.kubernetes.io/job-name": job["metadata"].get("name", "")}
+    about = spec["template"]["metadata"]
+    labels = {**(about.get("labels") or {}), **uid, **named}
+    template = {**spec["template"], "metadata": {**about, "labels": labels}}
+    return {**spec, "selector": {"matchLabels": uid}, "template": template}
