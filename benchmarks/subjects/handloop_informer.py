@@ -9,12 +9,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from client.config import ClientConfig
-from client.resource_client import Client
-from client.transport import HTTPTransport
 from meter import EVENT_TIMEOUT_SECONDS, Meter, report
 
 from apis.apps_v1 import Deployment
+from client.config import ClientConfig
+from client.resource_client import Client
+from client.transport import HTTPTransport
+from controller.runtime.collector import relax_collector
 from informers.factory import SharedInformerFactory
 from informers.handlers import ResourceEventHandlerFuncs
 from informers.keys import object_name
@@ -46,6 +47,7 @@ def main() -> None:
             done.set()
 
     informer.add_event_handler(ResourceEventHandlerFuncs(add_func=on_add, update_func=on_update))
+    relax_collector()
     meter = Meter()
     factory.start(stop)
     synced.wait(EVENT_TIMEOUT_SECONDS)

@@ -32,6 +32,7 @@ from controller.cli.program import Program
 from controller.cli.sandbox_command import running_sandbox, sandbox_hint
 from controller.cli.tell import tell
 from controller.cli.version import version
+from controller.runtime.collector import relax_collector
 from controller.runtime.health import ListenError, Page, PageServer, health_page
 from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
@@ -72,6 +73,7 @@ def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> Client
 def _run_with(
     config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, clock: Clock
 ) -> int:
+    relax_collector()
     registry = new_registry()
     metrics = ClientMetrics(registry)
     interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS

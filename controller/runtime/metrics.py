@@ -214,9 +214,7 @@ class ClientMetrics:
         )
         seconds, sizes = partial(self._by_verb, registry, B_REST), partial(self._by_verb, registry, B_SIZE)
         self._duration = seconds("request_duration_seconds", "Request latency in seconds")
-        self._limited = seconds(
-            "rate_limiter_duration_seconds", "Client side rate limiter wait in seconds"
-        )
+        self._limited = seconds("rate_limiter_duration_seconds", "Client side rate limiter wait in seconds")
         self._request_size = sizes("request_size_bytes", "Request size in bytes")
         self._response_size = sizes("response_size_bytes", "Response size in bytes")
         self._dns = Histogram(

@@ -39,7 +39,7 @@ def test_a_new_object_belongs_to_the_server() -> None:
 
 
 def test_an_update_keeps_what_it_may_not_change() -> None:
-    """Left out or changed, creation time, generation and deletion mark stay; another uid is for validation."""
+    """Creation time, generation and deletion mark stay; another uid is for validation to refuse."""
     old = {"name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3, "deletionTimestamp": "d"}
     sent = {"name": "a", "generation": 9, "selfLink": "/x"}
     assert metadata.for_update({"metadata": sent}, {"metadata": old})["metadata"] == old
