@@ -88,6 +88,10 @@ def field_reference(path: str, reference: Object, supported: Collection[str] = _
     field = reference.get("fieldPath", "")
     if not field:
         return [required(f"{path}.fieldPath")]
+    version = reference.get("apiVersion", "v1")
+    if version != "v1":
+        text = f"error converting fieldPath: unsupported pod version: {version}"
+        return [invalid_value(f"{path}.fieldPath", field, text)]
     base, subscript, _ = field.partition("['")
     if subscript and base in {"metadata.annotations", "metadata.labels"}:
         return []

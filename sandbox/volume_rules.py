@@ -10,11 +10,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from sandbox import names
-from sandbox.causes import duplicate, forbidden_field, invalid_value, required
+from sandbox.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from sandbox.environment_rules import field_reference
 from sandbox.field_rules import Object, entries, named_by
 from sandbox.status import Cause
 
+MAX_MODE: Final = 0o777
+MIN_TOKEN_SECONDS: Final = 600
+MAX_UINT32: Final = 2**32
+_MODE_RANGE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
+_HOST_PATH_TYPES: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
 # in the order in which the first one given is the one that counts
 _SOURCES: Final = (
     "emptyDir",
@@ -75,23 +89,81 @@ def _volume_source(at: str, volume: Object) -> list[Cause]:
 
 
 def _source(path: str, kind: str, source: Object) -> list[Cause]:
-    needed = {
-        "configMap": "name",
-        "hostPath": "path",
-        "persistentVolumeClaim": "claimName",
-        "secret": "secretName",
-    }.get(kind)
+    needed = {"persistentVolumeClaim": "claimName", "secret": "secretName", "configMap": "name"}.get(kind)
     causes = [required(f"{path}.{needed}")] if needed and not source.get(needed) else []
+    causes += _mode(path, source)
     if kind in {"configMap", "secret"}:
-        causes += _items(f"{path}.items", entries(source, "items"))
+        return causes + _items(f"{path}.items", entries(source, "items"))
     if kind == "downwardAPI":
-        for item in entries(source, "items"):
-            causes += _downward_item(path, item)
+        return causes + [cause for item in entries(source, "items") for cause in _downward_item(path, item)]
     if kind == "projected":
-        for projection in entries(source, "sources"):
-            token = projection.get("serviceAccountToken")
-            if token is not None and not token.get("path"):
-                causes.append(required(f"{path}.path"))
+        return causes + _projected(path, entries(source, "sources"))
+    return causes + _host_path(path, source) if kind == "hostPath" else causes
+
+
+def _host_path(path: str, source: Object) -> list[Cause]:
+    where, kind = source.get("path", ""), source.get("type")
+    causes = [] if where else [required(f"{path}.path")]
+    if ".." in where.split("/"):
+        causes.append(invalid_value(f"{path}.path", where, "must not contain '..'"))
+    return causes if kind in {None, *_HOST_PATH_TYPES} else [*causes, _unknown_type(path, kind)]
+
+
+def _unknown_type(path: str, kind: str) -> Cause:
+    return not_supported(f"{path}.type", kind, _HOST_PATH_TYPES)
+
+
+def _mode(path: str, source: Object) -> list[Cause]:
+    mode = source.get("defaultMode")
+    fits = mode is None or 0 <= mode <= MAX_MODE
+    return [] if fits else [invalid_value(f"{path}.defaultMode", mode, _MODE_RANGE)]
+
+
+def _projected(path: str, sources: Sequence[Object]) -> list[Cause]:
+    causes: list[Cause] = []
+    taken: set[str] = set()
+    for index, projection in enumerate(sources):
+        at = f"{path}.sources[{index}]"
+        for kind in ("secret", "configMap", "downwardAPI", "serviceAccountToken"):
+            source = projection.get(kind)
+            if source is not None:
+                causes += _projection(path, f"{at}.{kind}", kind, source)
+                causes += _conflicts(path, kind, source, taken)
+    return causes
+
+
+def _projection(path: str, at: str, kind: str, source: Object) -> list[Cause]:
+    if kind == "serviceAccountToken":
+        seconds, where = source.get("expirationSeconds"), source.get("path", "")
+        causes = [] if seconds is None else _expiry(f"{at}.expirationSeconds", seconds)
+        return causes if where else [*causes, required(f"{path}.path")]
+    if kind == "downwardAPI":
+        return [cause for item in entries(source, "items") for cause in _downward_item(at, item)]
+    causes = [] if source.get("name") else [required(f"{at}.name")]
+    return causes + _items(f"{at}.items", entries(source, "items"))
+
+
+def _expiry(path: str, seconds: int) -> list[Cause]:
+    if seconds < MIN_TOKEN_SECONDS:
+        return [invalid_value(path, seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > MAX_UINT32:
+        return [invalid_value(path, seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
+def _conflicts(path: str, kind: str, source: Object, taken: set[str]) -> list[Cause]:
+    """Files that another source of the same volume writes already."""
+    if kind == "serviceAccountToken":
+        wanted = [source.get("path", "")]
+    else:
+        wanted = [item.get("path", "") for item in entries(source, "items")]
+    causes = []
+    for where in filter(None, wanted):
+        if where in taken:
+            # upstream names the object of a ConfigMap or Secret, else the file
+            shown = source.get("name", "") if kind in {"configMap", "secret"} else where
+            causes.append(invalid_value(path, shown, "conflicting duplicate paths"))
+        taken.add(where)
     return causes
 
 

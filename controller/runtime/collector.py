@@ -1,8 +1,9 @@
 """
 How often Python's cycle collector runs, for a process that holds large caches.
 
-Cached objects are immutable trees: they make no cycles and are freed by their reference counts. The default of a
-collection every 700 new containers makes each page and each watch block pay for walking what was just decoded.
+Cached objects are immutable trees: they make no cycles and are freed by their reference counts. By default a
+collection follows every 700 new containers: each page and each watch block would pay for walking what was
+just decoded.
 """
 
 from __future__ import annotations
