@@ -14,6 +14,7 @@ from sandbox.field_rules import Object, all_invalid, entries, part
 from sandbox.status import Cause
 
 RBAC: Final = "rbac.authorization.k8s.io"
+_REFERENCE: Final = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
 
 
 def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -86,7 +87,8 @@ def _binding(new: Object, old: Object | None, kinds: tuple[str, ...], *, namespa
     for index, subject in enumerate(entries(new, "subjects")):
         causes += _subject(f"subjects[{index}]", subject, namespaced=namespaced)
     if old is not None and part(old, "roleRef") != reference:
-        causes.append(invalid_value("roleRef", dict(reference), "cannot change roleRef"))
+        shown = {go: reference.get(name, "") for go, name in _REFERENCE}
+        causes.append(invalid_value("roleRef", shown, "cannot change roleRef"))
     return causes
 
 

@@ -79,7 +79,8 @@ def _names(path: str, spec: Object) -> list[Cause]:
     for member in ("priorityClassName", "runtimeClassName"):
         if value := spec.get(member):
             causes += all_invalid(f"{path}.{member}", value, names.dns_1123_subdomain(value))
-    return causes
+    preemption = spec.get("preemptionPolicy")
+    return causes + ([] if preemption is None else one_of(f"{path}.preemptionPolicy", preemption, PREEMPTION))
 
 
 def _host_network_ports(path: str, spec: Object) -> list[Cause]:

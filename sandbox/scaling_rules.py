@@ -23,6 +23,9 @@ from sandbox.field_rules import (
 )
 from sandbox.status import Cause
 
+_POLICIES: Final = ("Percent", "Pods")
+_SELECT: Final = ("Disabled", "Max", "Min")
+_MAX_PERIOD: Final = 1800
 _MAX_WINDOW: Final = 3600
 _METRIC_MEMBERS: Final = {
     "Object": "object",
@@ -70,7 +73,30 @@ def _behavior(behavior: Object) -> list[Cause]:
             causes.append(invalid_value(path, window, "must be greater than or equal to zero"))
         elif window is not None and window > _MAX_WINDOW:
             causes.append(invalid_value(path, window, f"must be less than or equal to {_MAX_WINDOW}"))
+        causes += _policies(f"spec.behavior.{name}", part(behavior, name))
     return causes
+
+
+def _policies(path: str, rules: Object) -> list[Cause]:
+    if not rules:
+        return []
+    causes = [] if rules.get("selectPolicy") is None else _selected(path, rules["selectPolicy"])
+    if not entries(rules, "policies"):
+        return [*causes, required(f"{path}.policies", "must specify at least one Policy")]
+    for index, policy in enumerate(entries(rules, "policies")):
+        at, kind = f"{path}.policies[{index}]", policy.get("type", "")
+        causes += [] if kind in _POLICIES else [not_supported(f"{at}.type", kind, _POLICIES)]
+        for name in ("value", "periodSeconds"):
+            if policy.get(name, 0) <= 0:
+                causes.append(invalid_value(f"{at}.{name}", policy.get(name, 0), "must be greater than zero"))
+        if policy.get("periodSeconds", 0) > _MAX_PERIOD:
+            text = f"must be less than or equal to {_MAX_PERIOD}"
+            causes.append(invalid_value(f"{at}.periodSeconds", policy["periodSeconds"], text))
+    return causes
+
+
+def _selected(path: str, policy: str) -> list[Cause]:
+    return [] if policy in _SELECT else [not_supported(f"{path}.selectPolicy", policy, _SELECT)]
 
 
 def _target(target: Object) -> list[Cause]:

@@ -25,6 +25,8 @@ from sandbox.field_rules import (
 )
 from sandbox.status import Cause
 
+_ONLY_NONE: Final = "'None' must be the first and only value"
+_ONE_EACH: Final = "may specify no more than one IP for each IP family"
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
@@ -33,8 +35,9 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if subresource == "status":
         return []
     spec = part(new, "spec")
-    kind, headless = spec.get("type", ""), spec.get("clusterIP") == "None"
-    causes = _kept_address(spec, part(old, "spec")) if old is not None else []
+    kind = spec.get("type", "")
+    addresses = _addresses(spec, part(old, "spec"))
+    causes = _kept_address(spec, part(old, "spec")) if old is not None and not addresses else []
     ports = entries(spec, "ports")
     if (
         not ports
@@ -50,9 +53,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     causes += _service_ports(ports)
     causes += labels("spec.selector", part(spec, "selector"))
     causes += one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
-    address = spec.get("clusterIP", "")
-    if address and not headless:
-        causes += ip_address("spec.clusterIPs[0]", address)
+    causes += addresses
     for index, external in enumerate(entries(spec, "externalIPs")):
         causes += ip_address(f"spec.externalIPs[{index}]", external)
     causes += one_of("spec.type", kind, _SERVICE_TYPES)
@@ -60,9 +61,27 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     return causes + _duplicate_ports(ports)
 
 
+def _addresses(spec: Object, before: Object) -> list[Cause]:
+    """The addresses of its own: None or one of each family, the first of them once more as clusterIP."""
+    address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
+    if not address or found == list(entries(before, "clusterIPs")):
+        found = [address, *found[1:]] if address else []
+    causes = []
+    if found and found[0] != address:
+        causes.append(invalid_value("spec.clusterIPs", found, "first value must match `clusterIP`"))
+    if found[:1] == ["None"]:
+        alone = len(found) == 1
+        return causes if alone else [*causes, invalid_value("spec.clusterIPs", found, _ONLY_NONE)]
+    for index, given in enumerate(found):
+        causes += ip_address(f"spec.clusterIPs[{index}]", given)
+    if not causes and len(found) != len({":" in given for given in found}):
+        causes.append(invalid_value("spec.clusterIPs", found, _ONE_EACH))
+    return causes
+
+
 def _kept_address(spec: Object, before: Object) -> list[Cause]:
     old, new = before.get("clusterIP", ""), spec.get("clusterIP", "")
-    if not old or old == new or "ExternalName" in (spec.get("type"), before.get("type")):
+    if not old or not new or old == new or "ExternalName" in (spec.get("type"), before.get("type")):
         return []
     return [
         invalid_value("spec.clusterIPs[0]", entries(spec, "clusterIPs") or None, "may not change once set")

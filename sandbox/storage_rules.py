@@ -17,6 +17,7 @@ _KEPT: Final = (
     "spec is immutable after creation except resources.requests "
     "and volumeAttributesClassName for bound claims"
 )
+_SOURCE_KEPT: Final = "spec.persistentvolumesource is immutable after creation"
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _NO_SOURCE: Final = frozenset(
     (
@@ -40,14 +41,27 @@ def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         return []
     spec = part(new, "spec")
     causes = claim_spec("spec", spec)
-    before = part(old, "spec") if old is not None else spec
-    changed = {name for name in (*spec, *before) if spec.get(name) != before.get(name)} - {
-        "resources",
-        "volumeName",
-    }
-    if changed:
+    return causes if old is None else causes + _claim_update(new, old)
+
+
+def _claim_update(new: Object, old: Object) -> list[Cause]:
+    spec, before = dict(part(new, "spec")), dict(part(old, "spec"))
+    if not before.get("volumeName"):
+        before["volumeName"] = spec.get("volumeName")
+    asked, wanted = _storage(part(before, "resources", "requests")), part(spec, "resources", "requests")
+    causes = []
+    if part(new, "status").get("phase") == "Bound" and wanted:
+        spec["resources"] = {**spec["resources"], "requests": {**wanted, **{"storage": asked}}}
+    if {name for name in (*spec, *before) if spec.get(name) != before.get(name)}:
         causes.append(forbidden_field("spec", _KEPT))
+    if quantity.amount(_storage(wanted)) < quantity.amount(asked):
+        path = "spec.resources.requests.storage"
+        causes.append(forbidden_field(path, "field can not be less than status.capacity"))
     return causes
+
+
+def _storage(resources: Object) -> str:
+    return str(resources.get("storage", "0"))
 
 
 def claim_spec(path: str, spec: Object) -> list[Cause]:
@@ -65,8 +79,7 @@ def _access_modes(path: str, modes: Any) -> list[Cause]:
 
 
 def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A PersistentVolume."""
-    del old
+    """A PersistentVolume: what it is made of stays."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -82,7 +95,14 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if spec.keys() <= _NO_SOURCE:
         causes.append(required("spec", "must specify a volume type"))
     nfs = spec.get("nfs")
-    return causes if nfs is None else causes + _nfs("spec.nfs", nfs)
+    causes += [] if nfs is None else _nfs("spec.nfs", nfs)
+    if old is not None and _source(spec) != _source(part(old, "spec")):
+        causes.append(forbidden_field("spec.persistentvolumesource", _SOURCE_KEPT))
+    return causes
+
+
+def _source(spec: Object) -> Object:
+    return {name: value for name, value in spec.items() if name not in _NO_SOURCE}
 
 
 def _nfs(path: str, source: Object) -> list[Cause]:

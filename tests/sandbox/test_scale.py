@@ -77,7 +77,8 @@ def test_scales_that_are_refused() -> None:
     assert server.request("PUT", path, other).status == 400
     negative = server.request("PUT", path, {"metadata": {"name": "d"}, "spec": {"replicas": -1}})
     assert negative.message == (
-        'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+        'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: '
+        "must be greater than or equal to 0"
     )
     wrong = server.request(
         "PATCH", path, {"spec": {"replicas": "x"}}, content_type="application/merge-patch+json"

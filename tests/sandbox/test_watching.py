@@ -31,8 +31,8 @@ def test_initial_events_on_request() -> None:
     assert _kinds(server, query) == ["ADDED"]
     assert _kinds(server, f"{query}&allowWatchBookmarks=true") == ["ADDED", "BOOKMARK"]
     assert _kinds(server, f"{query}&resourceVersion=1&allowWatchBookmarks=true") == ["ADDED", "BOOKMARK"]
-    refused = query.replace("=true", "=false")
-    assert _kinds(server, refused) == []
+    declined = query.replace("=true", "=false")
+    assert _kinds(server, declined) == []
 
 
 def test_versions_that_are_gone() -> None:
@@ -58,7 +58,7 @@ def test_events_expire_with_compaction() -> None:
 
 
 def test_how_long_a_watch_lasts() -> None:
-    """timeoutSeconds is kept to; without it a stream lasts between half an hour and an hour."""
+    """A timeout is kept to; without it a stream lasts between half an hour and an hour."""
     server, path = _server()
     short = server.watch(f"{path}?watch=1&timeoutSeconds=5")
     assert short.subscription.deadline == server.clock.now + 5

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+from support.local_server import LocalServer
+
+_SERVICES = "/api/v1/namespaces/default/services"
+
+
+def _create(server: LocalServer, name: str, **spec: Any) -> dict[str, Any]:
+    body = {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+    answer = server.request("POST", _SERVICES, body)
+    assert answer.status == 201, answer
+    created: dict[str, Any] = answer.body["spec"]
+    return created
+
+
+def test_addresses_are_unique() -> None:
+    """Every service gets an address of its own from one range."""
+    server = LocalServer()
+    addresses = [_create(server, f"s{number}")["clusterIP"] for number in range(30)]
+    assert len(set(addresses)) == 30
+    assert all(address.startswith("10.96.") for address in addresses)
+
+
+def test_what_has_no_address() -> None:
+    """A headless service says None, an external name has nothing at all."""
+    server = LocalServer()
+    assert _create(server, "headless", clusterIP="None")["clusterIPs"] == ["None"]
+    external = _create(server, "out", type="ExternalName", externalName="example.com")
+    assert "clusterIP" not in external
+
+
+def test_node_ports() -> None:
+    """Node ports are given out once, and kept when they were asked for."""
+    server = LocalServer()
+    first = _create(server, "a", type="NodePort", ports=[{"port": 80, "nodePort": 30080}])
+    assert first["ports"][0]["nodePort"] == 30080
+    second = _create(server, "b", type="LoadBalancer")["ports"][0]["nodePort"]
+    assert 30000 <= second <= 32767
+    assert second != 30080
+
+
+def test_an_address_is_kept() -> None:
+    """A change that does not mention the address keeps it; becoming external drops nothing by itself."""
+    server = LocalServer()
+    address = _create(server, "s")["clusterIP"]
+    body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 81}]}}
+    changed = server.request("PUT", f"{_SERVICES}/s", body)
+    assert (changed.status, changed.body["spec"]["clusterIP"]) == (200, address)
