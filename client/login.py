@@ -38,9 +38,9 @@ def fetch_from_plugin(plugin: Mapping[str, Any], cluster: Mapping[str, Any], fol
     from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
 
     try:
-        section = ConfigNode("exec", dict(plugin))  # type: ignore[no-untyped-call]
-        cluster_section = ConfigNode("cluster", dict(cluster))  # type: ignore[no-untyped-call]
-        answer = ExecProvider(section, folder or None, cluster_section).run()  # type: ignore[no-untyped-call]
+        section = ConfigNode("exec", dict(plugin))
+        cluster_section = ConfigNode("cluster", dict(cluster))
+        answer = ExecProvider(section, folder or None, cluster_section).run()
     except (ConfigException, OSError, ValueError, KeyError) as error:
         raise _plugin_error(command, str(error), hint) from error
     return _fetched(command, answer, hint)
@@ -109,9 +109,9 @@ def fetch_from_provider(user: Mapping[str, Any], folder: str, now: float) -> Fet
     from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
 
     configuration = Configuration()
-    loader = KubeConfigLoader(_document(user), config_base_path=folder)  # type: ignore[no-untyped-call]
+    loader = KubeConfigLoader(_document(user), config_base_path=folder)
     try:
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        loader.load_and_set(configuration)
     except Exception as error:  # its providers raise whatever their libraries raise
         raise _provider_error(name, str(error)) from error
     authorization = configuration.api_key.get("BearerToken")

@@ -27,6 +27,7 @@ from sandbox.field_rules import (
 from sandbox.service_rules import ip_address
 from sandbox.status import Cause
 
+_POLICY_TYPES: Final = ("Ingress", "Egress")
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _MAX_CONTROLLER: Final = 250
@@ -45,9 +46,13 @@ def network_policy(new: Object, old: Object | None, subresource: str) -> list[Ca
                 causes += _policy_port(f"{path}.ports[{at}]", port)
             for at, peer in enumerate(entries(rule, peers)):
                 causes += _peer(f"{path}.{peers}[{at}]", peer)
-    for index, kind in enumerate(entries(spec, "policyTypes")):
-        if kind not in {"Ingress", "Egress"}:
-            causes.append(not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress")))
+    kinds = entries(spec, "policyTypes")
+    if len(kinds) > len(_POLICY_TYPES):
+        text = "may not specify more than two policyTypes"
+        return [*causes, invalid_value("spec.policyTypes", list(kinds), text)]
+    for index, kind in enumerate(kinds):
+        if kind not in _POLICY_TYPES:
+            causes.append(not_supported(f"spec.policyTypes[{index}]", kind, _POLICY_TYPES))
     return causes
 
 
@@ -171,8 +176,6 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
     """An IngressClass: its controller stays."""
     del subresource
     controller = part(new, "spec").get("controller", "")
-    if old is not None:
-        return immutable("spec.controller", controller, part(old, "spec").get("controller"))
     causes = [] if controller else [required("spec.controller")]
     causes += [too_long("spec.controller", _MAX_CONTROLLER)] if len(controller) > _MAX_CONTROLLER else []
     if controller and not _DOMAIN_PATH.fullmatch(controller):
@@ -186,6 +189,8 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
         causes += [
             required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
         ]
+    if old is not None:
+        causes += immutable("spec.controller", controller, part(old, "spec").get("controller"))
     return causes
 
 

@@ -34,6 +34,7 @@ from sandbox.status import Cause
 from sandbox.volume_rules import volumes
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _UPDATABLE: Final = (
@@ -79,8 +80,8 @@ def _names(path: str, spec: Object) -> list[Cause]:
     for member in ("priorityClassName", "runtimeClassName"):
         if value := spec.get(member):
             causes += all_invalid(f"{path}.{member}", value, names.dns_1123_subdomain(value))
-    preemption = spec.get("preemptionPolicy")
-    return causes + ([] if preemption is None else one_of(f"{path}.preemptionPolicy", preemption, PREEMPTION))
+    policy, where = spec.get("preemptionPolicy"), f"{path}.preemptionPolicy"
+    return causes if policy is None else causes + one_of(where, policy, PREEMPTION)
 
 
 def _host_network_ports(path: str, spec: Object) -> list[Cause]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sandbox import names
 from sandbox.causes import forbidden_field, invalid_value, not_supported, required
-from sandbox.field_rules import Object, all_invalid, entries, immutable, part
+from sandbox.field_rules import Object, all_invalid, entries, immutable, one_of, part
 from sandbox.status import Cause
 
 _KEPT: Final = (
@@ -18,6 +18,15 @@ _KEPT: Final = (
     "and volumeAttributesClassName for bound claims"
 )
 _SOURCE_KEPT: Final = "spec.persistentvolumesource is immutable after creation"
+_RECLAIM: Final = ("Delete", "Retain")
+_BINDING: Final = ("Immediate", "WaitForFirstConsumer")
+_SETTLED: Final = (
+    ("parameters", None),
+    ("provisioner", ""),
+    ("reclaimPolicy", None),
+    ("volumeBindingMode", None),
+)
+"""What stays of a StorageClass, and what it is when absent."""
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _NO_SOURCE: Final = frozenset(
     (
@@ -54,7 +63,7 @@ def _claim_update(new: Object, old: Object) -> list[Cause]:
         spec["resources"] = {**spec["resources"], "requests": {**wanted, **{"storage": asked}}}
     if {name for name in (*spec, *before) if spec.get(name) != before.get(name)}:
         causes.append(forbidden_field("spec", _KEPT))
-    if quantity.amount(_storage(wanted)) < quantity.amount(asked):
+    if quantity.parse(_storage(wanted)) < quantity.parse(asked):
         path = "spec.resources.requests.storage"
         causes.append(forbidden_field(path, "field can not be less than status.capacity"))
     return causes
@@ -115,16 +124,21 @@ def _nfs(path: str, source: Object) -> list[Cause]:
 def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A StorageClass: provisioner, parameters and policies stay."""
     del subresource
+    causes = _provisioner(new.get("provisioner", ""))
+    if "" in part(new, "parameters"):
+        causes.append(invalid_value("parameters", "", "field can not be empty."))
+    reclaim, binding = new.get("reclaimPolicy", ""), new.get("volumeBindingMode")
+    causes += one_of("reclaimPolicy", reclaim, _RECLAIM, needed=False)
+    if binding not in _BINDING:
+        causes.append(not_supported("volumeBindingMode", binding, _BINDING))
     if old is None:
-        name = new.get("provisioner", "")
-        return (
-            all_invalid("provisioner", name.lower(), names.qualified_name(name.lower()))
-            if name
-            else [required("provisioner")]
-        )
-    causes = [
-        forbidden_field(name, f"updates to {name} are forbidden.")
-        for name in ("parameters", "provisioner", "reclaimPolicy")
-        if new.get(name) != old.get(name)
-    ]
-    return causes + immutable("volumeBindingMode", new.get("volumeBindingMode"), old.get("volumeBindingMode"))
+        return causes
+    for name, absent in _SETTLED:
+        causes += immutable(name, new.get(name, absent), old.get(name, absent))
+    return causes
+
+
+def _provisioner(name: str) -> list[Cause]:
+    if not name:
+        return [required("provisioner")]
+    return all_invalid("provisioner", name.lower(), names.qualified_name(name.lower()))
