@@ -111,6 +111,14 @@ def _pod(pod: Object) -> Object:
     return pod if wanted == spec else {**pod, "spec": wanted}
 
 
+@_rule(f"{_CORE}.PodSpec")
+def _pod_spec(spec: Object) -> Object:
+    """The old name of the account follows the new one."""
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    done = {**spec, "serviceAccountName": account, "serviceAccount": account} if account else spec
+    return spec if done == spec else done
+
+
 def _containers(spec: Object) -> Object:
     lists = {name: spec[name] for name in ("containers", "initContainers") if spec.get(name)}
     host = bool(spec.get("hostNetwork"))

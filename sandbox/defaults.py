@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 
 from sandbox.default_rules import RULES, Object, Rule
 from sandbox.resource import Schema, ServedResource
-from sandbox.structure import items_of, named, properties, reference_of, resolve, value_of
+from sandbox.structure import (
+    Omission,
+    items_of,
+    named,
+    omission,
+    properties,
+    reference_of,
+    resolve,
+    value_of,
+)
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"
@@ -103,15 +112,20 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 
 class _Plan(NamedTuple):
-    """What to default in one type: constants, then its rule, then members that have a plan."""
+    """
+    What to default in one type: constants, then its rule, then members that have a plan.
+
+    A pointer that Go finds set stays, even to an empty text.
+    """
 
     constants: Mapping[str, Any]
+    pointers: frozenset[str]
     rule: Rule | None
     members: tuple[tuple[str, str, str], ...]  # name, "one" | "list" | "map", type
 
 
 def _apply(plan: _Plan, obj: Object) -> Object:
-    missing = {name: value for name, value in plan.constants.items() if _unset(obj, name, value)}
+    missing = {name: value for name, value in plan.constants.items() if _unset(plan, obj, name)}
     done = {**obj, **missing} if missing else obj
     if plan.rule:
         done = plan.rule(done)
@@ -129,12 +143,13 @@ def _apply(plan: _Plan, obj: Object) -> Object:
     return {**done, **changed} if changed else done
 
 
-def _unset(obj: Object, name: str, value: Any) -> bool:
-    """Go knows no empty string or list where a default is a text; numbers and booleans are pointers there."""
+def _unset(plan: _Plan, obj: Object, name: str) -> bool:
     found = obj.get(name)
     if found is None:
         return True
-    return (found == "" and value != "") or (found == 0 and name in _ZERO_IS_UNSET and found is not False)
+    if found == "":
+        return name not in plan.pointers and plan.constants[name] != ""
+    return found == 0 and name in _ZERO_IS_UNSET and found is not False
 
 
 _ZERO_IS_UNSET = {"timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}
@@ -175,7 +190,11 @@ def _plan_below(kind: str, above: frozenset[str]) -> _Plan | None:
         if below and below not in above and below != kind and _plan_below(below, above | {kind}):
             members.append((name, shape, below))
     rule = RULES.get(kind)
-    return _Plan(constants, rule, tuple(members)) if constants or rule or members else None
+    if not (constants or rule or members):
+        return None
+    found = properties(schema).items()
+    pointers = frozenset(name for name, child in found if omission(child) is Omission.POINTER)
+    return _Plan(constants, pointers, rule, tuple(members))
 
 
 def _typed(child: Schema) -> tuple[str, str]:

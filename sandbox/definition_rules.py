@@ -31,7 +31,9 @@ def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]
     stored = _stored_versions(new)
     if subresource == "status":
         return stored
-    causes = _name(new) + _group(spec.get("group", "")) + _scope(spec.get("scope", ""))
+    causes = (
+        (_name(new) if old is None else []) + _group(spec.get("group", "")) + _scope(spec.get("scope", ""))
+    )
     causes += _versions(spec) + _names(part(spec, "names")) + _shared(spec)
     if old is not None:
         causes += _update(new, old)

@@ -44,7 +44,7 @@ def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if subresource == "status":
         return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
     spec = part(new, "spec")
-    causes = job_spec("spec", spec)
+    causes = _generated(new) + job_spec("spec", spec)
     selector = spec.get("selector")
     if selector is None:
         causes.append(required("spec.selector"))
@@ -54,6 +54,30 @@ def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if is_valid_selector(selector) and not selects(selector, found_labels):
         causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
     return causes if old is None else causes + _job_update(spec, part(old, "spec"))
+
+
+def _generated(job: Object) -> list[Cause]:
+    """The labels by which a Job finds its pods, unless it brings a selector of its own."""
+    spec, metadata = part(job, "spec"), part(job, "metadata")
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    if spec.get("manualSelector") or spec.get("selector") is None or not uid:
+        return []
+    wanted = {
+        "controller-uid": uid,
+        "job-name": name,
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+    }
+    found, causes = part(spec, "template", "metadata", "labels"), []
+    for key, value in wanted.items():
+        path, text = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+        if key not in found:
+            causes.append(required(path, text))
+        elif found[key] != value:
+            causes.append(invalid_value(path, dict(found), text))
+    if is_valid_selector(spec["selector"]) and not selects(spec["selector"], wanted):
+        causes.append(invalid_value("spec.selector", spec["selector"], "`selector` not auto-generated"))
+    return causes
 
 
 def _job_update(spec: Object, before: Object) -> list[Cause]:

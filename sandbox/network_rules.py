@@ -176,7 +176,9 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
     """An IngressClass: its controller stays."""
     del subresource
     controller = part(new, "spec").get("controller", "")
-    causes = [] if controller else [required("spec.controller")]
+    before = controller if old is None else part(old, "spec").get("controller")
+    causes = immutable("spec.controller", controller, before)
+    causes += [] if controller else [required("spec.controller")]
     causes += [too_long("spec.controller", _MAX_CONTROLLER)] if len(controller) > _MAX_CONTROLLER else []
     if controller and not _DOMAIN_PATH.fullmatch(controller):
         causes.append(
@@ -189,8 +191,6 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
         causes += [
             required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
         ]
-    if old is not None:
-        causes += immutable("spec.controller", controller, part(old, "spec").get("controller"))
     return causes
 
 
@@ -198,11 +198,7 @@ def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Ca
     """An EndpointSlice."""
     del subresource
     kind = new.get("addressType", "")
-    causes = [] if old is None else immutable("addressType", kind, old.get("addressType"))
-    if not kind:
-        causes.append(required("addressType"))
-    elif kind not in _ADDRESS_TYPES:
-        causes.append(not_supported("addressType", kind, _ADDRESS_TYPES))
+    causes = one_of("addressType", kind, _ADDRESS_TYPES)
     causes += _slice_ports(entries(new, "ports"))
     for index, endpoint in enumerate(entries(new, "endpoints")):
         path, addresses = f"endpoints[{index}].addresses", entries(endpoint, "addresses")
@@ -210,7 +206,7 @@ def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Ca
             causes.append(required(path, "must contain at least 1 address"))
         for at, address in enumerate(addresses if kind in {"IPv4", "IPv6"} else ()):
             causes += ip_address(f"{path}[{at}]", address)
-    return causes
+    return causes + ([] if old is None else immutable("addressType", kind, old.get("addressType")))
 
 
 def _slice_ports(ports: Any) -> list[Cause]:
@@ -221,5 +217,6 @@ def _slice_ports(ports: Any) -> list[Cause]:
         causes += all_invalid(f"{path}.name", name, names.dns_1123_label(name)) if name else []
         causes += [duplicate(f"{path}.name", name)] if name in seen else []
         seen.add(name)
-        causes += one_of(f"{path}.protocol", port.get("protocol"), PROTOCOLS)
+        if (protocol := port.get("protocol")) not in PROTOCOLS:
+            causes.append(not_supported(f"{path}.protocol", protocol, PROTOCOLS))
     return causes

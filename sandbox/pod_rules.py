@@ -227,12 +227,22 @@ def _update(new: Object, old: Object) -> list[Cause]:
     for kind in ("containers", "initContainers"):
         if len(entries(new, kind)) != len(entries(old, kind)):
             return [forbidden_field(f"spec.{kind}", "pod updates may not add or remove containers")]
-    causes = _deadline(new, old) + _added_tolerations(new, old)
+    causes = _images(new) + _deadline(new, old) + _added_tolerations(new, old)
     munged = _munged(new, old)
     if munged != dict(old):
         text = f"pod updates may not change fields other than {_UPDATABLE}\n{_difference(old, munged)}"
         causes.append(forbidden_field("spec", text))
     return causes
+
+
+def _images(spec: Object) -> list[Cause]:
+    """What may change must still be there."""
+    return [
+        required(f"spec.{kind}[{index}].image")
+        for kind in ("containers", "initContainers")
+        for index, container in enumerate(entries(spec, kind))
+        if not container.get("image")
+    ]
 
 
 def _deadline(new: Object, old: Object) -> list[Cause]:

@@ -61,6 +61,9 @@ def _structural(path: str, schema: Object, level: str) -> list[Cause]:
     if level == "root":
         causes += _metadata(path, part(schema, "properties"))
     causes += _pattern(path, schema)
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        where = f"{path}.x-kubernetes-preserve-unknown-fields"
+        causes.append(invalid_value(where, False, "must be true or undefined"))
     for below, child, kind_of in _children(path, schema):
         causes += _structural(below, child, kind_of)
     return causes

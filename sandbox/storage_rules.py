@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox import names
+from sandbox import names, quantity
 from sandbox.causes import forbidden_field, invalid_value, not_supported, required
 from sandbox.field_rules import Object, all_invalid, entries, immutable, one_of, part
 from sandbox.status import Cause
@@ -60,7 +60,7 @@ def _claim_update(new: Object, old: Object) -> list[Cause]:
     asked, wanted = _storage(part(before, "resources", "requests")), part(spec, "resources", "requests")
     causes = []
     if part(new, "status").get("phase") == "Bound" and wanted:
-        spec["resources"] = {**spec["resources"], "requests": {**wanted, **{"storage": asked}}}
+        spec["resources"] = {**spec["resources"], "requests": {**wanted, "storage": asked}}
     if {name for name in (*spec, *before) if spec.get(name) != before.get(name)}:
         causes.append(forbidden_field("spec", _KEPT))
     if quantity.parse(_storage(wanted)) < quantity.parse(asked):

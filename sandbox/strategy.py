@@ -35,10 +35,20 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
         new = service_addresses.kept(new, old)
     if resource.kind == "Namespace" and not resource.custom:
         new = _with(new, "spec", old)
+    if resource.kind == "CustomResourceDefinition" and not resource.custom:
+        new = _with_stored_version(new)
     if resource.has_generation and _counts(resource, new, old):
         generation = old["metadata"].get("generation", 0) + 1
         return shallow_metadata(new, generation=generation)
     return new
+
+
+def _with_stored_version(definition: Object) -> Object:
+    """A definition whose status names the version that objects are stored in."""
+    versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
+    stored = list(status.get("storedVersions") or ())
+    stored += [entry["name"] for entry in versions if entry.get("storage") and entry["name"] not in stored]
+    return {**definition, "status": {**status, "storedVersions": stored or None}}
 
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:

@@ -123,11 +123,10 @@ def _projected(path: str, sources: Sequence[Object]) -> list[Cause]:
     causes: list[Cause] = []
     taken: set[str] = set()
     for index, projection in enumerate(sources):
-        at = f"{path}.sources[{index}]"
         for kind in ("secret", "configMap", "downwardAPI", "serviceAccountToken"):
             source = projection.get(kind)
             if source is not None:
-                causes += _projection(path, f"{at}.{kind}", kind, source)
+                causes += _projection(path, f"{path}.sources[{index}].{kind}", kind, source)
                 causes += _conflicts(path, kind, source, taken)
     return causes
 
@@ -153,15 +152,12 @@ def _expiry(path: str, seconds: int) -> list[Cause]:
 
 def _conflicts(path: str, kind: str, source: Object, taken: set[str]) -> list[Cause]:
     """Files that another source of the same volume writes already."""
-    if kind == "serviceAccountToken":
-        wanted = [source.get("path", "")]
-    else:
-        wanted = [item.get("path", "") for item in entries(source, "items")]
+    wanted = [item.get("path", "") for item in entries(source, "items")]
     causes = []
     for where in filter(None, wanted):
         if where in taken:
-            # upstream names the object of a ConfigMap or Secret, else the file
-            shown = source.get("name", "") if kind in {"configMap", "secret"} else where
+            # upstream names the ConfigMap or Secret, but the file of a downward API
+            shown = where if kind == "downwardAPI" else source.get("name", "")
             causes.append(invalid_value(path, shown, "conflicting duplicate paths"))
         taken.add(where)
     return causes

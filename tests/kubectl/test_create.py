@@ -126,7 +126,8 @@ def test_run_and_expose(kubectl: Kubectl) -> None:
 def test_autoscale(kubectl: Kubectl) -> None:
     """`autoscale` makes a HorizontalPodAutoscaler for a Deployment."""
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
-    made = kubectl("autoscale", "deployment", "web", "--min=1", "--max=5", "--cpu=80%")
+    target = "--cpu=80%" if kubectl.minor >= 34 else "--cpu-percent=80"
+    made = kubectl("autoscale", "deployment", "web", "--min=1", "--max=5", target)
     assert made.out == "horizontalpodautoscaler.autoscaling/web autoscaled\n"
     spec = kubectl.json("get", "hpa", "web")["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"], spec["scaleTargetRef"]["name"]) == (1, 5, "web")

@@ -222,8 +222,13 @@ def test_watching_a_rollout(kubectl: Kubectl) -> None:
     assert shown == sorted(shown)
 
 
+RAW_KEEPS_THE_SERVERS_PATH = 34
+
+
 def test_raw_paths(kubectl: Kubectl) -> None:
     """--raw reads any path as an administrator."""
+    if kubectl.minor < RAW_KEEPS_THE_SERVERS_PATH:
+        pytest.skip("this kubectl leaves the path of the server's URL out of --raw")
     assert kubectl("get", "--raw", "/healthz").out == "ok"
     assert kubectl("get", "--raw", "/readyz").out == "ok"
     assert json.loads(kubectl("get", "--raw", "/api/v1/namespaces/default").out)["kind"] == "Namespace"

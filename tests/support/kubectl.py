@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+NEWEST_MINOR = 99
 _SECONDS = 30.0
 
 
@@ -69,6 +72,12 @@ class Kubectl:
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr)
+
+    @cached_property
+    def minor(self) -> int:
+        """The client's minor version: 36 for 1.36; a build that does not say counts as the newest."""
+        version = json.loads(self("version", "--client", "-o", "json").out)["clientVersion"]
+        return int(re.sub(r"\D.*", "", version["minor"]) or 0) or NEWEST_MINOR
 
     def json(self, *arguments: str) -> Any:
         """The output of a command with -o json."""

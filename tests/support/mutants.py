@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sandbox import rules
 from sandbox.resource import ServedResource
+from sandbox.strategy import prepare_update
 from sandbox.typed import Report, decode
 from support.builtin import builtin_kind
 from support.kind_samples import NAMESPACE, SAMPLES, sample, sample_id
@@ -32,6 +33,8 @@ _LEFT_OUT: Final = (
 """Rules about names, ports and data that other parts keep, or that are not kept here."""
 _NOT_IN_UPDATES: Final = ("metadata", "status")
 """The first is nobody's in particular, the second does not change there."""
+_STRUCT: Final = re.compile(r"Invalid value: \{\"(labels|metadata|Spec|spec|creationTimestamp)\".*\}: ")
+"""What Go prints of a template or claim: all its fields, absent ones too."""
 _EMPTY: Final = re.compile(r"value: (\{\}|\[\]|null)")
 
 
@@ -144,7 +147,7 @@ def check_create(line: Object) -> None:
 def check_update(old: Object, line: Object) -> None:
     """The same for a change of an object that exists."""
     resource = builtin_kind(old["apiVersion"], old["kind"])
-    new = _decoded(resource, mutated(old, line["path"], line["value"]))
+    new = prepare_update(resource, _decoded(resource, mutated(old, line["path"], line["value"])), old, "")
     _same(rules.validate_update(resource, new, old), line)
 
 
@@ -157,8 +160,9 @@ def _same(causes: Sequence[Sequence[str]], line: Object) -> None:
 
 
 def _comparable(message: str) -> str:
-    """A message without the difference of two Go structs at its end, and with one word for all that is empty."""
-    return _EMPTY.sub("value: <empty>", message.partition("\n")[0])
+    """A message without whole Go structs or their differences, and with one word for all that is empty."""
+    short = _STRUCT.sub("Invalid value: <struct>: ", message.partition("\n")[0])
+    return _EMPTY.sub("value: <empty>", short)
 
 
 def _decoded(resource: ServedResource, obj: Object) -> Object:
