@@ -36,6 +36,7 @@ _MAX_BUFFERED: Final = 64 * 1024 * 1024
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
+_ROUNDS: Final = 5
 
 
 class _Pump:
@@ -150,20 +151,25 @@ class HTTPServer:
         try:
             await self._stop.wait()
         finally:
-            listener.close()
             with self._lock:
                 self._loop = None
-            await self._finish(server)
+            await self._finish(server, listener)
 
-    async def _finish(self, server: web.Server) -> None:
+    async def _finish(self, server: web.Server, listener: asyncio.Server) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for accepting in listener.sockets:
+            asyncio.get_running_loop().remove_reader(accepting)
+        # what was accepted becomes a connection; asyncio forgets it unclosed after listener.close()
+        await _rounds()
+        listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
-        await asyncio.sleep(0)
+        await _rounds()
         # connections that wait for their next request would be waited for
         server.pre_shutdown()
         await server.shutdown(_STOP_SECONDS)
+        await _rounds()  # closed transports let go of their sockets in a later round
 
     def _request(
         self,
@@ -243,6 +249,12 @@ class HTTPServer:
                 return
             self._timer.cancel()
         self._timer = loop.call_at(at, self._turn)
+
+
+async def _rounds() -> None:
+    """Let the loop do what is ready to be done, and what that makes ready."""
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
 
 
 def _whole(response: Response) -> web.Response:

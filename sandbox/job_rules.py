@@ -44,8 +44,15 @@ def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     if subresource == "status":
         return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
     spec = part(new, "spec")
-    causes = _generated(new) + job_spec("spec", spec)
-    selector = spec.get("selector")
+    causes = _selecting_spec(spec)
+    if old is None:
+        return _generated(new) + causes
+    # upstream validates the spec of a changed Job twice
+    return _generated(new) + causes + causes + _job_update(spec, part(old, "spec"))
+
+
+def _selecting_spec(spec: Object) -> list[Cause]:
+    causes, selector = job_spec("spec", spec), spec.get("selector")
     if selector is None:
         causes.append(required("spec.selector"))
     else:
@@ -53,7 +60,7 @@ def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     found_labels = part(spec, "template", "metadata", "labels")
     if is_valid_selector(selector) and not selects(selector, found_labels):
         causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
-    return causes if old is None else causes + _job_update(spec, part(old, "spec"))
+    return causes
 
 
 def _generated(job: Object) -> list[Cause]:

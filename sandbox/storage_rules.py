@@ -27,6 +27,7 @@ _SETTLED: Final = (
     ("volumeBindingMode", None),
 )
 """What stays of a StorageClass, and what it is when absent."""
+_MODES: Final = ("Block", "Filesystem")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _NO_SOURCE: Final = frozenset(
     (
@@ -66,7 +67,7 @@ def _claim_update(new: Object, old: Object) -> list[Cause]:
     if quantity.parse(_storage(wanted)) < quantity.parse(asked):
         path = "spec.resources.requests.storage"
         causes.append(forbidden_field(path, "field can not be less than status.capacity"))
-    return causes
+    return causes + immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
 
 
 def _storage(resources: Object) -> str:
@@ -78,6 +79,9 @@ def claim_spec(path: str, spec: Object) -> list[Cause]:
     causes = _access_modes(f"{path}.accessModes", entries(spec, "accessModes"))
     if not part(spec, "resources", "requests").get("storage"):
         causes.append(required(f"{path}.resources[storage]"))
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in _MODES:
+        causes.append(not_supported(f"{path}.volumeMode", mode, _MODES))
     return causes
 
 
@@ -105,9 +109,11 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         causes.append(required("spec", "must specify a volume type"))
     nfs = spec.get("nfs")
     causes += [] if nfs is None else _nfs("spec.nfs", nfs)
-    if old is not None and _source(spec) != _source(part(old, "spec")):
-        causes.append(forbidden_field("spec.persistentvolumesource", _SOURCE_KEPT))
-    return causes
+    if old is None:
+        return causes
+    kept = _source(spec) == _source(part(old, "spec"))
+    # upstream validates a changed volume twice
+    return causes + causes + ([] if kept else [forbidden_field("spec.persistentvolumesource", _SOURCE_KEPT)])
 
 
 def _source(spec: Object) -> Object:

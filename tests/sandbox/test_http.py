@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import socket
@@ -113,6 +114,19 @@ def test_stopping_ends_watches(running: _Running) -> None:
     running.server.stop()
     with pytest.raises(ConnectionRefusedError):
         running.request("GET", "/version")
+
+
+def test_stopping_while_connections_arrive(running: _Running) -> None:
+    """Connections that are only just accepted are closed, too: an unclosed socket would be a warning here."""
+    probes = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(5)]
+    running.server.stop()
+    for probe in probes:
+        try:
+            assert probe.recv(1) == b""
+        except ConnectionResetError:
+            pass  # it was still waiting to be accepted
+        probe.close()
+    gc.collect()
 
 
 def test_a_port_that_is_taken(running: _Running) -> None:

@@ -10,13 +10,19 @@ from sandbox import kubeconfig
 
 
 def test_one_context_called_sandbox() -> None:
-    """The file names one cluster, one user with the token, and one context, which is current."""
+    """One cluster with the token in its URL, too, one user with the token, and one context, which is current."""
     document = yaml.safe_load(kubeconfig.kubeconfig("http://127.0.0.1:1", "secret"))
     assert document["current-context"] == "sandbox"
-    assert document["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1"}
+    assert document["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1/secret"}
     assert document["users"][0]["user"] == {"token": "secret"}
     assert document["contexts"][0]["context"]["namespace"] == "default"
-    assert yaml.safe_load(kubeconfig.kubeconfig("http://x", ""))["users"][0]["user"] == {}
+
+
+def test_without_a_token_there_are_no_credentials() -> None:
+    """Neither in the URL nor as a user."""
+    document = yaml.safe_load(kubeconfig.kubeconfig("http://x", ""))
+    assert document["clusters"][0]["cluster"] == {"server": "http://x"}
+    assert document["users"][0]["user"] == {}
 
 
 def test_the_file_is_private_and_replaced_at_once(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_the_kubeconfig_leads_to_the_sandbox(tmp_path: Path) -> None:
     with Sandbox(controllers=()) as sandbox:
         path = sandbox.write_kubeconfig(tmp_path / "k")
         document = yaml.safe_load(path.read_text())
-        assert document["clusters"][0]["cluster"]["server"] == sandbox.url
+        assert document["clusters"][0]["cluster"]["server"] == f"{sandbox.url}/{sandbox.token}"
         assert document["users"][0]["user"]["token"] == sandbox.token
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert sandbox.kubeconfig_text() == path.read_text()

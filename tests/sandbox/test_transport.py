@@ -99,13 +99,13 @@ def test_silence_has_a_limit() -> None:
     with pytest.raises(SilenceError, match="no data for 0 s"):
         stream.read_block()
 
-    class _Mine(Exception):
+    class _MineError(Exception):
         pass
 
     engine = Engine(clock=clock)
-    other = InProcessTransport(engine, clock=clock, closed=_Mine, silent=_Mine)
+    other = InProcessTransport(engine, clock=clock, closed=_MineError, silent=_MineError)
     quiet = other.stream("GET", f"{_PATH}?watch=1", read_timeout_seconds=0.0)
-    with pytest.raises(_Mine):
+    with pytest.raises(_MineError):
         quiet.read_block()
 
 
