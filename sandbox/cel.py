@@ -7,14 +7,13 @@ refused when the expression is compiled, not when it is used.
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, Final
 
 from sandbox.cel_functions import FUNCTIONS, METHODS
+from sandbox.cel_operators import OPERATORS
 from sandbox.cel_syntax import (
     Call,
     CelSyntaxError,
@@ -326,93 +325,9 @@ def _negate(node: Call) -> Program:
 
 def _binary(node: Call) -> Program:
     left, right = (_compile(arg) for arg in node.args)
-    apply = _OPERATORS[node.function]
+    apply = OPERATORS[node.function]
     return lambda env: apply(left(env), right(env))
 
-
-def _compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def apply(left: Any, right: Any) -> bool:
-        try:
-            return compare(left, right)
-        except TypeError as error:
-            raise CelError("no such overload") from error
-
-    return apply
-
-
-def _in(left: Any, right: Any) -> bool:
-    if isinstance(right, dict):
-        return left in right
-    if isinstance(right, list):
-        return any(equal(left, entry) for entry in right)
-    raise CelError("no such overload")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _add(left: Any, right: Any) -> Any:
-    timed = isinstance(left, (datetime, timedelta)) and isinstance(right, (datetime, timedelta))
-    same = type(left) is type(right) and isinstance(left, (str, list))
-    if not (timed or same or (_is_number(left) and type(left) is type(right))):
-        raise CelError("no such overload")
-    total = left + right
-    return checked_int(total) if isinstance(total, int) else total
-
-
-def _subtract(left: Any, right: Any) -> Any:
-    timed = isinstance(left, (datetime, timedelta)) and isinstance(right, (datetime, timedelta))
-    if not (timed or (_is_number(left) and type(left) is type(right))):
-        raise CelError("no such overload")
-    rest = left - right
-    return checked_int(rest) if isinstance(rest, int) else rest
-
-
-def _multiply(left: Any, right: Any) -> Any:
-    _check_numbers(left, right)
-    product = left * right
-    return checked_int(product) if isinstance(product, int) else product
-
-
-def _divide(left: Any, right: Any) -> Any:
-    _check_numbers(left, right)
-    if isinstance(left, float):
-        return left / right if right else math.copysign(math.inf, left)
-    if right == 0:
-        raise CelError("division by zero")
-    quotient = abs(left) // abs(right)
-    return checked_int(quotient if (left < 0) == (right < 0) else -quotient)
-
-
-def _remainder(left: Any, right: Any) -> Any:
-    _check_numbers(left, right)
-    if isinstance(left, float):
-        raise CelError("no such overload")
-    if right == 0:
-        raise CelError("modulus by zero")
-    return abs(left) % abs(right) * (-1 if left < 0 else 1)
-
-
-def _check_numbers(left: Any, right: Any) -> None:
-    if not _is_number(left) or type(left) is not type(right):
-        raise CelError("no such overload")
-
-
-_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "==": equal,
-    "!=": lambda left, right: not equal(left, right),
-    "<": _compared(operator.lt),
-    "<=": _compared(operator.le),
-    ">": _compared(operator.gt),
-    ">=": _compared(operator.ge),
-    "in": _in,
-    "+": _add,
-    "-": _subtract,
-    "*": _multiply,
-    "/": _divide,
-    "%": _remainder,
-}
 
 _SPECIAL: Final[dict[str, Callable[[Call], Program]]] = {
     "&&": _logical,
@@ -421,5 +336,5 @@ _SPECIAL: Final[dict[str, Callable[[Call], Program]]] = {
     "!": _not,
     "negate": _negate,
     "has": _has,
-    **dict.fromkeys(_OPERATORS, _binary),
+    **dict.fromkeys(OPERATORS, _binary),
 }

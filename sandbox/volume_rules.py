@@ -106,11 +106,9 @@ def _host_path(path: str, source: Object) -> list[Cause]:
     causes = [] if where else [required(f"{path}.path")]
     if ".." in where.split("/"):
         causes.append(invalid_value(f"{path}.path", where, "must not contain '..'"))
-    return causes if kind in {None, *_HOST_PATH_TYPES} else [*causes, _unknown_type(path, kind)]
-
-
-def _unknown_type(path: str, kind: str) -> Cause:
-    return not_supported(f"{path}.type", kind, _HOST_PATH_TYPES)
+    if kind is not None and kind not in _HOST_PATH_TYPES:
+        causes.append(not_supported(f"{path}.type", kind, _HOST_PATH_TYPES))
+    return causes
 
 
 def _mode(path: str, source: Object) -> list[Cause]:

@@ -40,7 +40,8 @@ def test_a_service_account_may_do_nothing_by_itself(widgets: Widgets, robot: str
     assert refused.message == (
         f"widgets.{widgets.group} is forbidden: "
         f'User "system:serviceaccount:{widgets.namespace}:robot" '
-        f'cannot list resource "widgets" in API group "{widgets.group}" in the namespace "{widgets.namespace}"'
+        f'cannot list resource "widgets" in API group "{widgets.group}" '
+        f'in the namespace "{widgets.namespace}"'
     )
     assert widgets.server.get("/apis/apps/v1", token=robot).status == 200
 

@@ -20,7 +20,7 @@ def test_equality() -> None:
 
 def test_types() -> None:
     """Every value has a type."""
-    values = (None, True, 1, 1.5, "", [], {}, Type("int"))
+    values: list[object] = [None, True, 1, 1.5, "", [], {}, Type("int")]
     names = [type_of(value).name for value in values]
     assert names == ["null_type", "bool", "int", "double", "string", "list", "map", "type"]
 

@@ -26,8 +26,10 @@ def test_the_form_a_time_is_written_in(text: str, micros: bool, expected: str) -
         (
             "2026-01-02T03:04:05Z",
             True,
-            'parsing time "2026-01-02T03:04:05Z" as "2006-01-02T15:04:05.000000Z07:00": '
-            'cannot parse "Z" as ".000000"',
+            (
+                'parsing time "2026-01-02T03:04:05Z" as "2006-01-02T15:04:05.000000Z07:00": '
+                'cannot parse "Z" as ".000000"'
+            ),
         ),
         ("2026-13-02T03:04:05Z", False, 'parsing time "2026-13-02T03:04:05Z": month out of range'),
         ("2026-02-30T03:04:05Z", False, 'parsing time "2026-02-30T03:04:05Z": day out of range'),

@@ -10,7 +10,7 @@ from sandbox import kubeconfig
 
 
 def test_one_context_called_sandbox() -> None:
-    """One cluster with the token in its URL, too, one user with the token, and one context, which is current."""
+    """One cluster with the token in its URL, one user with the token, one context, which is current."""
     document = yaml.safe_load(kubeconfig.kubeconfig("http://127.0.0.1:1", "secret"))
     assert document["current-context"] == "sandbox"
     assert document["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1/secret"}

@@ -35,8 +35,9 @@ def test_the_server_words_for_a_bad_name() -> None:
     """The complaint has the server's text, example and pattern."""
     (complaint,) = names.dns_1123_subdomain("Bad")
     assert complaint == (
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-        "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+        "and must start and end with an alphanumeric character "
+        "(e.g. 'example.com', regex used for validation is "
         r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     )
 

@@ -38,7 +38,7 @@ def test_the_form_a_quantity_is_written_in(given_: str | int, canonical: str) ->
 @pytest.mark.parametrize("text", ["x", "", "1.2.3", "1 Gi", "Gi"])
 def test_texts_that_are_no_quantity(text: str) -> None:
     """Anything else raises with Go's words."""
-    with pytest.raises(quantity.QuantityError, match="quantities must match|unable to parse"):
+    with pytest.raises(quantity.QuantityError, match=r"quantities must match|unable to parse"):
         quantity.canonical(text)
 
 

@@ -52,7 +52,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def _causes(spec: Any) -> list[tuple[str, str, str]]:
-    return [tuple(cause) for cause in _found(spec)]
+    return [(cause.reason, cause.message, cause.field) for cause in _found(spec)]
 
 
 def _found(spec: Any) -> list[Cause]:

@@ -145,7 +145,8 @@ def test_the_input_is_left_alone() -> None:
 def test_paths_and_kinds_of_values() -> None:
     """Paths join members and indices; JSON kinds have Go's names."""
     assert typed.path_text(["a", "[0]", "b"]) == "a[0].b"
-    assert [typed.json_kind(v) for v in (True, 1, 1.5, "", [], {})] == [
+    values: list[object] = [True, 1, 1.5, "", [], {}]
+    assert [typed.json_kind(value) for value in values] == [
         "bool",
         "number",
         "number 1.5",

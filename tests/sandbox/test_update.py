@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 from support.local_server import LocalServer, widget, with_widgets
 
 
-def _widget(server: LocalServer) -> tuple[str, dict[str, object]]:
+def _widget(server: LocalServer) -> tuple[str, dict[str, Any]]:
     path = with_widgets(server)
     created = server.request("POST", path, widget("a", metadata={"finalizers": ["x/y"]}))
     return f"{path}/a", created.body
@@ -26,7 +28,7 @@ def test_versions_that_make_no_sense() -> None:
     server = LocalServer()
     path, body = _widget(server)
     assert server.request("PUT", path, widget("a")).status == 422
-    bad = {**body, "metadata": {**body["metadata"], "resourceVersion": "abc"}}  # type: ignore[dict-item]
+    bad = {**body, "metadata": {**body["metadata"], "resourceVersion": "abc"}}
     assert server.request("PUT", path, bad).message == 'strconv.ParseUint: parsing "abc": invalid syntax'
     assert server.request("PUT", f"{path[:-2]}/b", widget("b")).status == 404
 
@@ -37,7 +39,7 @@ def test_writing_the_same_is_no_write() -> None:
     path, body = _widget(server)
     watcher = server.watch(
         f"{path.rpartition('/')[0]}?watch=1&resourceVersion={body['metadata']['resourceVersion']}"
-    )  # type: ignore[index]
+    )
     assert server.request("PUT", path, body).body == body
     assert server.events(watcher) == []
 
@@ -68,7 +70,7 @@ def test_names_and_uids_have_to_match() -> None:
     path, body = _widget(server)
     unnamed = server.request("PUT", path, {**body, "metadata": {}})
     assert unnamed.message.endswith("was undeterminable: name must be provided")
-    other = {**body, "metadata": {**body["metadata"], "uid": "x"}}  # type: ignore[dict-item]
+    other = {**body, "metadata": {**body["metadata"], "uid": "x"}}
     refused = server.request("PUT", path, other)
     assert refused.status == 409
     assert "Key: /registry/example.com/widgets/n/a" in refused.message

@@ -85,6 +85,7 @@ RICH_TEMPLATE: Object = {
     "metadata": {"labels": {"app": "a"}, "annotations": {"x": "y"}},
     "spec": RICH_POD_SPEC,
 }
+ACCOUNT_TEMPLATE: Object = {**TEMPLATE, "spec": {**POD_SPEC, "serviceAccountName": "robot"}}
 
 
 def _object(api_version: str, kind: str, name: str, **members: Any) -> Object:
@@ -211,6 +212,7 @@ APPS: tuple[Object, ...] = (
         "Deployment", "recreate", strategy={"type": "Recreate"}, replicas=0, paused=True, minReadySeconds=3
     ),
     _apps("Deployment", "surge", strategy={"rollingUpdate": {"maxSurge": 1}}, revisionHistoryLimit=0),
+    _apps("Deployment", "account", template=ACCOUNT_TEMPLATE),
     _apps("Deployment", "rich", template=RICH_TEMPLATE, replicas=3, progressDeadlineSeconds=60),
     _apps("ReplicaSet", "bare"),
     _apps("ReplicaSet", "rich", template=RICH_TEMPLATE, replicas=3),

@@ -30,7 +30,7 @@ MEDIA_TYPES: Final = {
     "json": "application/json-patch+json",
 }
 TIMES_ASKED: Final = 12
-"""Which of several mistakes Go's maps show first is chance: so often is the same one, and only then it counts."""
+"""Which of several mistakes Go's maps show first is chance: what they show so often is not."""
 PATCHED: Final[Object] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -63,7 +63,7 @@ _POINTERS: Final = (
     "/spec/template/spec/nodeSelector",
     "/metadata/annotations",
 )
-_VALUES: Final = (
+_VALUES: Final[tuple[Any, ...]] = (
     1,
     "1",
     "x:1",
@@ -87,8 +87,9 @@ class Patches:
     def next(self) -> tuple[str, Any]:
         """The kind of a patch, and the patch."""
         kind = self._random.choice(["strategic", "strategic", "merge", "json"])
-        made = {"strategic": self.strategic, "merge": lambda: plain(self.strategic()), "json": self.operations}
-        return kind, made[kind]()
+        if kind == "json":
+            return kind, self.operations()
+        return kind, self.strategic() if kind == "strategic" else plain(self.strategic())
 
     def _some(self, chance: float, **choices: Callable[[], Any]) -> Object:
         return {name: make() for name, make in choices.items() if self._random.random() < chance}
@@ -135,11 +136,7 @@ class Patches:
             **self._some(0.15, **{"$patch": lambda: one("delete", "replace", "merge", "bogus")}),
             **self._some(
                 0.2,
-                **{
-                    "$setElementOrder/env": lambda: self._names(
-                        "A", "EMPTY", "NODE", "S", "CPU", "NEW", "Z"
-                    )
-                },
+                **{"$setElementOrder/env": lambda: self._names("A", "EMPTY", "NODE", "S", "CPU", "NEW", "Z")},
             ),
         }
 
@@ -245,8 +242,8 @@ def ask(server: RealServer, seed: int, count: int) -> Iterator[Object]:
     """
     The Deployment, then one line for each patch: what a real server makes of it.
 
-    Answers are kept as JSON patches of the Deployment, refusals as their Status. Patches it answers by chance,
-    or not at all (some make its handler panic), are left out.
+    Answers are kept as JSON patches of the Deployment, refusals as their Status. Patches it answers by
+    chance, or not at all (some make its handler panic), are left out.
     """
     assert server.request("POST", _DEPLOYMENTS, PATCHED).status == 201
     path = f"{_DEPLOYMENTS}/patched"
@@ -294,7 +291,7 @@ def patched(current: Object, kind: str, patch: Any) -> Object:
         merged = _merged(resource, current, kind, patch)
     finally:
         assert (current, patch) == before, "changed what it was given"
-    decoded = default_object(resource, typed.decode(resource.schema, merged, typed.Report()))
+    decoded = default_object(resource, typed.decode(resource.schema or {}, merged, typed.Report()))
     new, old = decoded["metadata"], current["metadata"]
     causes = metadata.validate_update(new, old) + validate(resource, decoded, current)
     if causes:
@@ -304,18 +301,18 @@ def patched(current: Object, kind: str, patch: Any) -> Object:
 
 def _merged(resource: ServedResource, current: Object, kind: str, patch: Any) -> Object:
     if kind == "strategic":
-        return strategic_merge_patch(current, patch, resource.schema)
+        assert resource.schema is not None
+        return strategic_merge_patch(current, patch, resource.schema or {})
     return merge_patch(current, patch) if kind == "merge" else json_patch(current, patch)
 
 
 def check(current: Object, line: Object) -> None:
     """The sandbox does with a line's patch what the real server did."""
+    theirs = line.get("status") or jsonpatch.apply_patch(current, line["change"])
     try:
         mine = patched(current, line["kind"], line["patch"])
-    except typed.DecodeError:
-        assert line["code"] in {400, 422, 500}, line
     except StatusError as refusal:
-        assert refusal.status == line.get("status"), line
-    else:
-        assert line["code"] == 200, line
-        assert mine == jsonpatch.apply_patch(current, line["change"]), line
+        mine = refusal.status
+    except typed.DecodeError:
+        mine = theirs if line["code"] in {400, 422, 500} else {}
+    assert mine == theirs, line

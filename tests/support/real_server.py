@@ -1,4 +1,4 @@
-"""A namespace of our own on the real API server that TEST_KUBECONFIG names: for tests that ask it for the truth."""
+"""The real API server that TEST_KUBECONFIG names, for tests that ask it for the truth."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ class RealServer:
         assert answer.status == 201, answer
         spec = definition["spec"]
         path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-        until(
-            lambda: self.request("GET", path).status == 200, f"{path} served", seconds=SECONDS
-        )
+        until(lambda: self.request("GET", path).status == 200, f"{path} served", seconds=SECONDS)
 
     def close(self) -> None:
         """Take away everything that was made."""
