@@ -26,7 +26,7 @@ from sandbox.cel_syntax import (
     Select,
     parse,
 )
-from sandbox.cel_values import NONE, CelError, Optional, Type, checked_int, equal
+from sandbox.cel_values import NONE, CelError, Optional, Type, checked_int
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]

@@ -14,6 +14,7 @@ from sandbox.typed import Report, decode
 from support.builtin import builtin_kind
 from support.kind_samples import NAMESPACE, SAMPLES, sample, sample_id
 from support.real_server import RealServer, collection
+from support.recordings import shortened
 
 Object = dict[str, Any]
 Path = Sequence[str | int]
@@ -143,7 +144,7 @@ def _is_in(prefixes: tuple[str, ...], found: Object, path: Path) -> bool:
 def _different(lines: Iterator[Object], kind: str, seen: set[str]) -> Iterator[Object]:
     passed = 0
     for line in lines:
-        sort = kind + re.sub(r"\[[^\]]*\]|\d+", "", str(line["causes"]))
+        sort = kind + re.sub(r"\d+", "", str([(cause[1][:60], cause[2]) for cause in line["causes"]]))
         passed += not line["causes"]
         if sort not in seen or (not line["causes"] and passed % EVERY == 0):
             seen.add(sort)
@@ -173,7 +174,7 @@ def _same(causes: Sequence[Sequence[str]], line: Object) -> None:
 def _comparable(message: str) -> str:
     """A message without whole Go structs or their differences, and with one word for all that is empty."""
     short = _STRUCT.sub("Invalid value: <struct>: ", message.partition("\n")[0])
-    return _EMPTY.sub("value: <empty>", short).replace(_LONG_TEXT, LONG)
+    return shortened(_EMPTY.sub("value: <empty>", short).replace(_LONG_TEXT, LONG))
 
 
 def _decoded(resource: ServedResource, obj: Object) -> Object:

@@ -21,6 +21,7 @@ from sandbox.validation import validate
 from support.builtin import builtin
 from support.kind_samples import RICH_TEMPLATE, SELECTOR
 from support.real_server import OURS, RealServer
+from support.recordings import shortened
 
 Object = dict[str, Any]
 
@@ -273,9 +274,19 @@ def _answers(server: RealServer, path: str, kind: str, patch: Any) -> list[tuple
     return found
 
 
+def _short(status: Object) -> Object:
+    """A Status without the whole object that some messages quote."""
+    causes = status.get("details", {}).get("causes")
+    short = {**status, "message": shortened(status["message"])}
+    if causes:
+        found = [{**cause, "message": shortened(cause["message"])} for cause in causes]
+        short["details"] = {**status["details"], "causes": found}
+    return short
+
+
 def _kept(current: Object, code: int, answer: Object) -> Object:
     if code != 200:
-        return {"code": code, "status": answer}
+        return {"code": code, "status": _short(answer)}
     return {"code": 200, "change": list(jsonpatch.make_patch(current, settled(answer)))}
 
 
@@ -312,7 +323,7 @@ def check(current: Object, line: Object) -> None:
     try:
         mine = patched(current, line["kind"], line["patch"])
     except StatusError as refusal:
-        mine = refusal.status
+        mine = _short(refusal.status)
     except typed.DecodeError:
         mine = theirs if line["code"] in {400, 422, 500} else {}
     assert mine == theirs, line

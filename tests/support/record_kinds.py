@@ -16,10 +16,10 @@ def record(server: RealServer) -> None:
     """Write every recording."""
     keep("defaults", default_cases.ask(server))
     keep("creations", mutants.ask_create(server))
-    keep("patches", patch_cases.ask(server, seed=1, count=250))
+    keep("patches", patch_cases.ask(server, seed=1, count=200))
     server.define(DEFINITION)
     for plural in apply_cases.RESOURCES:
-        keep(f"apply-{plural}", apply_cases.ask(server, plural, seed=1, stories=40))
+        keep(f"apply-{plural}", apply_cases.ask(server, plural, seed=1, stories=25))
     object_cases.create_samples(server)
     try:
         keep("objects", object_cases.ask(server))

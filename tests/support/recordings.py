@@ -1,11 +1,12 @@
 """
 What a real kube-apiserver answered, kept in tests/sandbox/recorded, one JSON value a line.
 
-`python -m support.recordings` (with tests/ on PYTHONPATH and TEST_KUBECONFIG set) asks it all again.
+record_kinds.py asks it all again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 RECORDED: Final = Path(__file__).parent.parent / "sandbox" / "recorded"
+LONGEST: Final = 160
 
 
 @cache
@@ -27,3 +29,10 @@ def keep(name: str, lines: Iterable[Any]) -> None:
     RECORDED.mkdir(exist_ok=True)
     text = "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
     (RECORDED / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def shortened(message: str) -> str:
+    """A message, or the start of a long one and a digest of it all: no less to compare, but less to keep."""
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[:LONGEST]}... {hashlib.sha256(message.encode()).hexdigest()[:16]}"
