@@ -144,11 +144,19 @@ def _is_in(prefixes: tuple[str, ...], found: Object, path: Path) -> bool:
 def _different(lines: Iterator[Object], kind: str, seen: set[str]) -> Iterator[Object]:
     passed = 0
     for line in lines:
-        sort = kind + re.sub(r"\d+", "", str([(cause[1][:60], cause[2]) for cause in line["causes"]]))
+        sort = _sort(kind, line["causes"])
         passed += not line["causes"]
         if sort not in seen or (not line["causes"] and passed % EVERY == 0):
             seen.add(sort)
             yield line
+
+
+def _sort(kind: str, causes: list[list[str]]) -> str:
+    """What complaints have in common; those about the pods of a template are the same for every kind."""
+    found = {(re.sub(r"\d+", "", field), message[:40]) for _, message, field in causes}
+    if all("template.spec." in field for field, _ in found):
+        return str(sorted((field.partition("template.spec.")[2], message) for field, message in found))
+    return kind + str(sorted(found))
 
 
 def check_create(line: Object) -> None:
