@@ -47,8 +47,9 @@ def test_exec_says_that_it_cannot(kubectl: Kubectl) -> None:
 )
 def test_faults_by_image_tag(kubectl: Kubectl, tag: str, status: str) -> None:
     """An image tag makes a pod fail in a way that `get` and `events` show."""
-    kubectl("run", "p", f"--image=nginx:{tag}")
-    kubectl.until(lambda: _status(kubectl) == status)
+    with kubectl.following("get", "pods", "--watch", "--no-headers") as pods:
+        kubectl("run", "p", f"--image=nginx:{tag}")
+        pods.wait_for(lambda lines: any(line.split()[2:3] == [status] for line in lines))
     warnings = kubectl(
         "get", "events", "--field-selector", "type=Warning", "-o", "jsonpath={.items[*].reason}"
     ).out

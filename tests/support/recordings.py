@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 RECORDED: Final = Path(__file__).parent.parent / "sandbox" / "recorded"
-LONGEST: Final = 160
+LONGEST: Final = 90
 
 
 @cache
