@@ -1,5 +1,5 @@
 """
-What each controller asks of the API server: one declaration behind RBAC manifests and preflight check.
+What each controller asks of the API server: one declaration behind RBAC manifests, preflight check and doctor.
 
 Only verbs that are really used: a test compares them with the requests of a whole run.
 """
@@ -7,8 +7,8 @@ Only verbs that are really used: a test compares them with the requests of a who
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from apis.apps_v1 import Deployment
 from apis.core_v1 import Event
@@ -18,11 +18,20 @@ from apis.samplecontroller_v1alpha1 import Foo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Verbs on one resource or subresource."""
+    """
+    Verbs on one resource or subresource.
+
+    Args: names are the only objects it is about, () = all; namespace is where, whatever is watched: None =
+    where the controllers watch, "" = the namespace the program itself lives in; purpose sets it apart from
+    what the controllers need, such as `leader-election`.
+    """
 
     resource: Resource
     verbs: tuple[str, ...]
     subresource: str = ""
+    names: tuple[str, ...] = ()
+    namespace: str | None = None
+    purpose: str = ""
 
     @property
     def rule_resource(self) -> str:
@@ -38,20 +47,9 @@ FOO_ACCESS: Final = (
 )
 
 
-def role(name: str, access: Iterable[Access], *, namespace: str = "") -> dict[str, Any]:
-    """A ClusterRole, or a Role when a namespace is given."""
-    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-    rules = [
-        {
-            "apiGroups": [entry.resource.group],
-            "resources": [entry.rule_resource],
-            "verbs": sorted(entry.verbs),
-        }
-        for entry in access
-    ]
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role" if namespace else "ClusterRole",
-        "metadata": metadata,
-        "rules": rules,
-    }
+def merged(access: Iterable[Access]) -> tuple[Access, ...]:
+    """What several controllers need together: each verb on a resource once, in the order of the first."""
+    found: dict[Access, set[str]] = {}
+    for entry in access:
+        found.setdefault(replace(entry, verbs=()), set()).update(entry.verbs)
+    return tuple(replace(entry, verbs=tuple(sorted(verbs))) for entry, verbs in found.items())

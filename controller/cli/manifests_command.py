@@ -9,7 +9,8 @@ import yaml
 
 from apis.crd import custom_resource_definition
 from apis.samplecontroller_v1alpha1 import Foo
-from controller.access import FOO_ACCESS, role
+from controller.access import FOO_ACCESS
+from controller.roles import roles
 
 HEADER: Final = "# made by `python -m controller manifests {what}`; do not edit\n"
 ROLE_NAME: Final = "handloop"
@@ -23,7 +24,7 @@ def manifests(what: str, *, namespace: str = "") -> str:
     """
     documents = {
         "crd": lambda: [custom_resource_definition(Foo)],
-        "rbac": lambda: [role(ROLE_NAME, FOO_ACCESS, namespace=namespace)],
+        "rbac": lambda: roles(ROLE_NAME, FOO_ACCESS, namespaces=(namespace,) if namespace else ()),
     }[what]()
     return HEADER.format(what=what) + _yaml(documents)
 

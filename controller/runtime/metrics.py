@@ -7,6 +7,7 @@ and alerts work unchanged; informer_* are our own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -25,12 +26,16 @@ from prometheus_client import (
 )
 
 from controller.runtime.health import Page
+from controller.runtime.queue_depth import Depths, PlainDepth, QueueDepth
 
 B_EXP: Final = tuple(10.0**exponent for exponent in range(-8, 4))
 B_REST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 B_SIZE: Final = tuple(
     float(size) for size in (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
 )
+
+_WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
+"""prometheus_client says le="1.0" where the Go client says le="1", and a query that names a bound means that."""
 
 _QUEUE_LABELS: Final = ("name", "controller")
 
@@ -39,9 +44,8 @@ class WorkqueueMetricsProvider:
     """Makes the seven workqueue_* instruments of a queue. Implements workqueue.metrics.MetricsProvider."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._depth = Gauge(
-            "workqueue_depth", "Current depth of workqueue", (*_QUEUE_LABELS, "priority"), registry=registry
-        )
+        self._depth = QueueDepth()
+        registry.register(self._depth)
         self._adds = Counter(
             "workqueue_adds_total",
             "Total number of adds handled by workqueue",
@@ -81,9 +85,13 @@ class WorkqueueMetricsProvider:
             registry=registry,
         )
 
-    def new_depth_metric(self, name: str) -> Gauge:
+    def new_depth_metric(self, name: str) -> PlainDepth:
         """Items ready or added again while in work."""
-        return self._depth.labels(name, name, "")
+        return self._depth.of(name)
+
+    def show_depths(self, name: str, depths: Depths) -> None:
+        """Show the depths of a priority queue by priority, instead of one for the whole queue."""
+        self._depth.show(name, depths)
 
     def new_adds_metric(self, name: str) -> Counter:
         """Accepted adds."""
@@ -191,7 +199,7 @@ def metrics_page(registry: CollectorRegistry) -> Page:
     """`/metrics` in Prometheus' text format."""
 
     def page(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
+        return 200, CONTENT_TYPE_LATEST, _WHOLE_BOUND.sub(rb'le="\1"', generate_latest(registry))
 
     return page
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from controller.access import FOO_ACCESS, role
+from controller.access import FOO_ACCESS
 from controller.cli.logs import configure_logging
 from controller.cli.main import execute
 from controller.cli.options import parse_options

@@ -19,7 +19,7 @@ from client.errors import (
     DeadlineExceeded,
 )
 from client.resource_client import Client
-from controller.access import FOO_ACCESS, role
+from controller.access import FOO_ACCESS
 from controller.cli.preflight import Preflight, Report
 from controller.cli.problems import Problem
 from sandbox.request import User

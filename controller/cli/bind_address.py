@@ -1,0 +1,39 @@
+"""An address to listen on, as Go programs spell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller.cli.values import MAX_PORT
+
+
+@dataclass(frozen=True, slots=True)
+class BindAddress:
+    """`host:port` to listen on; an empty host is every interface; port 0 picks a free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+METRICS_ADDRESS: Final = BindAddress("", 8080)
+HEALTH_ADDRESS: Final = BindAddress("", 8081)
+LOOPBACK: Final = BindAddress("127.0.0.1", 0)
+
+
+def parse_bind_address(text: str) -> BindAddress | None:
+    """
+    `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` turns the server off and gives None.
+
+    Raises: ValueError.
+    """
+    if text == "0":
+        return None
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > MAX_PORT:
+        raise ValueError(f'"{text}" is not an address such as :8080 or 127.0.0.1:8080 (0 turns it off)')
+    return BindAddress(host.removeprefix("[").removesuffix("]"), int(port))
