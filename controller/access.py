@@ -1,5 +1,5 @@
 """
-What each controller asks of the API server: one declaration behind RBAC manifests, preflight check and doctor.
+What each controller asks of the API server: one declaration behind RBAC manifests, preflight and doctor.
 
 Only verbs that are really used: a test compares them with the requests of a whole run.
 """

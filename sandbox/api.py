@@ -11,20 +11,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from sandbox import access, documents, negotiate, pods, reviews, routes, scale
-from sandbox.call import Call, warning_headers
-from sandbox.create import create
-from sandbox.deletion import delete, delete_collection
-from sandbox.documents import Site
-from sandbox.impersonation import acting_user
-from sandbox.negotiate import Form
-from sandbox.options import boolean
-from sandbox.patching import patch
-from sandbox.reading import get, list_objects
-from sandbox.request import Context, Outcome, Request, Response, WatchResponse
-from sandbox.resource import ServedResource
-from sandbox.routes import ResourcePath
-from sandbox.status import (
+from sandbox.requests import access, documents, routes
+from sandbox.requests.call import Call, warning_headers
+from sandbox.requests.documents import Site
+from sandbox.requests.impersonation import acting_user
+from sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
+from sandbox.requests.routes import ResourcePath
+from sandbox.verbs import pods, reviews, scale
+from sandbox.verbs.create import create
+from sandbox.verbs.deletion import delete, delete_collection
+from sandbox.verbs.patching import patch
+from sandbox.verbs.reading import get, list_objects
+from sandbox.verbs.update import update
+from sandbox.verbs.watching import watch
+from sandbox.wire import negotiate
+from sandbox.wire.negotiate import Form
+from sandbox.wire.options import boolean
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import (
     PageNotFoundError,
     StatusError,
     bad_request,
@@ -32,8 +36,6 @@ from sandbox.status import (
     not_found,
     request_entity_too_large,
 )
-from sandbox.update import update
-from sandbox.watching import watch
 
 Verb = Callable[[Call], Response | WatchResponse]
 

@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from sandbox import go_time
-from sandbox.call import shallow_metadata
-from sandbox.catalog import Catalog
-from sandbox.controllers import Step, View, Write
-from sandbox.definition import CLEANUP_FINALIZER, DEFINITIONS, condition_status, with_condition
-from sandbox.kinds import builtin_resources
-from sandbox.resource import GroupResource, ScalePaths, ServedResource, Subresource
-from sandbox.state import State
-from sandbox.status import Status
-from sandbox.stored import Change, ChangeType, Object
+from sandbox.cluster.controllers import Step, View, Write
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.requests.call import shallow_metadata
+from sandbox.requests.definition import CLEANUP_FINALIZER, DEFINITIONS, condition_status, with_condition
+from sandbox.storage.catalog import Catalog
+from sandbox.storage.state import State
+from sandbox.storage.stored import Change, ChangeType, Object
+from sandbox.wire import go_time
+from sandbox.wire.resource import GroupResource, ScalePaths, ServedResource, Subresource
+from sandbox.wire.status import Status
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _SUB_VERBS: Final = ("get", "patch", "update")

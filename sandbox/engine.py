@@ -16,22 +16,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sandbox import api, bootstrap, crds, reviews, tokens
-from sandbox.access import ANONYMOUS
+from sandbox import api, bootstrap, crds
 from sandbox.api import refusal
 from sandbox.clock import Clock
-from sandbox.controllers import Controller, Runner, View, Write
-from sandbox.definition import DEFINITIONS
-from sandbox.documents import Site
+from sandbox.cluster.controllers import Controller, Runner, View, Write
 from sandbox.metrics import RequestCounts, exposition
-from sandbox.request import Context, Headers, Request, Response, User
-from sandbox.resource import GroupResource
+from sandbox.requests import tokens
+from sandbox.requests.access import ANONYMOUS
+from sandbox.requests.definition import DEFINITIONS
+from sandbox.requests.documents import Site
+from sandbox.requests.request import Context, Headers, Request, Response, User
 from sandbox.secret_path import unveil
-from sandbox.status import Status, internal_error, unauthorized
-from sandbox.store import DEFAULT_HISTORY_SIZE, Store
-from sandbox.stored import Change
+from sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
+from sandbox.storage.stored import Change
+from sandbox.storage.watches import Watcher
 from sandbox.system_writes import carry_out
-from sandbox.watches import Watcher
+from sandbox.verbs import reviews
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import Status, internal_error, unauthorized
 
 log = logging.getLogger("sandbox")
 

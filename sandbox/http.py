@@ -22,10 +22,10 @@ from multidict import CIMultiDict
 from sandbox.api import MAX_BODY_BYTES, refusal
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
-from sandbox.query import Query
-from sandbox.request import Request, Response
-from sandbox.status import StatusError, failure, request_entity_too_large
-from sandbox.watches import Watcher
+from sandbox.requests.request import Request, Response
+from sandbox.storage.watches import Watcher
+from sandbox.wire.query import Query
+from sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox import kubeconfig, lifecycle
+from sandbox import kubeconfig
 from sandbox.clock import Clock, RealClock
-from sandbox.controllers import Controller
+from sandbox.cluster import lifecycle
+from sandbox.cluster.controllers import Controller
 from sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from sandbox.http import HOST, HTTPServer
-from sandbox.request import User
-from sandbox.store import DEFAULT_HISTORY_SIZE
+from sandbox.requests.request import User
+from sandbox.storage.store import DEFAULT_HISTORY_SIZE
 from sandbox.transport import InProcessTransport, SilenceError, StreamClosedError
 
 

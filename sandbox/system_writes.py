@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox import bodies, pods, rules
-from sandbox.bodies import MisfitError, UnrecognizedError
-from sandbox.call import Call
-from sandbox.controllers import Write
-from sandbox.create import in_request_namespace, store_new
-from sandbox.deletion import remove
-from sandbox.documents import Site
-from sandbox.negotiate import PLAIN
-from sandbox.options import DeleteOptions, WriteOptions
-from sandbox.request import Context, Request
-from sandbox.routes import ResourcePath
-from sandbox.status import Status, StatusError, bad_request, not_found, resource_not_found
-from sandbox.stored import Change, Object
-from sandbox.update import replace
+from sandbox.cluster.controllers import Write
+from sandbox.requests import bodies
+from sandbox.requests.bodies import MisfitError, UnrecognizedError
+from sandbox.requests.call import Call
+from sandbox.requests.documents import Site
+from sandbox.requests.request import Context, Request
+from sandbox.requests.routes import ResourcePath
+from sandbox.storage.stored import Change, Object
+from sandbox.verbs import pods, rules
+from sandbox.verbs.create import in_request_namespace, store_new
+from sandbox.verbs.deletion import remove
+from sandbox.verbs.update import replace
+from sandbox.wire.negotiate import PLAIN
+from sandbox.wire.options import DeleteOptions, WriteOptions
+from sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
 
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 

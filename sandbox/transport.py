@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
-from sandbox.query import Query
-from sandbox.request import Request, Response
-from sandbox.watches import Watcher
+from sandbox.requests.request import Request, Response
+from sandbox.storage.watches import Watcher
+from sandbox.wire.query import Query
 
 _READ_SECONDS: Final = 75.0
 _LONGEST_WAIT_SECONDS: Final = 1.0

@@ -19,6 +19,18 @@ MAY_IMPORT = {
     "sandbox": {"apis", "sandbox"},
 }
 STARTS_THE_SANDBOX = {"controller/cli/sandbox_command.py"}
+PARTS_OF_THE_SANDBOX = (
+    "wire",
+    "storage",
+    "cluster",
+    "kinds",
+    "custom",
+    "patches",
+    "tables",
+    "rules",
+    "requests",
+    "verbs",
+)
 NOT_A_NOUN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "core", "tools", "lib"}
 MODULES = sorted(
     path.relative_to(ROOT)
@@ -67,6 +79,16 @@ def test_there_is_no_circle() -> None:
         for name in ready:
             del needs[name]
     assert not needs
+
+
+@pytest.mark.parametrize("part", PARTS_OF_THE_SANDBOX)
+def test_the_parts_of_the_sandbox_point_one_way(part: str) -> None:
+    """A part imports itself and those before it in the list, and never the modules that join the parts."""
+    allowed = {f"sandbox.{name}" for name in PARTS_OF_THE_SANDBOX[: PARTS_OF_THE_SANDBOX.index(part) + 1]}
+    modules = [path for path in MODULES if path.parts[:2] == ("sandbox", part)]
+    used = {name for path in modules for name in imported_modules(path) if name.startswith("sandbox.")}
+    assert modules
+    assert {name.rpartition(".")[0] for name in used} <= allowed
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

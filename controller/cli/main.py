@@ -9,9 +9,10 @@ from typing import TextIO
 
 import structlog
 
+from controller.cli.flags import UsageError, parse_options
 from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging
 from controller.cli.manifests_command import manifests
-from controller.cli.options import Options, UsageError, parse_options
+from controller.cli.options import Options
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from controller.cli.run import run
 from controller.cli.sandbox_command import run_sandbox

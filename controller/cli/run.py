@@ -19,8 +19,9 @@ from client.resource_client import Client
 from client.transport import HTTPTransport, Transport
 from controller.access import FOO_ACCESS
 from controller.cli.banner import Facts, show_banner
+from controller.cli.bind_address import BindAddress
 from controller.cli.expiry import expired_credentials
-from controller.cli.options import BindAddress, Options
+from controller.cli.options import Options
 from controller.cli.preflight import Preflight, Report
 from controller.cli.problems import (
     EXIT_CONFIG,

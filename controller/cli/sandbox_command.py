@@ -17,7 +17,8 @@ from client.config import ClientConfig
 from client.credentials import StaticCredentials
 from client.errors import ConfigError, ConfigProblem
 from client.transport import HTTPTransport
-from controller.cli.options import SANDBOX_LIMITS, Options
+from controller.cli.flags import SANDBOX_LIMITS
+from controller.cli.options import Options
 from controller.cli.problems import EXIT_OK, config_problem, port_in_use
 from controller.cli.tell import tell
 from controller.runtime.health import ListenError, listen_error

@@ -37,6 +37,7 @@ def verbosity_level(text: str) -> int:
 
 def one_of(*choices: str) -> Callable[[str], str]:
     """A parser that takes one of some words."""
+
     def parse(text: str) -> str:
         if text not in choices:
             raise ValueError(f'"{text}" is none of {", ".join(choices)}')

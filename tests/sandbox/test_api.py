@@ -5,11 +5,11 @@ import random
 import pytest
 
 from sandbox import api
-from sandbox.catalog import Catalog
-from sandbox.documents import Site
-from sandbox.kinds import builtin_resources
-from sandbox.request import Context, Outcome, Request, Response, User
-from sandbox.store import Store
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.requests.documents import Site
+from sandbox.requests.request import Context, Outcome, Request, Response, User
+from sandbox.storage.catalog import Catalog
+from sandbox.storage.store import Store
 from support.local_server import LocalServer, widget, with_widgets
 
 _MASTER = User("root", ("system:masters",))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.controllers import Step, View, Write
+from sandbox.cluster.controllers import Step, View, Write
 from sandbox.engine import Engine
-from sandbox.request import Request, Response, User
-from sandbox.resource import GroupResource
-from sandbox.status import Status
-from sandbox.stored import Change
+from sandbox.requests.request import Request, Response, User
+from sandbox.storage.stored import Change
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import Status
 from support.local_server import LocalServer, ManualClock
 
 _MAPS = GroupResource("", "configmaps")

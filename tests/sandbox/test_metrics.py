@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from sandbox.metrics import RequestCounts, exposition
-from sandbox.resource import GroupResource
-from sandbox.store import Store
-from sandbox.transaction import Transaction
+from sandbox.storage.store import Store
+from sandbox.storage.transaction import Transaction
+from sandbox.wire.resource import GroupResource
 
 
 def test_the_exposition() -> None:

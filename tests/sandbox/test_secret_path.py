@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.request import Request
+from sandbox.requests.request import Request
 from sandbox.secret_path import unveil
 
 

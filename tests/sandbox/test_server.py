@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.request import User
+from sandbox.requests.request import User
 from sandbox.server import Sandbox
 from support.local_server import ManualClock
 

@@ -7,11 +7,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sandbox import rules, typed
-from sandbox.managed_fields import record_update
-from sandbox.resource import ServedResource
-from sandbox.server_side_apply import server_side_apply
-from sandbox.status import StatusError, invalid
+from sandbox.kinds import typed
+from sandbox.patches.managed_fields import record_update
+from sandbox.patches.server_side_apply import server_side_apply
+from sandbox.verbs import rules
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import StatusError, invalid
 from support.builtin import builtin
 from support.patch_cases import MEDIA_TYPES
 from support.real_server import RealServer, collection

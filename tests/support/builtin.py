@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sandbox.kinds import builtin_resources
-from sandbox.resource import ServedResource
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.wire.resource import ServedResource
 
 
 @cache

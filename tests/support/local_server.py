@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sandbox.controllers import Controller
+from sandbox.cluster.controllers import Controller
 from sandbox.engine import Engine, Stream
-from sandbox.query import Query
-from sandbox.request import Request, Response, User
-from sandbox.watches import Watcher
+from sandbox.requests.request import Request, Response, User
+from sandbox.storage.watches import Watcher
+from sandbox.wire.query import Query
 from support.widgets import CRDS, widget_definition
 
 START = 1_700_000_000.0

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from sandbox import rules
-from sandbox.resource import ServedResource
-from sandbox.strategy import prepare_update
-from sandbox.typed import Report, decode
+from sandbox.kinds.typed import Report, decode
+from sandbox.verbs import rules
+from sandbox.verbs.strategy import prepare_update
+from sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
 from support.kind_samples import NAMESPACE, SAMPLES, sample, sample_id
 from support.real_server import RealServer, collection

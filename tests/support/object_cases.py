@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sandbox import protobuf, table
-from sandbox.catalog import Catalog
-from sandbox.defaults import default_object
-from sandbox.kinds import builtin_resources
-from sandbox.resource import ServedResource
-from sandbox.typed import Report, decode
+from sandbox.kinds import protobuf
+from sandbox.kinds.defaults import default_object
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.kinds.typed import Report, decode
+from sandbox.storage.catalog import Catalog
+from sandbox.tables import table
+from sandbox.wire.resource import ServedResource
 from support.builtin import builtin, builtin_kind
 from support.deadline import until
 from support.kind_samples import NAMESPACE, SAMPLES

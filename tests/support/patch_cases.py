@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import jsonpatch
 
-from sandbox import metadata, typed
-from sandbox.defaults import default_object
-from sandbox.json_patch import json_patch
-from sandbox.merge_patch import merge_patch
-from sandbox.resource import ServedResource
-from sandbox.status import StatusError, invalid
-from sandbox.strategic_merge import strategic_merge_patch
-from sandbox.validation import validate
+from sandbox.kinds import typed
+from sandbox.kinds.defaults import default_object
+from sandbox.patches.json_patch import json_patch
+from sandbox.patches.merge_patch import merge_patch
+from sandbox.patches.strategic_merge import strategic_merge_patch
+from sandbox.rules.validation import validate
+from sandbox.verbs import metadata
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import StatusError, invalid
 from support.builtin import builtin
 from support.kind_samples import RICH_TEMPLATE, SELECTOR
 from support.real_server import OURS, RealServer

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sandbox.engine import Engine, Stream
-from sandbox.request import Request, Response
-from sandbox.routes import resource_path, split
+from sandbox.requests.request import Request, Response
+from sandbox.requests.routes import resource_path, split
 from sandbox.secret_path import unveil
-from sandbox.status import Status, failure
+from sandbox.wire.status import Status, failure
 
 PROGRAM: Final = "handloop/"
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from apis.time import format_time
-from sandbox.catalog import Catalog
-from sandbox.controllers import Controller, Runner, View, Write, new_name
-from sandbox.kinds import builtin_resources
-from sandbox.resource import GroupResource
-from sandbox.store import Store
-from sandbox.stored import Change, Object
-from sandbox.transaction import Transaction
-from sandbox.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from sandbox.cluster.controllers import Controller, Runner, View, Write, new_name
+from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.storage.catalog import Catalog
+from sandbox.storage.store import Store
+from sandbox.storage.stored import Change, Object
+from sandbox.storage.transaction import Transaction
+from sandbox.wire.resource import GroupResource
 
 START = 1_700_000_000.0
 NAMESPACES = GroupResource("", "namespaces")

@@ -21,11 +21,12 @@ import pytest
 import yaml
 
 from controller.access import FOO_ACCESS
+from controller.cli.flags import parse_options
 from controller.cli.logs import configure_logging
 from controller.cli.main import execute
-from controller.cli.options import parse_options
 from controller.cli.run import run
-from sandbox.request import User
+from controller.roles import roles
+from sandbox.requests.request import User
 from sandbox.server import Sandbox
 from support.certificates import CertificateAuthority
 from support.cluster import (
@@ -354,7 +355,8 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
     with going_on("--kubeconfig", str(alice), "-n", "default") as text:
         text.wait_for(r'"Failed to list" reflector="foos.*manifests rbac -n default \| kubectl apply -f -')
         where = f"{RBAC}/namespaces/default"
-        create(lax, f"{where}/roles", role("handloop", FOO_ACCESS, namespace="default"))
+        (made,) = roles("handloop", FOO_ACCESS, namespaces=("default",))
+        create(lax, f"{where}/roles", made)
         create(
             lax,
             f"{where}/rolebindings",

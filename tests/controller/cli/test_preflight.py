@@ -22,7 +22,8 @@ from client.resource_client import Client
 from controller.access import FOO_ACCESS
 from controller.cli.preflight import Preflight, Report
 from controller.cli.problems import Problem
-from sandbox.request import User
+from controller.roles import roles
+from sandbox.requests.request import User
 from sandbox.server import Sandbox
 from support.instant_clock import InstantClock
 from support.scripted_transport import ScriptedTransport, answer
@@ -61,7 +62,7 @@ def install(sandbox: Sandbox, *, version: str = "", status: bool = True) -> None
 def allow(sandbox: Sandbox, user: str, namespace: str = "") -> None:
     """Give a user the role of `manifests rbac`."""
     where = f"{RBAC}/namespaces/{namespace}/role" if namespace else f"{RBAC}/clusterrole"
-    made = role("handloop", FOO_ACCESS, namespace=namespace)
+    (made,) = roles("handloop", FOO_ACCESS, namespaces=(namespace,) if namespace else ())
     create(sandbox, f"{where}s", made)
     subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
     reference = {"kind": made["kind"], "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"}

@@ -19,7 +19,7 @@ from controller.cli.options import Options
 from controller.cli.program import NOTHING_TO_DO_SECONDS, Program
 from controller.foo import CachesNotSyncedError
 from controller.runtime.metrics import new_registry
-from sandbox.request import User
+from sandbox.requests.request import User
 from sandbox.server import Sandbox
 from support.captured_logs import captured_logs
 from support.deadline import until

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.cli.flags import parse_options
 from controller.cli.logs import configure_logging
-from controller.cli.options import Options, parse_options
+from controller.cli.options import Options
 from controller.cli.run import run, shown_server
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until

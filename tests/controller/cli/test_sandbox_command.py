@@ -13,7 +13,8 @@ import pytest
 from client.config import load_config
 from client.transport import HTTPTransport
 from controller.cli import sandbox_command
-from controller.cli.options import SANDBOX_LIMITS, Options
+from controller.cli.flags import SANDBOX_LIMITS
+from controller.cli.options import Options
 from controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
 from controller.runtime.health import ListenError
 from support.threads import Background

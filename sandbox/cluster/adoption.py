@@ -1,0 +1,100 @@
+"""
+Which objects a controller's object has, by label and by owner reference.
+
+Matching objects without a controller are adopted, controlled ones that no longer match are let go.
+Follows: kubernetes pkg/controller/controller_ref_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sandbox.cluster.controllers import Write
+from sandbox.cluster.workload_selector import matches
+from sandbox.cluster.workloads import is_deleting
+from sandbox.storage.owner_references import (
+    controller_of,
+    controller_reference,
+    is_controlled_by,
+    references,
+    with_references,
+    without_owners,
+)
+from sandbox.storage.state import State
+from sandbox.storage.stored import Change, ChangeType, Object
+from sandbox.wire.resource import GroupResource
+
+
+class Claim(NamedTuple):
+    """The objects that belong to an owner, and the writes that make it so."""
+
+    objects: list[Object]
+    writes: list[Write]
+
+
+def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]) -> Claim:
+    """Sort out which candidates, owned or without a controller, belong to owner."""
+    claimed: list[Object] = []
+    writes: list[Write] = []
+    for candidate in candidates:
+        matching = matches(owner["spec"].get("selector"), candidate["metadata"].get("labels"))
+        if is_controlled_by(candidate, owner["metadata"]["uid"]):
+            if matching:
+                claimed.append(candidate)
+            elif not is_deleting(owner):
+                writes.append(_update(collection, without_owners(candidate, {owner["metadata"]["uid"]})))
+        elif matching and controller_of(candidate) is None and not _is_closed(owner, candidate):
+            adopted = with_references(candidate, [*references(candidate), controller_reference(owner)])
+            claimed.append(adopted)
+            writes.append(_update(collection, adopted))
+    return Claim(claimed, writes)
+
+
+def _is_closed(owner: Object, candidate: Object) -> bool:
+    return is_deleting(owner) or is_deleting(candidate)
+
+
+def _update(collection: GroupResource, obj: Object) -> Write:
+    metadata = obj["metadata"]
+    return Write(
+        verb="update",
+        group_resource=collection,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        object=obj,
+    )
+
+
+class Orphans:
+    """
+    The objects of one collection that have no controller, by namespace.
+
+    Invariant: kept equal to the state by observing every change of the collection.
+    """
+
+    def __init__(self, collection: GroupResource) -> None:
+        self._collection = collection
+        self._names: dict[str, set[str]] = {}
+
+    def observe(self, change: Change) -> bool:
+        """Take note of a change; True when it may have made an object adoptable."""
+        new = change.new.object
+        names = self._names.setdefault(change.namespace, set())
+        if change.type is ChangeType.DELETED or controller_of(new) is not None:
+            names.discard(change.name)
+            return False
+        names.add(change.name)
+        old = change.old.object if change.old else None
+        return old is None or controller_of(old) is not None or _labels(old) != _labels(new)
+
+    def among(self, state: State, namespace: str) -> Sequence[Object]:
+        """The orphans of a namespace in order of their names."""
+        found = (
+            state.get(self._collection, namespace, name) for name in sorted(self._names.get(namespace, ()))
+        )
+        return [obj for obj in found if obj is not None]
+
+
+def _labels(obj: Object) -> object:
+    return obj["metadata"].get("labels") or {}

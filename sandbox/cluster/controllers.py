@@ -1,0 +1,172 @@
+"""
+What lives in the sandbox besides its API: controllers that react to changes and to time.
+
+A controller is a function of what it has seen: it is handed changes, reads the state through a View, and
+answers with writes, which go through the same API code as a client's requests. Steps and requests are
+serialised, so what a step reads is exactly what its writes meet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sandbox.storage.catalog import Catalog
+from sandbox.storage.state import State
+from sandbox.storage.stored import Change, ChangeType, Object, Stored
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import Status
+
+NAME_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery util/rand: no vowels, no look-alikes
+_SUFFIX_LENGTH = 5
+_MAX_GENERATED_BASE = 58
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """
+    One write a controller wants; object is the full object for create and update.
+
+    An update needs no resource version. subresource: "", "status", "scale", "binding" or "finalize".
+    uid and resource_version are preconditions of a delete, propagation and grace_seconds its options.
+    """
+
+    verb: Literal["create", "update", "delete"]
+    group_resource: GroupResource
+    namespace: str
+    name: str = ""
+    object: Object | None = None
+    subresource: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step decided; next_wake is the unix time of the next step even if nothing changes by then."""
+
+    writes: Sequence[Write] = ()
+    next_wake: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a step may look at; random is the only source of chance."""
+
+    state: State
+    catalog: Catalog
+    random: random.Random
+
+    def new_name(self, generate_name: str) -> str:
+        """A name from a prefix, as the server would make it."""
+        return new_name(generate_name, self.random)
+
+
+class Controller(Protocol):
+    """
+    One controller; interests None means every collection.
+
+    step is called once at the start with everything that exists as ADDED, then with the changes in interests
+    since its last step, oldest first, and at next_wake or after a refusal with none.
+    """
+
+    @property
+    def name(self) -> str:
+        """The user and field manager of its writes."""
+
+    @property
+    def interests(self) -> frozenset[GroupResource] | None:
+        """The collections whose changes it is handed."""
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Look, decide, answer with writes."""
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Learn that the API refused a write."""
+
+
+ApplyWrite = Callable[[str, Write], Status | None]
+"""(controller name, write) -> None when done, else the refusal."""
+
+
+class Runner:
+    """
+    Steps controllers when there is something for them.
+
+    State: _pending holds the changes each controller has not seen, _wakes when each wants to be stepped.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(self, controllers: Sequence[Controller], *, max_rounds: int = 1000) -> None:
+        self._controllers = tuple(controllers)
+        self._pending: list[list[Change]] = [[] for _ in self._controllers]
+        self._wakes: list[float | None] = [None] * len(self._controllers)
+        self._max_rounds = max_rounds
+
+    def start(self, state: State) -> None:
+        """Queue everything that exists as ADDED."""
+        for group_resource in state.group_resources():
+            collection = state.collection(group_resource)
+            for key in collection.keys:
+                self._queue(_as_added(group_resource, collection.objects[key]))
+        self._wakes = [float("-inf")] * len(self._controllers)
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """Queue what a commit changed."""
+        for change in changes:
+            self._queue(change)
+
+    def next_wake(self) -> float | None:
+        """When run() is due: -inf = at once, None = when something changes."""
+        if any(self._pending):
+            return float("-inf")
+        return min((wake for wake in self._wakes if wake is not None), default=None)
+
+    def run(
+        self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
+    ) -> None:
+        """
+        Step until nothing is due, or that many times; next_wake() tells whether something still is.
+
+        Args: view is what a step sees; apply commits and calls committed().
+        """
+        for _ in range(self._max_rounds if rounds is None else rounds):
+            due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]
+            if not due:
+                return
+            for index in due:
+                self._step(index, view, now, apply)
+
+    def _queue(self, change: Change) -> None:
+        for controller, pending in zip(self._controllers, self._pending, strict=True):
+            if controller.interests is None or change.group_resource in controller.interests:
+                pending.append(change)
+
+    def _is_due(self, index: int, now: float) -> bool:
+        wake = self._wakes[index]
+        return bool(self._pending[index]) or (wake is not None and wake <= now)
+
+    def _step(self, index: int, view: Callable[[], View], now: float, apply: ApplyWrite) -> None:
+        controller = self._controllers[index]
+        changes, self._pending[index] = self._pending[index], []
+        step = controller.step(view(), changes, now)
+        self._wakes[index] = step.next_wake
+        for write in step.writes:
+            refusal = apply(controller.name, write)
+            if refusal is not None:
+                controller.refused(write, refusal, now)
+                self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
+
+
+def new_name(generate_name: str, source: random.Random) -> str:
+    """generate_name, cut to 58 characters, and five random ones (apiserver names.SimpleNameGenerator)."""
+    suffix = "".join(source.choice(NAME_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+    return generate_name[:_MAX_GENERATED_BASE] + suffix
+
+
+def _as_added(group_resource: GroupResource, stored: Stored) -> Change:
+    return Change(ChangeType.ADDED, group_resource, new=stored, old=None)

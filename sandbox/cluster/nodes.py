@@ -1,0 +1,114 @@
+"""The nodes simulated pods run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apis.time import format_time
+from sandbox.cluster.controllers import Step, View, Write
+from sandbox.storage.stored import Change, Object
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import Status
+
+NODES = GroupResource("", "nodes")
+
+_VERSION = "v1.36.3"
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+_CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
+
+
+def node_name(index: int) -> str:
+    """The name of a simulated node."""
+    return f"sandbox-{index}"
+
+
+class NodeRegistrar:
+    """Registers the simulated nodes when it is first stepped; a node someone deletes stays away."""
+
+    name = "kubelet"
+    interests: frozenset[GroupResource] | None = frozenset()
+
+    def __init__(self, count: int = 2) -> None:
+        self._count = count
+        self._registered = False
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Write the nodes that are not there, once."""
+        del changes
+        if self._registered:
+            return Step()
+        self._registered = True
+        missing = [i for i in range(self._count) if view.state.get(NODES, "", node_name(i)) is None]
+        return Step([write for index in missing for write in _registration(index, now)])
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """Do without the node."""
+
+
+def _registration(index: int, now: float) -> Iterator[Write]:
+    node = new_node(index, now)
+    name = node["metadata"]["name"]
+    yield Write(verb="create", group_resource=NODES, namespace="", name=name, object=node)
+    yield Write(
+        verb="update", group_resource=NODES, namespace="", name=name, object=node, subresource="status"
+    )
+
+
+def new_node(index: int, now: float) -> Object:
+    """A node that is ready."""
+    name = node_name(index)
+    stamp = format_time(now)
+    times = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+        },
+        "spec": {"podCIDR": f"10.244.{index}.0/24", "podCIDRs": [f"10.244.{index}.0/24"]},
+        "status": {
+            "capacity": _CAPACITY,
+            "allocatable": _CAPACITY,
+            "conditions": [
+                {"type": kind, "status": status, "reason": reason, "message": message, **times}
+                for kind, status, reason, message in _CONDITIONS
+            ],
+            "addresses": [
+                {"type": "InternalIP", "address": f"192.0.2.{10 + index}"},
+                {"type": "Hostname", "address": name},
+            ],
+            "nodeInfo": {
+                "kubeletVersion": _VERSION,
+                "kubeProxyVersion": "",
+                "containerRuntimeVersion": "sandbox://1.0",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+                "osImage": "sandbox",
+                "kernelVersion": "0",
+                "machineID": name,
+                "systemUUID": name,
+                "bootID": name,
+            },
+        },
+    }
+
+
+def address_of(node: Object) -> str:
+    """A node's internal address; "" when it has none."""
+    addresses = (node.get("status") or {}).get("addresses") or ()
+    return next((entry["address"] for entry in addresses if entry["type"] == "InternalIP"), "")
+
+
+def is_schedulable(node: Object) -> bool:
+    """Whether new pods may be bound to a node."""
+    return not node["spec"].get("unschedulable")

@@ -1,0 +1,112 @@
+"""
+What can be wrong with a simulated pod, and where that is asked for.
+
+By the annotation `sandbox.controller.dev/fault` on the pod or on what controls it (Deployment, custom object:
+the owner references are followed), else by the tag of an image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from sandbox.cluster.workloads import PODS, REPLICA_SETS
+from sandbox.storage.owner_references import controller_of
+from sandbox.storage.state import State
+from sandbox.storage.stored import Change, Object
+from sandbox.wire.resource import GroupResource
+
+FAULT_ANNOTATION = "sandbox.controller.dev/fault"
+
+_MAX_GENERATIONS = 10  # owner references can form a circle
+
+
+class Fault(StrEnum):
+    """Annotation values and image tags."""
+
+    PULL_FAIL = "pull-fail"
+    CRASH = "crash"
+    NEVER_READY = "never-ready"
+    SLOW = "slow"
+    OOM = "oom"
+    FLAKY = "flaky"
+    UNSCHEDULABLE = "unschedulable"
+
+
+_FAULTS = {fault.value: fault for fault in Fault}
+
+
+class Affliction(NamedTuple):
+    """A fault and the names of the containers that have it."""
+
+    fault: Fault
+    containers: frozenset[str]
+
+
+def affliction_of(state: State, pod: Object) -> Affliction | None:
+    """
+    What is wrong with a pod; the nearest annotation wins, and any annotation over the images.
+
+    A value that is no fault means: nothing is wrong.
+    """
+    containers = pod["spec"]["containers"]
+    for obj in _lineage(state, pod):
+        text = annotated(obj)
+        if text:
+            fault = _FAULTS.get(text)
+            return Affliction(fault, frozenset(c["name"] for c in containers)) if fault else None
+    return _by_image(containers)
+
+
+def _by_image(containers: list[dict[str, Any]]) -> Affliction | None:
+    tags = {container["name"]: tag_of(container.get("image", "")) for container in containers}
+    fault = next((_FAULTS[tag] for tag in tags.values() if tag in _FAULTS), None)
+    if fault is None:
+        return None
+    return Affliction(fault, frozenset(name for name, tag in tags.items() if tag == fault))
+
+
+def tag_of(image: str) -> str:
+    """`1.25` of `registry:5000/nginx:1.25@sha256:...`; "" without a tag."""
+    name = image.partition("@")[0].rpartition("/")[2]
+    return name.partition(":")[2]
+
+
+def annotated(obj: Object) -> str:
+    """The value of an object's fault annotation; "" without one."""
+    text: str = (obj["metadata"].get("annotations") or {}).get(FAULT_ANNOTATION, "")
+    return text
+
+
+def _lineage(state: State, pod: Object) -> Iterator[Object]:
+    """
+    The pod and what controls it, upwards.
+
+    A Deployment's ReplicaSets are passed over: they keep annotations that the Deployment no longer has.
+    """
+    obj, place = pod, PODS
+    for _ in range(_MAX_GENERATIONS):
+        owner = controller_of(obj)
+        if place != REPLICA_SETS or owner is None:
+            yield obj
+        found = state.by_uid(owner["uid"]) if owner else None
+        if found is None:
+            return
+        place, obj = found
+
+
+def concerned(state: State, change: Change) -> Iterator[Object]:
+    """The pods whose fault may be another one because of a change to something that controls them."""
+    before = annotated(change.old.object) if change.old else ""
+    if before != annotated(change.new.object):
+        yield from _pods_below(state, change.new.object, _MAX_GENERATIONS)
+
+
+def _pods_below(state: State, obj: Object, generations: int) -> Iterator[Object]:
+    owned: list[tuple[GroupResource, Object]] = state.by_owner(obj["metadata"]["uid"]) if generations else []
+    for place, child in owned:
+        if place == PODS:
+            yield child
+        else:
+            yield from _pods_below(state, child, generations - 1)

@@ -1,0 +1,103 @@
+"""What is known of one simulated pod: its stage, its past, and what a step of its life does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from sandbox.cluster.pod_faults import Affliction, Fault
+from sandbox.cluster.workloads import is_pod_finished, is_pod_ready
+from sandbox.storage.stored import Object
+
+
+class Stage(Enum):
+    """Where a pod is."""
+
+    BOUND = auto()
+    PULLING = auto()
+    PULL_FAILED = auto()
+    PULL_BACK_OFF = auto()
+    CREATED = auto()
+    RUNNING = auto()
+    READY = auto()
+    CRASHED = auto()
+    BACK_OFF = auto()
+    DONE = auto()
+    TERMINATING = auto()
+
+
+@dataclass(slots=True)
+class PodRun:
+    """What the kubelet remembers of a pod."""
+
+    namespace: str
+    name: str
+    stage: Stage = Stage.BOUND
+    ip: str = ""
+    entered_at: float = 0.0
+    pull_failures: int = 0
+    crashes: int = 0
+
+
+class Message(NamedTuple):
+    """An event to write: Normal or Warning, reason, text, and the container it is about ("" = the pod)."""
+
+    type: str
+    reason: str
+    text: str
+    container: str = ""
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a step of a pod's life does; seconds is how long the new stage lasts, None = no end in sight."""
+
+    pod: Object | None = None
+    messages: list[Message] = field(default_factory=list)
+    seconds: float | None = None
+    jittered: bool = False
+    delete: bool = False
+
+
+class Situation(NamedTuple):
+    """A pod, what ails it, where it runs, and the time."""
+
+    pod: Object
+    affliction: Affliction | None
+    host_ip: str
+    now: float
+
+    @property
+    def containers(self) -> list[dict[str, Any]]:
+        """The containers of the pod's spec."""
+        containers: list[dict[str, Any]] = self.pod["spec"]["containers"]
+        return containers
+
+    def has(self, *faults: Fault) -> bool:
+        """Whether the pod has one of these faults."""
+        return self.affliction is not None and self.affliction.fault in faults
+
+    def afflicted(self, container: dict[str, Any]) -> bool:
+        """Whether the fault is this container's."""
+        return self.affliction is not None and container["name"] in self.affliction.containers
+
+    @property
+    def restarts(self) -> bool:
+        """Whether containers that fail are started again."""
+        return bool(self.pod["spec"].get("restartPolicy", "Always") != "Never")
+
+
+def stage_of(pod: Object) -> Stage:
+    """The stage a pod is in by its status: what to go on with when nothing is remembered."""
+    if is_pod_finished(pod):
+        return Stage.DONE
+    if is_pod_ready(pod):
+        return Stage.READY
+    states = [entry["state"] for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
+    reasons = {state["waiting"].get("reason") for state in states if "waiting" in state}
+    if "CrashLoopBackOff" in reasons:
+        return Stage.BACK_OFF
+    if any("terminated" in state for state in states):
+        return Stage.CRASHED
+    return Stage.RUNNING if states and all("running" in state for state in states) else Stage.BOUND

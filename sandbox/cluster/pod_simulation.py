@@ -1,0 +1,193 @@
+"""The simulated kubelets: which pods take their next step, and what is written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sandbox.cluster.controllers import Step, View, Write
+from sandbox.cluster.dirty_keys import DirtyKeys
+from sandbox.cluster.event_recorder import EventRecorder
+from sandbox.cluster.nodes import NODES, address_of
+from sandbox.cluster.pace import Pace
+from sandbox.cluster.pod_addresses import PodAddresses
+from sandbox.cluster.pod_faults import affliction_of, concerned
+from sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
+from sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
+from sandbox.cluster.pod_status import with_containers
+from sandbox.cluster.workloads import PODS, is_deleting
+from sandbox.storage.stored import Change, ChangeType, Object
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import Status
+
+
+class PodSimulation:
+    """
+    Runs every pod that is bound to a node.
+
+    State: _runs has what is remembered of each bound pod and _dirty when its stage is over, both by uid.
+    """
+
+    name = "kubelet"
+    interests: frozenset[GroupResource] | None = None  # a fault may be asked for on any owner
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._dirty: DirtyKeys[str] = DirtyKeys()
+        self._runs: dict[str, PodRun] = {}
+        self._addresses = PodAddresses()
+        self._recorder = EventRecorder("kubelet")
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """Take each pod whose stage is over to the next one."""
+        writes: list[Write] = []
+        for change in changes:
+            if change.group_resource == PODS:
+                writes += self._observe(view, change, now)
+            else:
+                self._reconsider(view, change, now)
+        for uid in self._dirty.take(now):
+            writes += self._advance(view, uid, now)
+        return Step(writes, self._dirty.next_wake())
+
+    def refused(self, write: Write, status: Status, now: float) -> None:
+        """The pod has gone or is another one: its changes tell."""
+
+    def _observe(self, view: View, change: Change, now: float) -> list[Write]:
+        pod = change.new.object
+        uid = pod["metadata"]["uid"]
+        if change.type is ChangeType.DELETED:
+            self._forget(uid)
+            return []
+        run = self._runs.get(uid)
+        if run is None:
+            run = self._adopt(view, pod, now)
+        if run is None:
+            return []
+        if is_deleting(pod):
+            return self._stop(view, run, pod, now)
+        if change.old and change.old.object["metadata"].get("annotations") != pod["metadata"].get(
+            "annotations"
+        ):
+            self._look_again(uid, run, now)
+        return _open_gates(pod, now)
+
+    def _adopt(self, view: View, pod: Object, now: float) -> PodRun | None:
+        """Take over a pod that was bound to one of the nodes there are."""
+        metadata = pod["metadata"]
+        if self._node(view, pod) is None:
+            return None
+        run = PodRun(metadata["namespace"], metadata["name"], stage_of(pod), entered_at=now)
+        status = pod.get("status") or {}
+        run.crashes = max(
+            (entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0
+        )
+        run.ip = self._addresses.take(status.get("podIP", ""))
+        self._runs[metadata["uid"]] = run
+        self._dirty.mark(metadata["uid"], now + self._pace.jittered(BOUND_SECONDS, view.random))
+        return run
+
+    def _forget(self, uid: str) -> None:
+        run = self._runs.pop(uid, None)
+        self._dirty.drop(uid)
+        if run is not None:
+            self._addresses.give_back(run.ip)
+
+    def _stop(self, view: View, run: PodRun, pod: Object, now: float) -> list[Write]:
+        if run.stage is Stage.TERMINATING:
+            return []
+        return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
+
+    def _reconsider(self, view: View, change: Change, now: float) -> None:
+        """Something that controls pods changed, or a node came: see whether that concerns a pod."""
+        if change.group_resource == NODES and change.type is ChangeType.ADDED:
+            for pod in view.state.list(PODS):
+                if pod["metadata"]["uid"] not in self._runs:
+                    self._adopt(view, pod, now)
+        for pod in concerned(view.state, change):
+            run = self._runs.get(pod["metadata"]["uid"])
+            if run is not None:
+                self._look_again(pod["metadata"]["uid"], run, now)
+
+    def _look_again(self, uid: str, run: PodRun, now: float) -> None:
+        if run.stage in (Stage.RUNNING, Stage.READY, Stage.BACK_OFF, Stage.PULL_BACK_OFF):
+            self._dirty.mark(uid, now + self._pace.seconds(BOUND_SECONDS))
+
+    def _advance(self, view: View, uid: str, now: float) -> list[Write]:
+        run = self._runs.get(uid)
+        pod = view.state.get(PODS, run.namespace, run.name) if run else None
+        if run is None or pod is None or pod["metadata"]["uid"] != uid:
+            return []
+        if is_deleting(pod) and run.stage is not Stage.TERMINATING:
+            return self._stop(view, run, pod, now)
+        return self._carry_out(view, run, pod, advance(run, self._situation(view, pod, now)), now)
+
+    def _situation(self, view: View, pod: Object, now: float) -> Situation:
+        node = self._node(view, pod)
+        return Situation(pod, affliction_of(view.state, pod), address_of(node) if node else "", now)
+
+    @staticmethod
+    def _node(view: View, pod: Object) -> Object | None:
+        name = pod["spec"].get("nodeName")
+        return view.state.get(NODES, "", name) if name else None
+
+    def _carry_out(self, view: View, run: PodRun, pod: Object, turn: Turn, now: float) -> list[Write]:
+        run.entered_at = now
+        if turn.seconds is not None:
+            pause = (
+                self._pace.jittered(turn.seconds, view.random)
+                if turn.jittered
+                else self._pace.seconds(turn.seconds)
+            )
+            self._dirty.move(pod["metadata"]["uid"], now + pause)
+        writes = list(self._events(view, pod, turn, now))
+        if turn.pod is not None and turn.pod.get("status") != pod.get("status"):
+            writes.append(_status_write(turn.pod))
+        if turn.delete:
+            writes.append(_removal(pod))
+        return writes
+
+    def _events(self, view: View, pod: Object, turn: Turn, now: float) -> Iterator[Write]:
+        for message in turn.messages:
+            yield self._recorder.event(
+                view,
+                pod,
+                kind=message.type,
+                reason=message.reason,
+                message=message.text,
+                now=now,
+                field_path=f"spec.containers{{{message.container}}}" if message.container else "",
+                host=pod["spec"].get("nodeName", ""),
+            )
+
+
+def _open_gates(pod: Object, now: float) -> list[Write]:
+    """Readiness gates are conditions others write: the Ready condition follows them."""
+    status = pod.get("status") or {}
+    if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
+        return []
+    updated = with_containers(pod, status["containerStatuses"], now)
+    return [_status_write(updated)] if updated["status"] != status else []
+
+
+def _status_write(pod: Object) -> Write:
+    metadata = pod["metadata"]
+    return Write(
+        verb="update",
+        group_resource=PODS,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        object=pod,
+        subresource="status",
+    )
+
+
+def _removal(pod: Object) -> Write:
+    metadata = pod["metadata"]
+    return Write(
+        verb="delete",
+        group_resource=PODS,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        grace_seconds=0,
+    )

@@ -1,0 +1,157 @@
+"""
+The history of a Deployment as its ReplicaSets carry it: template hashes, revision numbers, annotations.
+
+Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, differs: the hash is over the
+template's JSON, not over Go's dump of it, so it names the same templates alike but spells other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
+from sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
+from sandbox.cluster.workloads import spec_replicas
+from sandbox.storage.owner_references import controller_reference
+from sandbox.storage.stored import Object
+
+REVISION = "deployment.kubernetes.io/revision"
+REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
+DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
+TEMPLATE_HASH = "pod-template-hash"
+
+_NOT_COPIED = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "deprecated.deployment.rollback.to",
+        REVISION,
+        REVISION_HISTORY,
+        DESIRED_REPLICAS,
+        MAX_REPLICAS,
+    }
+)
+_HISTORY_CHARACTERS = 2000
+_FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
+    """Ten characters that are safe in names; another number of collisions gives another hash."""
+    digest = _FNV_OFFSET
+    for byte in _encode(template) + (str(collisions).encode() if collisions else b""):
+        digest = ((digest ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return "".join(NAME_SUFFIX_ALPHABET[int(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in f"{digest:010d}")
+
+
+def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two pod templates differ at most in the hash label."""
+    return _without_hash(first) == _without_hash(second)
+
+
+def _without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = dict(template.get("metadata") or {})
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def find_new(deployment: Object, replica_sets: Sequence[Object]) -> Object | None:
+    """The oldest ReplicaSet with the Deployment's template."""
+    template = deployment["spec"]["template"]
+    return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
+
+
+def revision_of(obj: Object) -> int:
+    """The revision number of a Deployment or ReplicaSet; 0 when it has none."""
+    text = (obj["metadata"].get("annotations") or {}).get(REVISION, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def max_revision(replica_sets: Sequence[Object]) -> int:
+    """The highest revision among them; 0 for none."""
+    return max((revision_of(replica_set) for replica_set in replica_sets), default=0)
+
+
+def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
+    """A copy of obj with these annotations on top; obj itself when it has them all."""
+    present = obj["metadata"].get("annotations") or {}
+    merged = {**present, **annotations}
+    if merged == present:
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "annotations": merged}}
+
+
+def size_annotations(bounds: Bounds) -> dict[str, str]:
+    """What a ReplicaSet remembers of its Deployment's size, for scaling in mid-rollout."""
+    return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
+
+
+def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
+    """
+    The annotations the new ReplicaSet takes over: the Deployment's, and its revision.
+
+    A revision only rises: an old ReplicaSet that becomes the new one again gets the next number and keeps the
+    former ones in its history.
+    """
+    copied = deployment["metadata"].get("annotations") or {}
+    annotations = {key: value for key, value in copied.items() if key not in _NOT_COPIED}
+    former = revision_of(existing) if existing else 0
+    if former < revision:
+        annotations[REVISION] = str(revision)
+        if existing and former:
+            annotations[REVISION_HISTORY] = _history(existing, former)
+    return annotations
+
+
+def _history(replica_set: Object, former: int) -> str:
+    numbers = [n for n in replica_set["metadata"]["annotations"].get(REVISION_HISTORY, "").split(",") if n]
+    numbers.append(str(former))
+    while len(numbers) > 1 and len(",".join(numbers)) > _HISTORY_CHARACTERS:
+        del numbers[0]
+    return ",".join(numbers)
+
+
+def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
+    """The ReplicaSet of a Deployment's template, as it is sent to the API."""
+    spec = deployment["spec"]
+    hashed = template_hash(spec["template"], int((deployment.get("status") or {}).get("collisionCount") or 0))
+    metadata = spec["template"].get("metadata") or {}
+    labels = {**(metadata.get("labels") or {}), TEMPLATE_HASH: hashed}
+    selector = spec["selector"]
+    matched = {**(selector.get("matchLabels") or {}), TEMPLATE_HASH: hashed}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{deployment['metadata']['name']}-{hashed}",
+            "namespace": deployment["metadata"]["namespace"],
+            "labels": labels,
+            "annotations": dict(annotations),
+            "ownerReferences": [controller_reference(deployment)],
+        },
+        "spec": {
+            "replicas": replicas,
+            **({"minReadySeconds": spec["minReadySeconds"]} if spec.get("minReadySeconds") else {}),
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**spec["template"], "metadata": {**metadata, "labels": labels}},
+        },
+    }
+
+
+def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
+    """The old ReplicaSets beyond revisionHistoryLimit, lowest revision first; none that has replicas."""
+    limit = deployment["spec"].get("revisionHistoryLimit")
+    if limit is None:
+        return []
+    alive = [rs for rs in old if not rs["metadata"].get("deletionTimestamp")]
+    ordered = sorted(by_age(alive), key=revision_of)
+    return [rs for rs in ordered[: max(0, len(alive) - int(limit))] if _is_empty(rs)]
+
+
+def _is_empty(replica_set: Object) -> bool:
+    status = replica_set.get("status") or {}
+    observed = status.get("observedGeneration", 0) >= replica_set["metadata"].get("generation", 0)
+    return not status.get("replicas") and spec_replicas(replica_set) == 0 and observed

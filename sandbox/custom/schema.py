@@ -1,0 +1,278 @@
+"""
+Whether a custom object is right: its CRD's schema against its values, with the server's words.
+
+Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
+Expressions (x-kubernetes-validations) are rules.py's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from sandbox.custom import formats
+from sandbox.kinds import structure
+from sandbox.wire.causes import (
+    duplicate,
+    invalid_type,
+    invalid_value,
+    not_supported,
+    required,
+    shown,
+    too_many,
+)
+from sandbox.wire.resource import Schema
+from sandbox.wire.status import Cause
+
+_NO_FIELD: Final = "<nil>"
+_INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
+_TYPE_NAMES: Final = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def validate(schema: Schema, value: Any, *, prefix: str = "") -> list[Cause]:
+    """
+    Everything the schema says against a value.
+
+    Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
+    """
+    causes = _validate(schema, value, "")
+    if not prefix:
+        return causes
+    return [cause._replace(field=_join(prefix, cause.field)) for cause in causes]
+
+
+def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
+    """Elements that occur twice in lists of type set and map."""
+    causes: list[Cause] = []
+    if isinstance(value, list):
+        items = structure.items_of(schema)
+        if items is not None:
+            causes += _duplicates(schema, value, path)
+            for index, entry in enumerate(value):
+                causes += validate_lists(items, entry, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            member = structure.property_of(schema, name)
+            if member:
+                causes += validate_lists(member, entry, _join(path, name))
+    return causes
+
+
+def _validate(schema: Schema, value: Any, path: str) -> list[Cause]:
+    causes = _type_causes(schema, value, path)
+    causes += _combined(schema, value, path)
+    match value:
+        case bool() | None:
+            pass
+        case str():
+            causes += _string_causes(schema, value, path)
+        case int() | float():
+            causes += _number_causes(schema, value, path)
+        case list():
+            causes += _list_causes(schema, value, path)
+    causes += _enum_causes(schema, value, path)
+    if isinstance(value, dict):
+        causes += _object_causes(schema, value, path)
+    return causes
+
+
+def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    wanted = _types(schema)
+    if not wanted or (value is None and schema.get("nullable")):
+        return []
+    actual = _type_name(value)
+    if actual in wanted or (actual == "integer" and "number" in wanted):
+        return _format_causes(schema, value, path)
+    text = f"{path} in body must be of type {','.join(wanted)}: {shown(actual)}"
+    causes = [invalid_type(path, actual, text)]
+    if actual == "number" and wanted == ("integer",):
+        detail = f"Checked value must be of type integer (default format) in {path}"
+        causes.append(invalid_value(_NO_FIELD, "", detail))
+    return causes
+
+
+def _types(schema: Schema) -> tuple[str, ...]:
+    if schema.get("x-kubernetes-int-or-string"):
+        return ("integer", "string")
+    name = schema.get("type")
+    return (name,) if name else ()
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return "integer"
+    return "null" if value is None else _TYPE_NAMES[type(value)]
+
+
+def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    name = schema.get("format")
+    if not name:
+        return []
+    if isinstance(value, str) and not formats.matches(name, value):
+        return [invalid_type(path, value, f"{path} in body must be of type {name}: {shown(value)}")]
+    bound = _INT_BOUNDS.get(name)
+    if bound and isinstance(value, int) and not -bound <= value < bound:
+        text = f"Checked value must be of type integer with format {name} in {path}"
+        return [invalid_value(_NO_FIELD, "", text)]
+    return []
+
+
+def _string_causes(schema: Schema, value: str, path: str) -> list[Cause]:
+    longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
+    if longest is not None and len(value) > longest:
+        return [Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)]
+    if shortest is not None and len(value) < shortest:
+        return [invalid_value(path, value, f"{path} in body should be at least {shortest} chars long")]
+    if pattern and not _pattern(pattern).search(value):
+        return [invalid_value(path, value, f"{path} in body should match '{pattern}'")]
+    return []
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    # RE2's \z is Python's \Z, and its $ is the very end of the text
+    translated = re.sub(r"(?<!\\)\$$", r"\\Z", text.replace(r"\z", r"\Z"))
+    try:
+        return re.compile(translated)
+    except re.error:
+        return re.compile("")
+
+
+def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
+    causes = []
+    if _types(schema) and not {"integer", "number"} & set(_types(schema)):
+        return []
+    factor, high, low = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
+    if factor and Decimal(str(value)) % Decimal(str(factor)) != 0:
+        causes.append(invalid_value(path, value, f"{path} in body should be a multiple of {_number(factor)}"))
+    if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
+        words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
+        causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(high)}"))
+    if low is not None and (value < low or (value == low and schema.get("exclusiveMinimum"))):
+        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(low)}"))
+    return causes
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if not math.isinf(value) and value == int(value) else str(value)
+
+
+def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    allowed = schema.get("enum")
+    if not allowed or (value is None and schema.get("nullable")):
+        return []
+    if any(value == entry and isinstance(value, bool) == isinstance(entry, bool) for entry in allowed):
+        return []
+    return [not_supported(path, value, [_enum_text(entry) for entry in allowed])]
+
+
+def _enum_text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def _list_causes(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+    causes = []
+    items = structure.items_of(schema)
+    if items is not None:
+        for index, entry in enumerate(value):
+            causes += _validate(items, entry, f"{path}[{index}]")
+    fewest, most = schema.get("minItems"), schema.get("maxItems")
+    if fewest is not None and len(value) < fewest:
+        causes.append(invalid_value(path, len(value), f"{path} in body should have at least {fewest} items"))
+    if most is not None and len(value) > most:
+        causes.append(too_many(path, len(value), most))
+    return causes
+
+
+def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[Cause]:
+    fewest, most = schema.get("minProperties"), schema.get("maxProperties")
+    if fewest is not None and len(value) < fewest:
+        text = f"{path} in body should have at least {fewest} properties"
+        return [invalid_value(path, len(value), text)]
+    if most is not None and len(value) > most:
+        return [too_many(path, len(value), most)]
+    causes = [required(_join(path, name)) for name in schema.get("required") or () if name not in value]
+    if schema.get("x-kubernetes-embedded-resource"):
+        causes += [required(_join(path, name)) for name in ("apiVersion", "kind") if not value.get(name)]
+    for name, entry in value.items():
+        member = structure.property_of(schema, name)
+        if member:
+            causes += _validate(member, entry, _join(path, name))
+    return causes
+
+
+def _combined(schema: Schema, value: Any, path: str) -> list[Cause]:
+    """What allOf, anyOf, oneOf and not say."""
+    causes: list[Cause] = []
+    if schema.get("anyOf"):
+        causes += _any_of(schema["anyOf"], value, path)
+    if schema.get("oneOf"):
+        causes += _one_of(schema["oneOf"], value, path)
+    if schema.get("allOf"):
+        causes += _all_of(schema["allOf"], value, path)
+    if schema.get("not") is not None and not _validate(schema["not"], value, path):
+        causes.append(_whole(path, "must not validate the schema (not)"))
+    return causes
+
+
+def _any_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    if not all(found):
+        return []
+    return [_whole(path, "must validate at least one schema (anyOf)"), *found[0]]
+
+
+def _one_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    valid = sum(not causes for causes in found)
+    if valid == 1:
+        return []
+    text = "must validate one and only one schema (oneOf). Found "
+    if valid:
+        return [_whole(path, f"{text}{valid} valid alternatives")]
+    return [_whole(path, f"{text}none valid"), *found[0]]
+
+
+def _all_of(branches: list[Schema], value: Any, path: str) -> list[Cause]:
+    found = [_validate(branch, value, path) for branch in branches]
+    causes = [cause for branch in found for cause in branch]
+    if not causes:
+        return []
+    none = ". None validated" if all(found) else ""
+    return [*causes, _whole(path, f"must validate all the schemas (allOf){none}")]
+
+
+def _whole(path: str, text: str) -> Cause:
+    return invalid_value(_NO_FIELD, "", f'"{path}" {text}')
+
+
+def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
+    kind = structure.list_type(schema)
+    if kind == "atomic":
+        return []
+    keys = structure.map_keys(schema)
+    seen: list[Any] = []
+    causes = []
+    for index, entry in enumerate(value):
+        identity = {key: entry[key] for key in keys if key in entry} if kind == "map" else entry
+        if identity in seen:
+            causes.append(duplicate(f"{path}[{index}]", identity))
+        else:
+            seen.append(identity)
+    return causes
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,210 @@
+"""
+The defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
+
+Rules hang on types, not on kinds, so that a pod template has its defaults wherever it occurs. A type's
+own rule runs before those of its members. "Unset" means absent, null, or the zero value of a member that
+cannot be told from absent.
+Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver
+pkg/apis/apiextensions/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from sandbox.kinds.default_rules import RULES, Object, Rule
+from sandbox.kinds.structure import (
+    Omission,
+    items_of,
+    named,
+    omission,
+    properties,
+    reference_of,
+    resolve,
+    value_of,
+)
+from sandbox.wire.resource import Schema, ServedResource
+
+_APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
+_NET, _RBAC = "api.networking.v1", "api.rbac.v1"
+_CRD = "apiextensions-apiserver.pkg.apis.apiextensions.v1"
+
+# type -> member -> what it is when unset
+CONSTANTS: dict[str, dict[str, Any]] = {
+    f"{_APPS}.DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+    f"{_APPS}.DaemonSetSpec": {"revisionHistoryLimit": 10},
+    f"{_APPS}.ReplicaSetSpec": {"replicas": 1},
+    f"{_APPS}.StatefulSetSpec": {
+        "podManagementPolicy": "OrderedReady",
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {},
+    },
+    f"{_APPS}.StatefulSetPersistentVolumeClaimRetentionPolicy": {
+        "whenDeleted": "Retain",
+        "whenScaled": "Retain",
+    },
+    f"{_CORE}.PodSpec": {
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "securityContext": {},
+        "terminationGracePeriodSeconds": 30,
+        "schedulerName": "default-scheduler",
+    },
+    f"{_CORE}.Container": {
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    },
+    f"{_CORE}.EphemeralContainer": {
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    },
+    f"{_CORE}.Probe": {
+        "timeoutSeconds": 1,
+        "periodSeconds": 10,
+        "successThreshold": 1,
+        "failureThreshold": 3,
+    },
+    f"{_CORE}.HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    f"{_CORE}.GRPCAction": {"service": ""},
+    f"{_CORE}.SecretVolumeSource": {"defaultMode": 0o644},
+    f"{_CORE}.ConfigMapVolumeSource": {"defaultMode": 0o644},
+    f"{_CORE}.DownwardAPIVolumeSource": {"defaultMode": 0o644},
+    f"{_CORE}.ProjectedVolumeSource": {"defaultMode": 0o644},
+    f"{_CORE}.ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    f"{_CORE}.HostPathVolumeSource": {"type": ""},
+    f"{_CORE}.ObjectFieldSelector": {"apiVersion": "v1"},
+    f"{_CORE}.Secret": {"type": "Opaque"},
+    f"{_CORE}.PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+    f"{_CORE}.PersistentVolumeStatus": {"phase": "Pending"},
+    f"{_CORE}.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+    f"{_CORE}.NamespaceStatus": {"phase": "Active"},
+    f"{_BATCH}.CronJobSpec": {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    },
+    f"{_BATCH}.PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
+    "api.autoscaling.v1.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    "api.discovery.v1.EndpointPort": {"name": "", "protocol": "TCP"},
+    f"{_NET}.NetworkPolicyPort": {"protocol": "TCP"},
+    f"{_NET}.IngressClassParametersReference": {"scope": "Cluster"},
+    f"{_RBAC}.RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
+    "api.storage.v1.StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    "api.scheduling.v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
+    f"{_CRD}.CustomResourceDefinitionSpec": {"conversion": {"strategy": "None"}},
+    f"{_CRD}.ServiceReference": {"port": 443},
+}
+
+
+def default_object(resource: ServedResource, obj: Object) -> Object:
+    """
+    The object with every default of its kind; the same one when nothing is missing. Custom resources stay as
+    they are.
+    """
+    if resource.custom or resource.schema is None:
+        return obj
+    plan = _plan(reference_of(resource.schema))
+    return obj if plan is None else _apply(plan, obj)
+
+
+class _Plan(NamedTuple):
+    """
+    What to default in one type: constants, then its rule, then members that have a plan.
+
+    A pointer that Go finds set stays, even to an empty text.
+    """
+
+    constants: Mapping[str, Any]
+    pointers: frozenset[str]
+    rule: Rule | None
+    members: tuple[tuple[str, str, str], ...]  # name, "one" | "list" | "map", type
+
+
+def _apply(plan: _Plan, obj: Object) -> Object:
+    missing = {name: value for name, value in plan.constants.items() if _unset(plan, obj, name)}
+    done = {**obj, **missing} if missing else obj
+    if plan.rule:
+        done = plan.rule(done)
+    changed: Object = {}
+    for name, shape, kind in plan.members:
+        value = done.get(name)
+        if value and (below := _plan(kind)):
+            after = _apply_shaped(below, shape, value)
+            if after is not value:
+                changed[name] = after
+        elif value == {} and shape == "one" and (below := _plan(kind)):
+            after = _apply(below, value)
+            if after:
+                changed[name] = after
+    return {**done, **changed} if changed else done
+
+
+def _unset(plan: _Plan, obj: Object, name: str) -> bool:
+    found = obj.get(name)
+    if found is None:
+        return True
+    if found == "":
+        return name not in plan.pointers and plan.constants[name] != ""
+    return found == 0 and name in _ZERO_IS_UNSET and found is not False
+
+
+_ZERO_IS_UNSET = {"timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}
+
+
+def _apply_shaped(plan: _Plan, shape: str, value: Any) -> Any:
+    match shape:
+        case "list" if isinstance(value, list):
+            done = [_apply(plan, entry) if isinstance(entry, dict) else entry for entry in value]
+            return done if any(map(_is_not, done, value)) else value
+        case "map" if isinstance(value, dict):
+            entries = {key: _apply(plan, entry) for key, entry in value.items() if isinstance(entry, dict)}
+            return {**value, **entries} if any(entries[key] is not value[key] for key in entries) else value
+        case "one" if isinstance(value, dict):
+            return _apply(plan, value)
+        case _:
+            return value
+
+
+def _is_not(left: object, right: object) -> bool:
+    return left is not right
+
+
+@cache
+def _plan(kind: str) -> _Plan | None:
+    """The plan of a type; None when there is nothing to do in it or below."""
+    return _plan_below(kind, frozenset())
+
+
+def _plan_below(kind: str, above: frozenset[str]) -> _Plan | None:
+    schema = named(kind)
+    constants = dict(CONSTANTS.get(kind, {}))
+    members = []
+    for name, child in properties(schema).items():
+        if "default" in resolve(child):
+            constants.setdefault(name, resolve(child)["default"])
+        shape, below = _typed(child)
+        if below and below not in above and below != kind and _plan_below(below, above | {kind}):
+            members.append((name, shape, below))
+    rule = RULES.get(kind)
+    if not (constants or rule or members):
+        return None
+    found = properties(schema).items()
+    pointers = frozenset(name for name, child in found if omission(child) is Omission.POINTER)
+    return _Plan(constants, pointers, rule, tuple(members))
+
+
+def _typed(child: Schema) -> tuple[str, str]:
+    """How a member holds its type: itself, in a list or in a map; and the type's name."""
+    if name := reference_of(child):
+        return "one", name
+    entry = items_of(child)
+    if entry is not None and (name := reference_of(entry)):
+        return "list", name
+    value = value_of(child)
+    if value is not None and (name := reference_of(value)):
+        return "map", name
+    return "one", ""

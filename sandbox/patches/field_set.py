@@ -1,0 +1,164 @@
+"""
+Sets of fields as `fieldsV1` spells them, and the algebra on them.
+
+A set is a nested dict: path element -> what is in the set below it. Elements are `f:<name>`, `k:<JSON of
+key members>`, `v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member
+without children below it is just `{}`. Operations share what they do not change and never touch their
+arguments.
+Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sandbox.wire.go_format import escaped
+
+FieldSet = dict[str, Any]
+Path = tuple[str, ...]
+
+_SELF = "."
+_MEMBER: FieldSet = {_SELF: {}}
+
+
+def field_element(name: str) -> str:
+    """The element of a named member."""
+    return f"f:{name}"
+
+
+def key_element(keys: dict[str, Any]) -> str:
+    """The element of a list entry that is named by some of its members."""
+    return "k:" + _go_json(dict(sorted(keys.items())))
+
+
+def value_element(value: Any) -> str:
+    """The element of an entry of a set."""
+    return "v:" + _go_json(value)
+
+
+def _go_json(value: Any) -> str:
+    return escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+
+
+def insert(fields: FieldSet, path: Sequence[str]) -> None:
+    """Add one path to a set under construction."""
+    if not path:
+        return
+    for element in path[:-1]:
+        child: FieldSet | None = fields.get(element)
+        if child is None:
+            child = fields[element] = {}
+        elif not child:
+            child[_SELF] = {}
+        fields = child
+    last: FieldSet | None = fields.get(path[-1])
+    if last is None:
+        fields[path[-1]] = {}
+    elif last:
+        last[_SELF] = {}
+
+
+def _whole(node: FieldSet) -> FieldSet:
+    return node or _MEMBER
+
+
+def _plain(node: FieldSet) -> FieldSet:
+    return {} if node == _MEMBER else node
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in either set."""
+    if not left or left is right:
+        return right
+    merged = dict(left)
+    for element, node in right.items():
+        known = merged.get(element)
+        merged[element] = node if known is None else _plain(union(_whole(known), _whole(node)))
+    return merged
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in left and not in right; a parent and its children are members of their own."""
+    rest: FieldSet | None = None
+    for element, node in right.items():
+        known = left.get(element)
+        if known is None:
+            continue
+        rest = dict(left) if rest is None else rest
+        below = {} if element == _SELF else difference(_whole(known), _whole(node))
+        if below:
+            rest[element] = _plain(below)
+        else:
+            del rest[element]
+    return left if rest is None else rest
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in both sets."""
+    shared: FieldSet = {}
+    for element, node in right.items():
+        known = left.get(element)
+        if known is None:
+            continue
+        if element == _SELF:
+            shared[element] = {}
+        elif below := intersection(_whole(known), _whole(node)):
+            shared[element] = _plain(below)
+    return shared
+
+
+def without(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Left without the members of right and everything below them."""
+    rest: FieldSet = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            rest[element] = node
+        elif other and _SELF not in other and (below := without(_whole(node), other)):
+            rest[element] = _plain(below)
+    return rest
+
+
+def has(fields: FieldSet, element: str) -> bool:
+    """Whether the element itself, directly below the root, is a member."""
+    node = fields.get(element)
+    return node is not None and (not node or _SELF in node)
+
+
+def below(fields: FieldSet, element: str) -> FieldSet:
+    """The set of what is below an element, without the element itself."""
+    node = fields.get(element)
+    if not node:
+        return {}
+    return {key: child for key, child in node.items() if key != _SELF} if _SELF in node else node
+
+
+def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
+    """Every member: those directly below a node first, then what lies deeper; sorted."""
+    ordered = sorted(element for element in fields if element != _SELF)
+    for element in ordered:
+        if has(fields, element):
+            yield (*prefix, element)
+    for element in ordered:
+        yield from paths(below(fields, element), (*prefix, element))
+
+
+def shown(path: Path) -> str:
+    """A path as messages show it: `.spec.containers[name="app"].image`."""
+    return "".join(map(_shown_element, path))
+
+
+def _shown_element(element: str) -> str:
+    kind, rest = element[0], element[2:]
+    match kind:
+        case "f":
+            return f".{rest}"
+        case "k":
+            keys = json.loads(rest)
+            return "[" + ",".join(f"{name}={_go_json(value)}" for name, value in sorted(keys.items())) + "]"
+        case "v":
+            return f"[={rest}]"
+        case _:
+            return f"[{rest}]"

@@ -1,0 +1,174 @@
+"""
+What differs between two objects, and which fields an object has, as their type says.
+
+Every function takes decoded JSON values and their type (`merge_type.Atom`).
+Follows: structured-merge-diff typed (compare.go, tofieldset.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sandbox.patches.field_set import FieldSet, field_element, insert
+from sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
+
+ABSENT = object()
+"""Stands for a member that is not there, which null is not."""
+
+
+class Comparison(NamedTuple):
+    """What the second object has more, other and less than the first."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.added or self.modified or self.removed)
+
+
+def compare(left: Any, right: Any, atom: Atom) -> Comparison:
+    """
+    The fields in which right differs from left.
+
+    Raises: ElementError for list entries without keys.
+    """
+    found = Comparison({}, {}, {})
+    _compare(left, right, atom, [], found)
+    return found
+
+
+def _compare(left: Any, right: Any, atom: Atom, path: list[str], found: Comparison) -> None:
+    if left is right or (left == right and left is not ABSENT and type(left) is type(right)):
+        return
+    decider = left if right is ABSENT else right
+    if not _compare_as(left, right, atom.of(decider), path, found):
+        if left is ABSENT:
+            insert(found.added, path)
+        elif right is ABSENT:
+            insert(found.removed, path)
+
+
+def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Comparison) -> bool:
+    """Compare by the type; True when it was one value, whatever is inside."""
+    granular = granular_type(left, right, atom)
+    if granular is None:
+        target = found.added if left is ABSENT else found.removed if right is ABSENT else found.modified
+        insert(target, path)
+        return True
+    if isinstance(granular, MapType):
+        _compare_maps(as_dict(left), as_dict(right), granular, path, found)
+    else:
+        _compare_lists(as_list(left), as_list(right), granular, path, found)
+    return False
+
+
+def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
+    """The type to descend with; None for a leaf: a scalar, an atomic value, or two empty ones."""
+    if atom.map:
+        return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
+    if atom.scalar or atom.list is None:
+        return None
+    return atom.list if atom.list.associative and (as_list(left) or as_list(right)) else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def _compare_maps(
+    left: dict[str, Any], right: dict[str, Any], kind: MapType, path: list[str], found: Comparison
+) -> None:
+    for key in (*left, *(key for key in right if key not in left)):
+        member = kind.member(key)
+        if member is None:
+            raise ElementError(f".{key}: field not declared in schema")
+        path.append(field_element(key))
+        _compare(left.get(key, ABSENT), right.get(key, ABSENT), member, path, found)
+        path.pop()
+
+
+def _compare_lists(
+    left: list[Any], right: list[Any], kind: ListType, path: list[str], found: Comparison
+) -> None:
+    old, new = _grouped(left, kind), _grouped(right, kind)
+    for element in (*old, *(element for element in new if element not in old)):
+        path.append(element)
+        _compare_entries(old.get(element, []), new.get(element, []), kind, path, found)
+        path.pop()
+
+
+def _grouped(entries: Iterable[Any], kind: ListType) -> dict[str, list[Any]]:
+    grouped: dict[str, list[Any]] = {}
+    for entry in entries:
+        grouped.setdefault(kind.element(entry), []).append(entry)
+    return grouped
+
+
+def _compare_entries(
+    old: list[Any], new: list[Any], kind: ListType, path: list[str], found: Comparison
+) -> None:
+    """Entries with one name: usually one on each side; duplicates are compared as one value."""
+    if len(old) <= 1 and len(new) <= 1:
+        _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, kind.entry, path, found)
+    elif len(old) > 1 and len(new) > 1:
+        if old != new:
+            insert(found.modified, path)
+    elif len(old) > 1:
+        if new:
+            _compare(ABSENT, new[0], kind.entry, path, found)
+        insert(found.removed, path)
+    else:
+        if old:
+            _compare(old[0], ABSENT, kind.entry, path, found)
+        insert(found.added, path)
+
+
+def field_set(value: Any, atom: Atom) -> FieldSet:
+    """Every field an object has an opinion about."""
+    found: FieldSet = {}
+    _collect(value, atom, [], found)
+    return found
+
+
+def _collect(value: Any, atom: Atom, path: list[str], found: FieldSet) -> None:
+    atom = atom.of(value)
+    if atom.map:
+        if atom.map.atomic:
+            insert(found, path)
+        else:
+            _collect_map(as_dict(value), atom.map, path, found)
+    elif atom.scalar or atom.list is None or not atom.list.associative:
+        insert(found, path)
+    else:
+        _collect_list(as_list(value), atom.list, path, found)
+
+
+def _collect_map(value: dict[str, Any], kind: MapType, path: list[str], found: FieldSet) -> None:
+    for key, child in value.items():
+        member = kind.member(key)
+        if member is None:
+            raise ElementError(f".{key}: field not declared in schema")
+        path.append(field_element(key))
+        _collect(child, member, path, found)
+        if child is None or child == {} or not kind.declares(key):
+            insert(found, path)
+        path.pop()
+
+
+def _collect_list(value: list[Any], kind: ListType, path: list[str], found: FieldSet) -> None:
+    for element, entries in _grouped(value, kind).items():
+        path.append(element)
+        if len(entries) == 1:
+            _collect(entries[0], kind.entry, path, found)
+        insert(found, path)
+        path.pop()

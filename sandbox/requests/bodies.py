@@ -1,0 +1,267 @@
+"""
+Request bodies: bytes in JSON, YAML or protobuf to an object of the kind the path names.
+
+Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go
+(transformDecodeError), apiextensions schemaCoercingDecoder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from sandbox.custom import structural
+from sandbox.kinds import protobuf, typed
+from sandbox.storage.catalog import Catalog
+from sandbox.storage.stored import Object
+from sandbox.wire import go_json
+from sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import bad_request, unsupported_media_type
+
+_SHOWN_BYTES: Final = 30
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
+
+
+class Decoded(NamedTuple):
+    """An object in canonical form, and what strict decoding has against it."""
+
+    object: Object
+    strict: list[str]
+
+
+class UnrecognizedError(ValueError):
+    """A body does not say what it is; the message is Go's."""
+
+
+class MisfitError(ValueError):
+    """A body says what it is and does not fit; the message is Go's."""
+
+    def __init__(self, message: str, *, kind: str, version: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.version = version
+
+
+def media_type(header: str) -> str:
+    """The media type of a Content-Type header; none means JSON."""
+    return header.partition(";")[0].strip().lower() or JSON
+
+
+def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Catalog) -> Decoded:
+    """
+    The object in a body.
+
+    Raises: StatusError 400 or 415.
+    """
+    kind = media_type(content_type)
+    if kind not in OBJECT_TYPES or (kind == PROTOBUF and resource.custom):
+        raise unsupported_media_type(OBJECT_TYPES)
+    if kind == PROTOBUF:
+        return decode_value(protobuf.decode(body, catalog), [], resource, catalog)
+    try:
+        value, duplicates = _parse(body, kind)
+        return decode_value(value, duplicates, resource, catalog, text=body)
+    except UnrecognizedError as error:
+        summary = _summary(body)
+        text = f"the object provided is unrecognized (must be of type {resource.kind}): {error} ({summary})"
+        raise bad_request(text) from error
+    except MisfitError as error:
+        raise bad_request(
+            f'{error.kind} in version "{error.version}" cannot be handled as a {resource.kind}: {error}'
+        ) from error
+
+
+def decode_value(
+    value: Any, duplicates: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
+) -> Decoded:
+    """
+    An object from parsed JSON.
+
+    Raises: UnrecognizedError, MisfitError.
+    """
+    kind, api_version = _type_meta(value)
+    value = {} if value is None else value
+    strict = [f'duplicate field "{path}"' for path in duplicates]
+    if resource.custom:
+        if not kind:
+            raise UnrecognizedError(f"Object 'Kind' is missing in '{text.decode(errors='replace')}'")
+        return _custom(value, strict, resource, api_version)
+    kind = kind or resource.kind
+    api_version = api_version or resource.api_version
+    _check_registered(kind, api_version, resource, catalog)
+    return _built_in({**value, "kind": kind, "apiVersion": api_version}, strict, resource)
+
+
+def read_options(body: bytes, content_type: str) -> Mapping[str, Any]:
+    """
+    The DeleteOptions in a body; {} when there is none.
+
+    Raises: StatusError 400 or 415.
+    """
+    if not body:
+        return {}
+    kind = media_type(content_type)
+    if kind == PROTOBUF:
+        return protobuf.decode_delete_options(body)
+    if kind not in OBJECT_TYPES:
+        raise unsupported_media_type(OBJECT_TYPES)
+    try:
+        value, _ = _parse(body, kind)
+        given, api_version = _type_meta(value)
+    except UnrecognizedError as error:
+        raise bad_request(str(error)) from error
+    if given not in ("", "DeleteOptions"):
+        version = api_version or "v1"
+        raise bad_request(f'no kind "{given}" is registered for version "{version}" {SCHEME}')
+    return value if isinstance(value, dict) else {}
+
+
+def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
+    """A kind that is only ever sent (Scale, Binding, Eviction), as decoding sees it; schema is its name."""
+    return ServedResource(
+        group=group,
+        version=version,
+        plural=f"{kind.lower()}s",
+        kind=kind,
+        list_kind=f"{kind}List",
+        singular=kind.lower(),
+        namespaced=True,
+        verbs=("create",),
+        storage_version=version,
+        schema={"$ref": schema},
+    )
+
+
+def no_kind(kind: str, api_version: str) -> str:
+    """What Go says about a kind it does not know."""
+    return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'
+
+
+def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise UnrecognizedError("couldn't get version/kind; json parse error: invalid UTF-8") from error
+    if kind == YAML:
+        return parse_yaml(text), []
+    try:
+        return go_json.parse_noting_duplicates(text)
+    except go_json.JSONError as error:
+        raise UnrecognizedError(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def parse_yaml(text: str) -> Any:
+    """
+    A value from YAML, as JSON would hold it.
+
+    Raises: UnrecognizedError.
+    """
+    try:
+        return _plain(yaml.load(text, Loader=_YAML_LOADER))  # noqa: S506 - a subclass of the safe loader
+    except yaml.YAMLError as error:
+        raise UnrecognizedError(f"yaml: {_yaml_problem(error)}") from error
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    """The problem with the line as go-yaml counts it."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return str(error)
+    line = error.problem_mark.line
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    return f"line {line}: {error.problem}" if line else str(error.problem)
+
+
+class _YamlLoader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
+    """YAML as Go reads it into JSON: dates stay text, `y` and `n` are booleans like `yes` and `no`."""
+
+
+_YAML_LOADER: Any = _YamlLoader
+_YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
+}
+_YamlLoader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
+_YamlLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    return str(key)
+
+
+def _type_meta(value: Any) -> tuple[str, str]:
+    if value is None:
+        return "", ""
+    if not isinstance(value, dict):
+        text = f"json: cannot unmarshal {typed.json_kind(value)} into Go value of type {_TYPE_META}"
+        raise UnrecognizedError(f"couldn't get version/kind; json parse error: {text}")
+    for name in ("kind", "apiVersion"):
+        if not isinstance(value.get(name), str | None):
+            what = typed.json_kind(value[name])
+            text = f"json: cannot unmarshal {what} into Go struct field .{name} of type string"
+            raise UnrecognizedError(f"couldn't get version/kind; json parse error: {text}")
+    api_version = value.get("apiVersion") or ""
+    if api_version.count("/") > 1:
+        raise UnrecognizedError(f"unexpected GroupVersion string: {api_version}")
+    return value.get("kind") or "", api_version
+
+
+def _custom(value: Object, strict: list[str], resource: ServedResource, api_version: str) -> Decoded:
+    schema = resource.schema if api_version == resource.api_version else None
+    version = api_version.rpartition("/")[2]
+    try:
+        obj, unknown = structural.decode_metadata(value)
+        in_group = api_version.rpartition("/")[0] == resource.group
+        if in_group:
+            obj, pruned = structural.prune(schema, obj)
+            unknown += pruned
+            obj = structural.decode_embedded(schema, obj, unknown)
+    except typed.DecodeError as error:
+        raise MisfitError(str(error), kind=value["kind"], version=version) from error
+    return Decoded(obj, strict + [f'unknown field "{path}"' for path in sorted(unknown)])
+
+
+def _check_registered(kind: str, api_version: str, resource: ServedResource, catalog: Catalog) -> None:
+    group, _, version = api_version.rpartition("/")
+    if kind == resource.kind and api_version == resource.api_version:
+        return
+    if catalog.by_kind(group, version, kind) is None:
+        raise MisfitError(no_kind(kind, api_version), kind=kind, version=version)
+    source = f"{version}.{kind}"
+    text = f"converting ({source}) to ({resource.group.partition('.')[0] or 'core'}.{resource.kind}): "
+    raise MisfitError(f"{text}unknown conversion", kind=kind, version=version)
+
+
+def _built_in(value: Object, strict: list[str], resource: ServedResource) -> Decoded:
+    report = typed.Report()
+    try:
+        obj = typed.decode(resource.schema or {}, value, report)
+    except typed.DecodeError as error:
+        raise MisfitError(str(error), kind=value["kind"], version=resource.version) from error
+    return Decoded(obj, strict + [f'unknown field "{path}"' for path in report.unknown])
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    cut = body[:_SHOWN_BYTES]
+    more = " ..." if len(body) > _SHOWN_BYTES else ""
+    return (cut.decode(errors="replace") if body.startswith(b"{") else cut.hex()) + more

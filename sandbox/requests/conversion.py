@@ -1,0 +1,68 @@
+"""
+Kinds that two groups serve from one collection: events, stored as core/v1.
+
+Every other kind is stored as it is served, apart from its apiVersion. Follows: kubernetes pkg/apis/events/v1
+conversion.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from sandbox.storage.stored import Object
+from sandbox.wire.resource import GroupResource, ServedResource
+
+EVENTS: Final = GroupResource("", "events")
+_EVENTS_GROUP: Final = "events.k8s.io"
+
+# events.k8s.io/v1 field -> core/v1 field; the others have the same name in both
+_CORE_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
+
+
+def collection_of(resource: ServedResource) -> GroupResource:
+    """The collection a resource's objects are stored in."""
+    return EVENTS if _is_event(resource) else resource.group_resource
+
+
+def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
+    """What turns a stored object into the served version; None when only the apiVersion differs."""
+    return _to_events_v1 if _is_event(resource) else None
+
+
+def to_storage(resource: ServedResource, obj: Object) -> Object:
+    """An object of the served version as it is stored."""
+    if _is_event(resource):
+        return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
+    if obj["apiVersion"] == resource.storage_api_version:
+        return obj
+    return {**obj, "apiVersion": resource.storage_api_version}
+
+
+def stored_field(resource: ServedResource, field: str) -> str:
+    """A selectable field of the served version as the stored object calls it."""
+    if not _is_event(resource):
+        return field
+    first, dot, rest = field.partition(".")
+    return f"{_CORE_NAMES.get(first, first)}{dot}{rest}"
+
+
+def _is_event(resource: ServedResource) -> bool:
+    return resource.group == _EVENTS_GROUP and resource.kind == "Event"
+
+
+def _to_events_v1(obj: Object) -> Object:
+    return {**_renamed(obj, _EVENTS_NAMES), "apiVersion": f"{_EVENTS_GROUP}/v1"}
+
+
+def _renamed(obj: Mapping[str, Any], names: Mapping[str, str]) -> Object:
+    return {names.get(key, key): value for key, value in obj.items()}

@@ -1,0 +1,77 @@
+"""A request, its answer, and what the core is told about the world around it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sandbox.storage.stored import Change
+from sandbox.storage.watches import Subscription
+from sandbox.wire.query import EMPTY_QUERY, Query
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request; path is without the query and still percent-encoded, header names are lower-case."""
+
+    method: str
+    path: str
+    query: Query = EMPTY_QUERY
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer; body parts are joined by the writer, so that lists are not copied on the way."""
+
+    status: int
+    headers: Headers
+    body: tuple[bytes, ...] = ()
+
+    def content(self) -> bytes:
+        """The whole body."""
+        return b"".join(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchResponse:
+    """A stream of events: 200, these headers, then whatever the subscription yields."""
+
+    headers: Headers
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sends a request."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """
+    What the core cannot know by itself.
+
+    now is unix seconds; random and new_uid are the only sources of chance: a run is a function of their seed.
+    """
+
+    now: float
+    user: User
+    random: random.Random
+    new_uid: Callable[[], str]
+    signing_key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to a request and what it changes; the store commits the changes."""
+
+    response: Response | WatchResponse
+    changes: tuple[Change, ...] = ()

@@ -1,0 +1,193 @@
+"""
+What configuration, leases, namespaces, quotas and priorities may look like, and what of them may change.
+
+Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Final
+
+from sandbox.rules.environment_rules import config_key_causes
+from sandbox.wire import names, quantity
+from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
+from sandbox.wire.field_rules import (
+    NEGATIVE,
+    Object,
+    all_invalid,
+    entries,
+    immutable,
+    one_of,
+    part,
+)
+from sandbox.wire.status import Cause
+
+MAX_PRIORITY: Final = 1_000_000_000
+MAX_DATA: Final = 1024 * 1024
+_FROZEN: Final = "field is immutable when `immutable` is set"
+_NEEDED_KEYS: Final = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ConfigMap: valid keys, one mebibyte, and frozen when it says so."""
+    del subresource
+    causes = _frozen(new, old, "data", "binaryData")
+    plain, binary = part(new, "data"), part(new, "binaryData")
+    for key in plain:
+        causes += config_key_causes(f"data[{key}]", key)
+        if key in binary:
+            causes.append(invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key in binary:
+        causes += config_key_causes(f"binaryData[{key}]", key)
+    size = sum(len(value.encode()) for value in plain.values()) + sum(map(_decoded_size, binary.values()))
+    return [*causes, too_long("", MAX_DATA)] if size > MAX_DATA else causes
+
+
+def _decoded_size(text: str) -> int:
+    return len(text) * 3 // 4 - text.count("=")
+
+
+def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
+    if old is None or not old.get("immutable"):
+        return []
+    causes = [] if new.get("immutable") else [forbidden_field("immutable", _FROZEN)]
+    return causes + [forbidden_field(name, _FROZEN) for name in members if new.get(name) != old.get(name)]
+
+
+def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Secret: valid keys, and those its type needs."""
+    del subresource
+    causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
+    causes += _frozen(new, old, "data")
+    data = part(new, "data")
+    for key in data:
+        causes += config_key_causes(f"data[{key}]", key)
+    if sum(map(_decoded_size, data.values())) > MAX_DATA:
+        causes.append(too_long("data", MAX_DATA))
+    return causes + _needed_keys(new, data)
+
+
+def _needed_keys(new: Object, data: Object) -> list[Cause]:
+    kind = new.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        name = part(new, "metadata", "annotations").get("kubernetes.io/service-account.name")
+        return [] if name else [required("metadata.annotations[kubernetes.io/service-account.name]")]
+    if kind == "kubernetes.io/basic-auth":
+        keys = ("username", "password")
+        return [] if any(key in data for key in keys) else [required(f"data[{key}]") for key in keys]
+    missing = [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    if missing or kind not in {"kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson"}:
+        return missing
+    return _json_object(f"data[{_NEEDED_KEYS[kind][0]}]", data[_NEEDED_KEYS[kind][0]])
+
+
+def _json_object(path: str, text: str) -> list[Cause]:
+    try:
+        found = json.loads(base64.b64decode(text))
+    except ValueError:
+        return [invalid_value(path, "<secret contents redacted>", "unexpected end of JSON input")]
+    if isinstance(found, dict):
+        return []
+    kind = "array" if isinstance(found, list) else "string"
+    text = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    return [invalid_value(path, "<secret contents redacted>", text)]
+
+
+def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Lease."""
+    del old, subresource
+    spec = part(new, "spec")
+    causes = []
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        causes.append(invalid_value("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        causes.append(invalid_value("spec.leaseTransitions", transitions, NEGATIVE))
+    if spec.get("preferredHolder") and not spec.get("strategy"):
+        text = "may only be specified if `strategy` is defined"
+        causes.append(forbidden_field("spec.preferredHolder", text))
+    return causes
+
+
+def namespace(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A Namespace: its phase follows its deletion."""
+    del old
+    if subresource != "status":
+        return []
+    phase, deleting = part(new, "status").get("phase", ""), part(new, "metadata").get("deletionTimestamp")
+    if deleting and phase != "Terminating":
+        text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        return [invalid_value("status.Phase", phase, text)]
+    if not deleting and phase != "Active":
+        return [invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
+    return []
+
+
+def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A ResourceQuota: amounts that are not negative."""
+    del old
+    member = "status" if subresource == "status" else "spec"
+    hard = part(new, member, "hard")
+    return [
+        invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
+        for name, value in hard.items()
+        if quantity.parse(str(value)) < 0
+    ]
+
+
+def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A LimitRange: one entry of each type, and bounds in order."""
+    del old, subresource
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, item in enumerate(entries(part(new, "spec"), "limits")):
+        path, kind = f"spec.limits[{index}]", item.get("type", "")
+        causes += all_invalid(f"{path}.type", kind, names.qualified_name(kind))
+        causes += [duplicate(f"{path}.type", kind)] if kind in seen else []
+        seen.add(kind)
+        if kind == "Pod":
+            for name in ("default", "defaultRequest"):
+                if part(item, name):
+                    causes.append(
+                        forbidden_field(f"{path}.{name}", "may not be specified when `type` is 'Pod'")
+                    )
+        causes += _bounds(path, item)
+    return causes
+
+
+def _bounds(path: str, item: Object) -> list[Cause]:
+    least, most = part(item, "min"), part(item, "max")
+    return [
+        invalid_value(
+            f"{path}.min[{name}]", str(value), f"min value {value} is greater than max value {most[name]}"
+        )
+        for name, value in least.items()
+        if name in most and quantity.parse(str(value)) > quantity.parse(str(most[name]))
+    ]
+
+
+def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A PriorityClass: its value stays."""
+    del subresource
+    value = new.get("value", 0)
+    if old is not None:
+        causes = (
+            []
+            if value == old.get("value", 0)
+            else [forbidden_field("value", "may not be changed in an update.")]
+        )
+        return causes + immutable(
+            "preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy")
+        )
+    name = part(new, "metadata").get("name", "")
+    if value > MAX_PRIORITY and not name.startswith("system-"):
+        text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
+        return [forbidden_field("value", text)]
+    return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))

@@ -1,0 +1,222 @@
+"""
+What network policies, ingresses and endpoint slices may look like, and what of them may change.
+
+Follows: kubernetes pkg/apis/networking/validation and pkg/apis/discovery/validation.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Final
+
+from sandbox.rules.container_rules import PROTOCOLS
+from sandbox.rules.service_rules import ip_address
+from sandbox.wire import names
+from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
+from sandbox.wire.field_rules import (
+    Object,
+    all_invalid,
+    entries,
+    immutable,
+    label_selector,
+    one_of,
+    part,
+    port_name,
+    port_number,
+)
+from sandbox.wire.status import Cause
+
+_POLICY_TYPES: Final = ("Ingress", "Egress")
+_PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
+_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_MAX_CONTROLLER: Final = 250
+_DOMAIN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[^\s]+")
+
+
+def network_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """A NetworkPolicy."""
+    del old, subresource
+    spec = part(new, "spec")
+    causes = label_selector("spec.podSelector", part(spec, "podSelector"))
+    for kind, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(entries(spec, kind)):
+            path = f"spec.{kind}[{index}]"
+            for at, port in enumerate(entries(rule, "ports")):
+                causes += _policy_port(f"{path}.ports[{at}]", port)
+            for at, peer in enumerate(entries(rule, peers)):
+                causes += _peer(f"{path}.{peers}[{at}]", peer)
+    kinds = entries(spec, "policyTypes")
+    if len(kinds) > len(_POLICY_TYPES):
+        text = "may not specify more than two policyTypes"
+        return [*causes, invalid_value("spec.policyTypes", list(kinds), text)]
+    for index, kind in enumerate(kinds):
+        if kind not in _POLICY_TYPES:
+            causes.append(not_supported(f"spec.policyTypes[{index}]", kind, _POLICY_TYPES))
+    return causes
+
+
+def _policy_port(path: str, port: Object) -> list[Cause]:
+    protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
+    causes = []
+    if protocol is not None and protocol not in PROTOCOLS:
+        causes.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
+    if isinstance(number, int):
+        causes += port_number(f"{path}.port", number)
+        if end is not None and end < number:
+            causes.append(invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`"))
+        causes += port_number(f"{path}.endPort", end) if end is not None else []
+    elif number is not None:
+        if end is not None:
+            text = "may not be specified when `port` is non-numeric"
+            causes.append(invalid_value(f"{path}.endPort", end, text))
+        causes += all_invalid(f"{path}.port", number, port_name(number))
+    elif end is not None:
+        causes.append(
+            invalid_value(f"{path}.endPort", end, "may not be specified when `port` is not specified")
+        )
+    return causes
+
+
+def _peer(path: str, peer: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name in ("podSelector", "namespaceSelector"):
+        causes += label_selector(f"{path}.{name}", peer.get(name))
+    block = peer.get("ipBlock")
+    if block is not None:
+        causes += _network(f"{path}.ipBlock.cidr", block.get("cidr", ""))
+    if all(peer.get(name) is None for name in ("podSelector", "namespaceSelector", "ipBlock")):
+        return [required(path, "must specify a peer")]
+    if block is not None and len([value for value in peer.values() if value is not None]) > 1:
+        causes.append(forbidden_field(path, "may not specify both ipBlock and another peer"))
+    return causes
+
+
+def _network(path: str, text: str) -> list[Cause]:
+    if not text:
+        return [required(path)]
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return [invalid_value(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    return []
+
+
+def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """An Ingress."""
+    del old
+    if subresource == "status":
+        return []
+    spec = part(new, "spec")
+    rules, default = entries(spec, "rules"), spec.get("defaultBackend")
+    causes = []
+    if not rules and default is None:
+        causes.append(invalid_value("spec", None, "either `defaultBackend` or `rules` must be specified"))
+    if default is not None:
+        causes += _backend("spec.defaultBackend", default)
+    for index, rule in enumerate(rules):
+        causes += _ingress_rule(f"spec.rules[{index}]", rule)
+    for index, tls in enumerate(entries(spec, "tls")):
+        for at, host in enumerate(entries(tls, "hosts")):
+            causes += _host(f"spec.tls[{index}].hosts[{at}]", host)
+        if name := tls.get("secretName"):
+            causes += all_invalid(f"spec.tls[{index}].secretName", name, names.dns_1123_subdomain(name))
+    return causes
+
+
+def _ingress_rule(at: str, rule: Object) -> list[Cause]:
+    causes = _host(f"{at}.host", rule["host"]) if rule.get("host") else []
+    if rule.get("http") is None:
+        return causes
+    paths = entries(rule["http"], "paths")
+    if not paths:
+        return [*causes, required(f"{at}.http.paths")]
+    for index, path in enumerate(paths):
+        causes += _ingress_path(f"{at}.http.paths[{index}]", path)
+    return causes
+
+
+def _host(at: str, host: str) -> list[Cause]:
+    return all_invalid(at, host, names.dns_1123_subdomain(host.removeprefix("*.")))
+
+
+def _ingress_path(at: str, path: Object) -> list[Cause]:
+    kind, where = path.get("pathType"), path.get("path", "")
+    causes = []
+    if kind is None:
+        return [required(f"{at}.pathType", "pathType must be specified")]
+    if kind not in _PATH_TYPES:
+        causes.append(not_supported(f"{at}.pathType", kind, _PATH_TYPES))
+    elif kind in {"Exact", "Prefix"} and not where.startswith("/"):
+        causes.append(invalid_value(f"{at}.path", where, "must be an absolute path"))
+    return causes + _backend(f"{at}.backend", part(path, "backend"))
+
+
+def _backend(at: str, backend: Object) -> list[Cause]:
+    service = backend.get("service")
+    if service is None:
+        text = "resource or service backend is required"
+        return [] if backend.get("resource") is not None else [invalid_value(at, "", text)]
+    name, port = service.get("name", ""), part(service, "port")
+    causes = (
+        all_invalid(f"{at}.service.name", name, names.dns_1123_label(name))
+        if name
+        else [required(f"{at}.service.name")]
+    )
+    if not port.get("name") and not port.get("number"):
+        return [*causes, required(at, "port name or number is required")]
+    if port.get("name") and port.get("number"):
+        return [*causes, invalid_value(at, "", "cannot set both port name & port number")]
+    if port.get("name"):
+        return causes + all_invalid(f"{at}.service.port.name", port["name"], port_name(port["name"]))
+    return causes + port_number(f"{at}.service.port.number", port["number"])
+
+
+def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """An IngressClass: its controller stays."""
+    del subresource
+    controller = part(new, "spec").get("controller", "")
+    before = controller if old is None else part(old, "spec").get("controller")
+    causes = immutable("spec.controller", controller, before)
+    causes += [] if controller else [required("spec.controller")]
+    causes += [too_long("spec.controller", _MAX_CONTROLLER)] if len(controller) > _MAX_CONTROLLER else []
+    if controller and not _DOMAIN_PATH.fullmatch(controller):
+        causes.append(
+            invalid_value(
+                "spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'
+            )
+        )
+    parameters = part(new, "spec").get("parameters")
+    if parameters is not None:
+        causes += [
+            required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
+        ]
+    return causes
+
+
+def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Cause]:
+    """An EndpointSlice."""
+    del subresource
+    kind = new.get("addressType", "")
+    causes = one_of("addressType", kind, _ADDRESS_TYPES)
+    causes += _slice_ports(entries(new, "ports"))
+    for index, endpoint in enumerate(entries(new, "endpoints")):
+        path, addresses = f"endpoints[{index}].addresses", entries(endpoint, "addresses")
+        if not addresses:
+            causes.append(required(path, "must contain at least 1 address"))
+        for at, address in enumerate(addresses if kind in {"IPv4", "IPv6"} else ()):
+            causes += ip_address(f"{path}[{at}]", address)
+    return causes + ([] if old is None else immutable("addressType", kind, old.get("addressType")))
+
+
+def _slice_ports(ports: Any) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        path, name = f"ports[{index}]", port.get("name") or ""
+        causes += all_invalid(f"{path}.name", name, names.dns_1123_label(name)) if name else []
+        causes += [duplicate(f"{path}.name", name)] if name in seen else []
+        seen.add(name)
+        if (protocol := port.get("protocol")) not in PROTOCOLS:
+            causes.append(not_supported(f"{path}.protocol", protocol, PROTOCOLS))
+    return causes

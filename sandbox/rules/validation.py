@@ -1,0 +1,108 @@
+"""
+Which rules an object of a built-in kind must keep, besides those of its metadata.
+
+Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sandbox.custom import definition_rules
+from sandbox.rules import access_rules as access
+from sandbox.rules import cluster_rules as cluster
+from sandbox.rules import (
+    event_rules,
+    job_rules,
+    network_rules,
+    pod_rules,
+    scaling_rules,
+    service_rules,
+    storage_rules,
+)
+from sandbox.rules import workload_rules as workload
+from sandbox.wire import names
+from sandbox.wire.field_rules import Object
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import Cause
+
+Rules = Callable[[Object, Object | None, str], list[Cause]]
+NameRule = Callable[[str, bool], list[str]]
+
+RULES: Final[Mapping[tuple[str, str], Rules]] = {
+    ("", "configmaps"): cluster.config_map,
+    ("", "endpoints"): service_rules.endpoints,
+    ("", "events"): event_rules.event,
+    ("", "limitranges"): cluster.limit_range,
+    ("", "namespaces"): cluster.namespace,
+    ("", "persistentvolumeclaims"): storage_rules.claim,
+    ("", "persistentvolumes"): storage_rules.volume,
+    ("", "pods"): pod_rules.pod,
+    ("", "podtemplates"): workload.pod_template,
+    ("", "replicationcontrollers"): workload.replication_controller,
+    ("", "resourcequotas"): cluster.quota,
+    ("", "secrets"): cluster.secret,
+    ("", "services"): service_rules.service,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
+    ("apps", "controllerrevisions"): workload.controller_revision,
+    ("apps", "daemonsets"): workload.daemon_set,
+    ("apps", "deployments"): workload.deployment,
+    ("apps", "replicasets"): workload.replica_set,
+    ("apps", "statefulsets"): workload.stateful_set,
+    ("autoscaling", "horizontalpodautoscalers"): scaling_rules.autoscaler,
+    ("batch", "cronjobs"): job_rules.cron_job,
+    ("batch", "jobs"): job_rules.job,
+    ("coordination.k8s.io", "leases"): cluster.lease,
+    ("discovery.k8s.io", "endpointslices"): network_rules.endpoint_slice,
+    ("events.k8s.io", "events"): event_rules.new_event,
+    ("networking.k8s.io", "ingressclasses"): network_rules.ingress_class,
+    ("networking.k8s.io", "ingresses"): network_rules.ingress,
+    ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
+    ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): access.cluster_role_binding,
+    ("rbac.authorization.k8s.io", "clusterroles"): access.cluster_role,
+    ("rbac.authorization.k8s.io", "rolebindings"): access.role_binding,
+    ("rbac.authorization.k8s.io", "roles"): access.role,
+    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
+    ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
+}
+
+
+def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
+    """What is wrong with an object of a built-in kind; old None = it is created."""
+    rules = RULES.get((resource.group, resource.plural))
+    return [] if rules is None else rules(new, old, subresource)
+
+
+def _rule(check: Callable[[str], list[str]]) -> NameRule:
+    def rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
+        return check(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
+
+    return rule
+
+
+def _cron_job_name(name: str) -> list[str]:
+    if len(name) > job_rules.MAX_CRON_JOB_NAME:
+        return [f"must be no more than {job_rules.MAX_CRON_JOB_NAME} characters"]
+    return names.dns_1123_subdomain(name)
+
+
+_NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
+    ("", "namespaces"): _rule(names.dns_1123_label),
+    ("", "services"): _rule(names.dns_1123_label),
+    ("", "events"): lambda _name, _prefix: [],
+    ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
+    ("apps", "statefulsets"): _rule(names.dns_1123_label),
+    ("batch", "cronjobs"): _rule(_cron_job_name),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "clusterroles"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "rolebindings"): lambda name, _prefix: names.path_segment(name),
+    ("rbac.authorization.k8s.io", "roles"): lambda name, _prefix: names.path_segment(name),
+}
+_SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
+
+
+def name_rule(resource: ServedResource) -> NameRule:
+    """The complaints about a name (or, with True, about a generateName prefix) of this kind."""
+    return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

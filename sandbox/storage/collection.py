@@ -1,0 +1,123 @@
+"""The objects of one kind, in list order, and the last changes to them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+
+from sandbox.storage.stored import Change, ChangeType, Stored
+
+_SLACK = 4  # the list is shortened when it is a quarter over its size
+
+
+class History:
+    """
+    The last `size` changes of a collection, oldest first.
+
+    Positions count every change ever appended, so a reader's position stays right when old ones are dropped.
+    Invariant: floor is the resource version of the newest change that is no longer held (at first the version
+    the collection was born at): whoever has seen floor has missed nothing.
+    """
+
+    __slots__ = ("_dropped", "_entries", "_size", "floor")
+
+    def __init__(self, *, size: int, floor: int) -> None:
+        self._size = size
+        self._entries: list[Change] = []
+        self._dropped = 0
+        self.floor = floor
+
+    @property
+    def end(self) -> int:
+        """The position after the newest change."""
+        return self._dropped + len(self._entries)
+
+    def append(self, change: Change) -> None:
+        """Add the newest change; the oldest one may fall out."""
+        entries = self._entries
+        entries.append(change)
+        if len(entries) > self._size:
+            self.floor = entries[-self._size - 1].rv
+            if len(entries) > self._size + self._size // _SLACK:
+                excess = len(entries) - self._size
+                del entries[:excess]
+                self._dropped += excess
+
+    def position_after(self, rv: int) -> int:
+        """The position of the first change newer than rv, which must not be older than floor."""
+        return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
+
+    def read(self, position: int) -> list[Change] | None:
+        """The changes from position on; None when some of them have been dropped."""
+        index = position - self._dropped
+        if index < 0 or (index < len(self._entries) and self._entries[index].rv <= self.floor):
+            return None
+        return self._entries[index:]
+
+    def newer_than(self, rv: int) -> Iterator[Change]:
+        """The changes after rv, newest first."""
+        for change in reversed(self._entries):
+            if change.rv <= rv:
+                return
+            yield change
+
+    def forget(self, rv: int) -> None:
+        """Drop everything: nobody can continue from a version before rv."""
+        self._dropped += len(self._entries)
+        self._entries.clear()
+        self.floor = rv
+
+
+class Collection:
+    """
+    One kind's objects by key, sorted.
+
+    history is replaced when the kind is redefined or removed: watches read what is left of the old one and
+    end.
+    """
+
+    __slots__ = ("_history_size", "history", "keys", "objects")
+
+    def __init__(self, *, history_size: int, floor: int) -> None:
+        self.objects: dict[str, Stored] = {}
+        self.keys: list[str] = []
+        self._history_size = history_size
+        self.history = History(size=history_size, floor=floor)
+
+    def apply(self, change: Change) -> None:
+        """Carry out a change and remember it."""
+        key = change.key
+        if change.type is ChangeType.DELETED:
+            del self.objects[key]
+            del self.keys[bisect_left(self.keys, key)]
+        else:
+            if key not in self.objects:
+                insort(self.keys, key)
+            self.objects[key] = change.new
+        self.history.append(change)
+
+    def begin_again(self, rv: int) -> None:
+        """Start a new history: nobody can continue from before rv."""
+        self.history = History(size=self._history_size, floor=rv)
+
+    def select(self, namespace: str) -> list[str]:
+        """The keys of a namespace, "" = all, in order."""
+        return _in_namespace(self.keys, namespace)
+
+    def as_of(self, rv: int, namespace: str) -> tuple[list[str], dict[str, Stored]]:
+        """The keys and objects as they were at rv, which must not be older than the history's floor."""
+        before: dict[str, Stored | None] = {}
+        for change in self.history.newer_than(rv):
+            before[change.key] = change.old
+        if not before:
+            return self.select(namespace), self.objects
+        objects = {key: stored for key, stored in self.objects.items() if key not in before}
+        objects |= {key: stored for key, stored in before.items() if stored is not None}
+        return _in_namespace(sorted(objects), namespace), objects
+
+
+def _in_namespace(keys: list[str], namespace: str) -> list[str]:
+    if not namespace:
+        return keys
+    # "0" follows "/" in ASCII: the range holds exactly the keys of the namespace
+    return keys[bisect_left(keys, f"{namespace}/") : bisect_left(keys, f"{namespace}0")]

@@ -1,0 +1,104 @@
+"""
+Pieces of Table cells that several kinds share.
+
+Follows: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/apis/meta/v1/helpers.go and
+pkg/labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sandbox.wire import human
+
+NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
+Object = Mapping[str, Any]
+
+
+def part(obj: Object, *path: str) -> dict[str, Any]:
+    """The object below a path; {} where there is none."""
+    found: Any = obj
+    for name in path:
+        found = found.get(name) or {}
+    return found if isinstance(found, dict) else {}
+
+
+def name_of(obj: Object) -> str:
+    """metadata.name."""
+    return str(part(obj, "metadata").get("name", ""))
+
+
+def age_of(obj: Object, now: float) -> str:
+    """How old the object is."""
+    return human.age(part(obj, "metadata").get("creationTimestamp"), now)
+
+
+def is_deleting(obj: Object) -> bool:
+    """Whether deletion has begun."""
+    return bool(part(obj, "metadata").get("deletionTimestamp"))
+
+
+def labels_text(labels: Object) -> str:
+    """`a=1,b=2`, or <none>."""
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or NONE
+
+
+def containers_and_images(pod_spec: Object) -> tuple[str, str]:
+    """The names and the images of a pod's containers, each joined by commas."""
+    containers = pod_spec.get("containers") or ()
+    names = ",".join(container.get("name", "") for container in containers)
+    return names, ",".join(container.get("image", "") for container in containers)
+
+
+def selector_text(selector: Object | None) -> str:
+    """A label selector as a query would spell it; "" for none or an empty one."""
+    if not selector:
+        return ""
+    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    terms += [(term["key"], _expression(term)) for term in selector.get("matchExpressions") or ()]
+    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
+
+
+def _expression(term: Object) -> str:
+    key, values = term["key"], ",".join(sorted(term.get("values") or ()))
+    match term.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "Exists":
+            return str(key)
+        case _:
+            return f"!{key}"
+
+
+def selector_cell(selector: Object | None) -> str:
+    """A label selector, or <none>."""
+    return selector_text(selector) or NONE
+
+
+def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
+    """The first entries, and how many more there are."""
+    text = ",".join(entries[:limit])
+    if len(entries) > limit:
+        return f"{text} + {total - limit} more..."
+    return text or empty
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Sorted, each once, empty ones left out."""
+    return sorted({value for value in values if value})
+
+
+def holds(conditions: Iterable[Object] | None, kind: str) -> bool:
+    """Whether the first condition of that type is True."""
+    for condition in conditions or ():
+        if condition.get("type") == kind:
+            return condition.get("status") == "True"
+    return False
+
+
+def default_mark(obj: Object, annotation: str) -> str:
+    """` (default)` for a class that an annotation makes the default one."""
+    return " (default)" if part(obj, "metadata", "annotations").get(annotation) == "true" else ""

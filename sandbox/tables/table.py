@@ -1,0 +1,136 @@
+"""
+Objects as rows: `meta.k8s.io/v1 Table`, what kubectl get prints; and metadata alone.
+
+Follows: apiserver pkg/endpoints/handlers/response.go and pkg/printers/internalversion of kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sandbox.kinds.kind_table import Column, builtin_columns
+from sandbox.tables import cluster_cells as cluster
+from sandbox.tables import storage_cells as storage
+from sandbox.tables import workload_cells as workload
+from sandbox.tables.cell import Object
+from sandbox.tables.custom_cells import custom_cells, custom_columns
+from sandbox.tables.pod_cells import pod_cells, pod_conditions
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import bad_request
+
+Cells = Callable[[Object, float], list[Any]]
+
+CELLS: Mapping[tuple[str, str], Cells] = {
+    ("", "configmaps"): cluster.config_map_cells,
+    ("", "endpoints"): cluster.endpoints_cells,
+    ("", "events"): cluster.event_cells,
+    ("", "namespaces"): cluster.namespace_cells,
+    ("", "nodes"): cluster.node_cells,
+    ("", "persistentvolumeclaims"): storage.claim_cells,
+    ("", "persistentvolumes"): storage.volume_cells,
+    ("", "pods"): pod_cells,
+    ("", "podtemplates"): workload.pod_template_cells,
+    ("", "replicationcontrollers"): workload.replication_controller_cells,
+    ("", "resourcequotas"): storage.quota_cells,
+    ("", "secrets"): cluster.secret_cells,
+    ("", "serviceaccounts"): cluster.named_cells,
+    ("", "services"): cluster.service_cells,
+    ("apps", "controllerrevisions"): workload.controller_revision_cells,
+    ("apps", "daemonsets"): workload.daemon_set_cells,
+    ("apps", "deployments"): workload.deployment_cells,
+    ("apps", "replicasets"): workload.replica_set_cells,
+    ("apps", "statefulsets"): workload.stateful_set_cells,
+    ("autoscaling", "horizontalpodautoscalers"): workload.autoscaler_cells,
+    ("batch", "cronjobs"): workload.cron_job_cells,
+    ("batch", "jobs"): workload.job_cells,
+    ("coordination.k8s.io", "leases"): cluster.lease_cells,
+    ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
+    ("events.k8s.io", "events"): cluster.event_cells,
+    ("networking.k8s.io", "ingressclasses"): cluster.ingress_class_cells,
+    ("networking.k8s.io", "ingresses"): cluster.ingress_cells,
+    ("networking.k8s.io", "networkpolicies"): cluster.network_policy_cells,
+    ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.binding_cells,
+    ("rbac.authorization.k8s.io", "rolebindings"): cluster.binding_cells,
+    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
+    ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,
+}
+
+
+def columns_of(resource: ServedResource) -> Sequence[Column]:
+    """The columns of a resource's tables."""
+    if resource.custom:
+        return custom_columns(resource)
+    return builtin_columns(resource.group, resource.version, resource.plural)
+
+
+def cells_of(resource: ServedResource, obj: Object, now: float) -> list[Any]:
+    """One object's cells, in the order of the columns."""
+    if resource.custom:
+        return custom_cells(resource, obj, now)
+    return CELLS.get((resource.group, resource.plural), cluster.created_cells)(obj, now)
+
+
+def render(
+    resource: ServedResource,
+    objects: Sequence[Object],
+    *,
+    now: float,
+    include: str = "Metadata",
+    metadata: Mapping[str, Any] | None = None,
+    with_columns: bool = True,
+    version: str = "v1",
+) -> dict[str, Any]:
+    """
+    A complete Table: metadata is its ListMeta, include says what each row carries of its object.
+
+    Raises: StatusError 400 for an include the server does not know.
+    """
+    table: dict[str, Any] = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}"}
+    table["metadata"] = dict(metadata or {})
+    table["columnDefinitions"] = (
+        [_definition(column) for column in columns_of(resource)] if with_columns else None
+    )
+    table["rows"] = [_row(resource, obj, now, include, version) for obj in objects]
+    return table
+
+
+def _definition(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
+
+
+def _row(resource: ServedResource, obj: Object, now: float, include: str, version: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": cells_of(resource, obj, now)}
+    conditions = pod_conditions(obj) if resource.group_resource == ("", "pods") else None
+    if conditions:
+        row["conditions"] = conditions
+    row["object"] = _included(obj, include, version)
+    return row
+
+
+def _included(obj: Object, include: str, version: str) -> Any:
+    match include:
+        case "Object":
+            return obj
+        case "Metadata" | "":
+            return partial_object_metadata(obj, version=version)
+        case "None":
+            return None
+        case _:
+            raise bad_request(f'unrecognized includeObject value: "{include}"')
+
+
+def partial_object_metadata(obj: Object, *, version: str = "v1") -> dict[str, Any]:
+    """An object's metadata and nothing else."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": obj["metadata"],
+    }

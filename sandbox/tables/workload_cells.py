@@ -1,0 +1,233 @@
+"""
+Rows of what runs pods: Deployments, ReplicaSets, Jobs and their like, autoscalers and budgets.
+
+Follows: kubernetes pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apis.time import parse_time
+from sandbox.tables.cell import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    Object,
+    age_of,
+    containers_and_images,
+    holds,
+    is_deleting,
+    labels_text,
+    name_of,
+    part,
+    selector_cell,
+    selector_text,
+)
+from sandbox.wire import human
+
+MAX_METRICS = 2
+
+
+def _template(obj: Object) -> tuple[str, str]:
+    return containers_and_images(part(obj, "spec", "template", "spec"))
+
+
+def _count(obj: Object, name: str) -> int:
+    return int(part(obj, "status").get(name) or 0)
+
+
+def deployment_cells(obj: Object, now: float) -> list[Any]:
+    """Name, ready, up-to-date, available, age, containers, images, selector."""
+    spec = part(obj, "spec")
+    ready = f"{_count(obj, 'readyReplicas')}/{spec.get('replicas') or 0}"
+    counts = (_count(obj, "updatedReplicas"), _count(obj, "availableReplicas"))
+    return [
+        name_of(obj),
+        ready,
+        *counts,
+        age_of(obj, now),
+        *_template(obj),
+        selector_text(spec.get("selector")),
+    ]
+
+
+def replica_set_cells(obj: Object, now: float) -> list[Any]:
+    """Name, desired, current, ready, age, containers, images, selector."""
+    spec = part(obj, "spec")
+    counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
+    return [name_of(obj), *counts, age_of(obj, now), *_template(obj), selector_cell(spec.get("selector"))]
+
+
+def replication_controller_cells(obj: Object, now: float) -> list[Any]:
+    """Name, desired, current, ready, age, containers, images, selector."""
+    spec = part(obj, "spec")
+    counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
+    return [name_of(obj), *counts, age_of(obj, now), *_template(obj), labels_text(part(spec, "selector"))]
+
+
+def stateful_set_cells(obj: Object, now: float) -> list[Any]:
+    """Name, ready, age, containers, images."""
+    ready = f"{_count(obj, 'readyReplicas')}/{part(obj, 'spec').get('replicas') or 0}"
+    return [name_of(obj), ready, age_of(obj, now), *_template(obj)]
+
+
+def daemon_set_cells(obj: Object, now: float) -> list[Any]:
+    """Name, desired, current, ready, up-to-date, available, nodes, age, containers, images, selector."""
+    names = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
+    counts = [_count(obj, name) for name in (*names, "updatedNumberScheduled", "numberAvailable")]
+    nodes = labels_text(part(obj, "spec", "template", "spec", "nodeSelector"))
+    selector = selector_cell(part(obj, "spec").get("selector"))
+    return [name_of(obj), *counts, nodes, age_of(obj, now), *_template(obj), selector]
+
+
+def controller_revision_cells(obj: Object, now: float) -> list[Any]:
+    """Name, controller, revision, age."""
+    owners = part(obj, "metadata").get("ownerReferences") or ()
+    owner = next((entry for entry in owners if entry.get("controller")), None)
+    return [name_of(obj), NONE if owner is None else _owner(owner), obj.get("revision", 0), age_of(obj, now)]
+
+
+def _owner(owner: Object) -> str:
+    group, slash, _ = owner["apiVersion"].rpartition("/")
+    kind = f"{owner['kind']}.{group}" if slash else owner["kind"]
+    return f"{kind.lower()}/{owner['name']}"
+
+
+def pod_template_cells(obj: Object, now: float) -> list[Any]:
+    """Name, containers, images, pod labels."""
+    del now
+    template = part(obj, "template")
+    labels = labels_text(part(template, "metadata", "labels"))
+    return [name_of(obj), *containers_and_images(part(template, "spec")), labels]
+
+
+def job_cells(obj: Object, now: float) -> list[Any]:
+    """Name, status, completions, duration, age, containers, images, selector."""
+    selector = selector_cell(part(obj, "spec").get("selector"))
+    cells = [name_of(obj), _job_status(obj), _completions(obj), _job_duration(part(obj, "status"), now)]
+    return [*cells, age_of(obj, now), *_template(obj), selector]
+
+
+def _job_status(obj: Object) -> str:
+    conditions = part(obj, "status").get("conditions")
+    if holds(conditions, "Complete"):
+        return "Complete"
+    if holds(conditions, "Failed"):
+        return "Failed"
+    if is_deleting(obj):
+        return "Terminating"
+    for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if holds(conditions, kind):
+            return kind
+    return "Running"
+
+
+def _completions(obj: Object) -> str:
+    spec, succeeded = part(obj, "spec"), _count(obj, "succeeded")
+    if spec.get("completions") is not None:
+        return f"{succeeded}/{spec['completions']}"
+    parallelism = spec.get("parallelism") or 0
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _job_duration(status: Object, now: float) -> str:
+    if not status.get("startTime"):
+        return ""
+    end = parse_time(status["completionTime"]) if status.get("completionTime") else now
+    return human.human_duration(end - parse_time(status["startTime"]))
+
+
+def cron_job_cells(obj: Object, now: float) -> list[Any]:
+    """Name, schedule, timezone, suspend, active, last schedule, age, containers, images, selector."""
+    spec, status = part(obj, "spec"), part(obj, "status")
+    last = human.age(status["lastScheduleTime"], now) if status.get("lastScheduleTime") else NONE
+    job = part(spec, "jobTemplate", "spec")
+    return [
+        name_of(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        {True: "True", False: "False", None: UNSET}[spec.get("suspend")],
+        len(status.get("active") or ()),
+        last,
+        age_of(obj, now),
+        *containers_and_images(part(job, "template", "spec")),
+        selector_cell(job.get("selector")),
+    ]
+
+
+def disruption_budget_cells(obj: Object, now: float) -> list[Any]:
+    """Name, min available, max unavailable, allowed disruptions, age."""
+    spec = part(obj, "spec")
+    bounds = [str(spec.get(name, "N/A")) for name in ("minAvailable", "maxUnavailable")]
+    return [name_of(obj), *bounds, _count(obj, "disruptionsAllowed"), age_of(obj, now)]
+
+
+def autoscaler_cells(obj: Object, now: float) -> list[Any]:
+    """Name, reference, targets, min pods, max pods, replicas, age; of either served version."""
+    spec, status = part(obj, "spec"), part(obj, "status")
+    target = part(spec, "scaleTargetRef")
+    least = spec.get("minReplicas")
+    return [
+        name_of(obj),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        _targets(*_metrics(spec, status)),
+        UNSET if least is None else str(least),
+        int(spec.get("maxReplicas") or 0),
+        _count(obj, "currentReplicas"),
+        age_of(obj, now),
+    ]
+
+
+def _metrics(spec: Object, status: Object) -> tuple[Sequence[Object], Sequence[Object]]:
+    utilization = spec.get("targetCPUUtilizationPercentage")
+    if utilization is None:
+        return spec.get("metrics") or (), status.get("currentMetrics") or ()
+    current = status.get("currentCPUUtilizationPercentage")
+    resource = {"name": "cpu", "target": {"averageUtilization": utilization}}
+    found = [] if current is None else [{"resource": {"current": {"averageUtilization": current}}}]
+    return [{"type": "Resource", "resource": resource}], found
+
+
+def _targets(specs: Sequence[Object], statuses: Sequence[Object]) -> str:
+    if not specs:
+        return NONE
+    texts = [
+        _metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)
+    ]
+    text = ", ".join(texts[:MAX_METRICS])
+    return f"{text} + {len(texts) - MAX_METRICS} more..." if len(texts) > MAX_METRICS else text
+
+
+def _metric(spec: Object, status: Object) -> str:
+    kind = spec.get("type", "")
+    member = {
+        "External": "external",
+        "Pods": "pods",
+        "Object": "object",
+        "Resource": "resource",
+        "ContainerResource": "containerResource",
+    }.get(kind)
+    if member is None:
+        return "<unknown type>"
+    target, current = part(spec, member, "target"), part(status, member, "current")
+    if member in {"resource", "containerResource"}:
+        return f"{part(spec, member).get('name', '')}: {_resource_metric(target, current)}"
+    if member == "pods":
+        return f"{_or_unknown(current.get('averageValue'))}/{target.get('averageValue', '')}"
+    if target.get("averageValue") is not None:
+        return f"{_or_unknown(current.get('averageValue'))}/{target['averageValue']} (avg)"
+    return f"{_or_unknown(current.get('value'))}/{target.get('value', '')}"
+
+
+def _resource_metric(target: Object, current: Object) -> str:
+    if target.get("averageValue") is not None:
+        return f"{_or_unknown(current.get('averageValue'))}/{target['averageValue']}"
+    wanted = target.get("averageUtilization")
+    found = current.get("averageUtilization")
+    return f"{UNKNOWN if found is None else f'{found}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
+
+
+def _or_unknown(value: Any) -> str:
+    return UNKNOWN if value is None else str(value)

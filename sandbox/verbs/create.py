@@ -1,0 +1,181 @@
+"""
+POST: a new object.
+
+Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
+plugin/pkg/admission/namespace/lifecycle.
+"""
+
+from __future__ import annotations
+
+from sandbox.cluster.controllers import new_name
+from sandbox.patches import managed_fields
+from sandbox.requests import bodies
+from sandbox.requests.call import Call, shallow_metadata
+from sandbox.requests.conversion import to_storage
+from sandbox.requests.definition import definition_of
+from sandbox.requests.request import Response
+from sandbox.storage.stored import Object, Stored
+from sandbox.verbs import metadata, rules
+from sandbox.verbs.prepare import prepare_create
+from sandbox.wire.options import WriteOptions, write_options
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import (
+    StatusError,
+    already_exists,
+    bad_request,
+    failure,
+    forbidden,
+    internal_error,
+    invalid,
+    invalid_kind,
+)
+
+_NAMESPACES = GroupResource("", "namespaces")
+
+
+def create(call: Call) -> Response:
+    """Answer 201 with the object as stored."""
+    options = write_options(call.request.query, "CreateOptions")
+    content_type = call.request.headers.get("content-type", "")
+    decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
+    report_strict(call, decoded.strict, options)
+    check_version(call, decoded.object)
+    obj = in_request_namespace(call, decoded.object)
+    stored = store_new(call, rules.defaulted(call.resource, obj), options)
+    return call.answer(stored, 201)
+
+
+def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Stored:
+    """
+    Complete, check and store a new object, already defaulted.
+
+    Args: applied means that managedFields are right as they are (server-side apply).
+    """
+    check_namespace(call, obj["metadata"].get("name", ""))
+    _check_definition(call, obj["metadata"].get("name", ""))
+    requested_version = obj["metadata"].get("resourceVersion", "")
+    managed = obj["metadata"].get("managedFields") if applied else _managed(call, obj, options)
+    obj = named(call, metadata.for_create(obj, call.context, with_generation=call.resource.has_generation))
+    obj = prepare_create(call, shallow_metadata(obj, managedFields=managed or None))
+    check(call, obj)
+    if requested_version and not options.dry_run:
+        raise internal_error("resourceVersion should not be set on objects to be created")
+    transaction = call.transaction(dry_run=options.dry_run)
+    existing = transaction.get(call.collection, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    if existing is not None:
+        raise _exists(call, existing)
+    stored = transaction.put(call.collection, to_storage(call.resource, obj))
+    call.commit(transaction)
+    return stored
+
+
+def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
+    """Refuse, mention or ignore what strict decoding found."""
+    if not strict or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        kind = call.resource.kind
+        text = f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: '
+        raise bad_request(f"{text}strict decoding error: {', '.join(strict)}")
+    for problem in strict:
+        call.warn(problem)
+
+
+def check_version(call: Call, obj: Object) -> None:
+    """Refuse (400) a custom resource of another version than the path's."""
+    expected, given = call.resource.api_version, obj.get("apiVersion") or ""
+    if given != expected:
+        error = bad_request(
+            f"the API version in the data ({given}) does not match the expected API version ({expected})"
+        )
+        raise error
+
+
+def in_request_namespace(call: Call, obj: Object) -> Object:
+    """The object in the namespace of the path; another one in the body is refused (400)."""
+    given = obj["metadata"].get("namespace", "")
+    if not call.resource.namespaced:
+        kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
+        return {**obj, "metadata": kept}
+    if given and given != call.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    return {**obj, "metadata": {**obj["metadata"], "namespace": call.namespace}}
+
+
+def check_namespace(call: Call, name: str) -> None:
+    """Refuse to create in a namespace that is missing (404) or going away (403)."""
+    if not call.resource.namespaced:
+        return
+    namespace = call.state.get(_NAMESPACES, "", call.namespace)
+    if namespace is None:
+        details = {"name": call.namespace, "kind": "namespaces"}
+        text = f'namespaces "{call.namespace}" not found'
+        raise StatusError(failure(404, "NotFound", text, details=details))
+    if namespace["metadata"].get("deletionTimestamp"):
+        raise _terminating(call, name)
+
+
+def named(call: Call, obj: Object) -> Object:
+    """The object with a name made from its generateName if it has none."""
+    given = obj["metadata"]
+    if given.get("name") or not given.get("generateName"):
+        return obj
+    name = new_name(given["generateName"], call.context.random)
+    return {**obj, "metadata": {**given, "name": name}}
+
+
+def check(call: Call, obj: Object) -> None:
+    """Refuse (422) an object that breaks the rules of its kind."""
+    resource = call.resource
+    name = obj["metadata"].get("name", "")
+    if resource.custom and obj["kind"] != resource.kind:
+        raise wrong_kind(call, obj)
+    causes = rules.validate_new(resource, obj)
+    if causes:
+        raise invalid(resource, name, causes)
+    for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):
+        call.warn(text)
+
+
+def wrong_kind(call: Call, obj: Object) -> StatusError:
+    """The refusal of a custom resource that says it is of another kind."""
+    from_kind = rules.kind_cause(obj["kind"], call.resource.kind)
+    return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
+
+
+def _check_definition(call: Call, name: str) -> None:
+    if not call.resource.custom:
+        return
+    definition = definition_of(call.state, call.resource)
+    if definition is not None and definition["metadata"].get("deletionTimestamp"):
+        text = "create not allowed while custom resource definition is terminating"
+        raise forbidden(call.resource, name, text)
+
+
+def _managed(call: Call, obj: Object, options: WriteOptions) -> list[dict[str, object]]:
+    return managed_fields.record_update(
+        None,
+        obj,
+        resource=call.resource,
+        manager=call.manager(options),
+        now=call.context.now,
+    )
+
+
+def _exists(call: Call, existing: Object) -> StatusError:
+    error = already_exists(call.resource, existing["metadata"]["name"])
+    if existing["metadata"].get("deletionTimestamp"):
+        error.status["message"] = f"object is being deleted: {error.status['message']}"
+    return error
+
+
+def _terminating(call: Call, name: str) -> StatusError:
+    text = f"unable to create new content in namespace {call.namespace} because it is being terminated"
+    detail = f"namespace {call.namespace} is being terminated"
+    error = forbidden(call.resource, name, text)
+    error.status["details"]["causes"] = [
+        {"reason": "NamespaceTerminating", "message": detail, "field": "metadata.namespace"}
+    ]
+    return error

@@ -1,0 +1,195 @@
+"""
+PATCH: merge, JSON and strategic patches, and server-side apply.
+
+Follows: apiserver pkg/endpoints/handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from sandbox.kinds import typed
+from sandbox.patches.json_patch import json_patch
+from sandbox.patches.merge_patch import merge_patch
+from sandbox.patches.server_side_apply import server_side_apply
+from sandbox.patches.strategic_merge import strategic_merge_patch
+from sandbox.requests import bodies
+from sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
+from sandbox.requests.call import Call
+from sandbox.requests.presentation import served_object
+from sandbox.requests.request import Response
+from sandbox.storage.stored import Object
+from sandbox.verbs import rules
+from sandbox.verbs.create import in_request_namespace, store_new
+from sandbox.verbs.update import Replaced, check_name, replace
+from sandbox.wire import go_json
+from sandbox.wire.causes import invalid_value
+from sandbox.wire.go_format import go_value
+from sandbox.wire.options import WriteOptions, write_options
+from sandbox.wire.status import (
+    StatusError,
+    bad_request,
+    conflict,
+    failure,
+    invalid_kind,
+    not_found,
+    unsupported_media_type,
+)
+
+MERGE: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+
+
+def patch(call: Call) -> Response:
+    """Answer 200 with the object as stored, 201 when apply created it."""
+    kind = patch_type(call)
+    options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
+    replaced = _apply(call, options) if kind == APPLY else _patch(call, kind, options)
+    return call.answer(replaced.stored, 201 if replaced.created else 200)
+
+
+def patch_type(call: Call) -> str:
+    """The kind of patch in the body. Raises: StatusError 415."""
+    given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given in (MERGE, JSON_PATCH, APPLY) or (given == STRATEGIC and not call.resource.custom):
+        return given
+    if call.resource.custom:
+        raise unsupported_media_type((JSON_PATCH, MERGE, APPLY))
+    raise StatusError(failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={}))
+
+
+def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
+    """
+    An object with a patch applied, as plain JSON.
+
+    Raises: StatusError 400, 415, 422 or 500 with the real server's texts.
+    """
+    value = _parsed(body, kind)
+    if kind == JSON_PATCH:
+        return json_patch(current, [] if value is None else value)
+    if kind == STRATEGIC:
+        return strategic_merge_patch(current, _mapping(value, ""), schema or {}) if value else current
+    if value is None:
+        raise bad_request("Invalid JSON Patch")
+    return merge_patch(current, _mapping(value, "error decoding patch: "))
+
+
+def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
+    before = call.stored()
+    if before is None:
+        _parsed(call.request.body, kind)
+        raise not_found(call.resource, call.name)
+    current = served_object(call.resource, before.object)
+    changed = patched(current, call.request.body, kind, call.resource.schema)
+    decoded = _decoded(call, changed, kind)
+    _report(call, decoded, changed, kind, options)
+    check_name(call, decoded.object)
+    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    if call.resource.custom:
+        _check_type(call, obj)
+    return replace(call, obj, options)
+
+
+def _apply(call: Call, options: WriteOptions) -> Replaced:
+    applied = _applied(call)
+    before = call.stored()
+    if before is None and call.path.subresource:
+        raise not_found(call.resource, call.name)
+    current = None if before is None else served_object(call.resource, before.object)
+    merged = server_side_apply(
+        current,
+        applied,
+        resource=call.resource,
+        manager=options.field_manager,
+        force=options.force,
+        now=call.context.now,
+        subresource=call.path.subresource,
+    )
+    check_name(call, merged)
+    decoded = _decoded(call, merged, APPLY)
+    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    if before is None:
+        if given := obj["metadata"].get("uid"):
+            text = (
+                f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+            )
+            raise conflict(call.resource, call.name, text)
+        return Replaced(store_new(call, obj, options, applied=True), created=True)
+    return replace(call, obj, options, applied=True)
+
+
+def _applied(call: Call) -> Object:
+    try:
+        value = bodies.parse_yaml(call.request.body.decode(errors="replace"))
+    except UnrecognizedError as error:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    if not isinstance(value, dict):
+        what = typed.json_kind(value)
+        text = f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {text}")
+    return value
+
+
+def _parsed(body: bytes, kind: str) -> Any:
+    try:
+        return go_json.parse(body.decode(errors="replace"))
+    except go_json.JSONError as error:
+        prefix = "" if kind == STRATEGIC else "error decoding patch: "
+        raise bad_request(f"{prefix}{error}") from error
+
+
+def _mapping(value: Any, prefix: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    text = f"json: cannot unmarshal {typed.json_kind(value)} into Go value of type map[string]interface {{}}"
+    raise bad_request(f"{prefix}{text}")
+
+
+def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
+    if kind == STRATEGIC:
+        # a strategic patch is decoded into the type of the path, whatever kind it names
+        changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
+    shown = _shown(changed, custom=call.resource.custom)
+    try:
+        return bodies.decode_value(changed, [], call.resource, call.catalog, text=shown)
+    except (UnrecognizedError, MisfitError) as error:
+        raise invalid_patch(changed, str(error), custom=call.resource.custom) from error
+
+
+def _report(call: Call, decoded: Decoded, changed: Object, kind: str, options: WriteOptions) -> None:
+    if not decoded.strict or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        text = f"strict decoding error: {', '.join(decoded.strict)}"
+        if kind == STRATEGIC:
+            shown = go_value(go_json.parse(call.request.body.decode()))
+            raise _invalid_shown(f'"{shown}"', text)
+        raise invalid_patch(changed, text, custom=call.resource.custom)
+    for problem in decoded.strict:
+        call.warn(problem)
+
+
+def _check_type(call: Call, obj: Object) -> None:
+    expected, given = call.resource.api_version, obj.get("apiVersion", "")
+    if given != expected:
+        cause = invalid_value("apiVersion", given, f"must be {expected}")
+        raise invalid_kind(call.resource.group, obj["kind"], call.name, [cause])
+
+
+def invalid_patch(changed: Object, text: str, *, custom: bool = False) -> StatusError:
+    """The refusal of a patch whose result does not decode."""
+    return _invalid_shown(json.dumps(_shown(changed, custom=custom).decode(), ensure_ascii=False), text)
+
+
+def _invalid_shown(shown: str, text: str) -> StatusError:
+    cause = invalid_value("patch", "", text)
+    return invalid_kind("", "", "", [cause._replace(message=f"Invalid value: {shown}: {text}")])
+
+
+def _shown(changed: Object, *, custom: bool) -> bytes:
+    """The patched object as messages show it: members of custom resources sorted all the way down."""
+    shown = changed if custom else dict(sorted(changed.items()))
+    return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()

@@ -1,0 +1,197 @@
+"""
+The rules an object must keep: metadata, the schema of a custom resource, the validation of a built-in kind.
+
+Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/registry strategies.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from sandbox.custom import cel_rules, schema, structural
+from sandbox.kinds import defaults, structure
+from sandbox.rules import validation
+from sandbox.storage.stored import Object
+from sandbox.verbs import metadata
+from sandbox.wire.causes import invalid_value
+from sandbox.wire.resource import Schema, ServedResource
+from sandbox.wire.status import Cause
+
+_BLOCKING: Final = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+_MAX_INT32: Final = 2**31 - 1
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+def defaulted(resource: ServedResource, obj: Object) -> Object:
+    """An object with the defaults of its kind."""
+    if resource.custom:
+        return structural.default(resource.schema, obj)
+    if resource.kind == "Secret" and obj.get("stringData"):
+        obj = _with_string_data(obj)
+    return defaults.default_object(resource, obj)
+
+
+def _with_string_data(secret: Object) -> Object:
+    """A Secret whose stringData has become data."""
+    added = {key: base64.b64encode(text.encode()).decode() for key, text in secret["stringData"].items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return {**rest, "data": {**(secret.get("data") or {}), **added}}
+
+
+def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
+    """Everything wrong with a new object."""
+    if not resource.custom:
+        causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
+        return causes + validation.validate(resource, obj, None)
+    causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
+    return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
+
+
+def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> list[Cause]:
+    """Everything wrong with a changed object; metadata complaints come twice, as from a real server."""
+    about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
+    if not resource.custom:
+        causes = about_metadata + validation.validate(resource, obj, old, subresource)
+        return [*_immutable(about_metadata), *causes]
+    if subresource == "status":
+        causes = about_metadata + _status_causes(resource, obj)
+    else:
+        causes = about_metadata + _schema_causes(resource, obj)
+    return [*_immutable(about_metadata), *_with_rules(resource, obj, old, causes)]
+
+
+def notices(resource: ServedResource, obj: Object) -> list[str]:
+    """What a client is told about a definition: the rules that are not evaluated here."""
+    if resource.kind != "CustomResourceDefinition" or resource.custom:
+        return []
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
+    unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
+    return [f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)]
+
+
+def kind_cause(given: str, expected: str) -> Cause:
+    """The complaint about a custom resource of the wrong kind."""
+    return invalid_value("kind", given, f"must be {expected}")
+
+
+def _immutable(causes: list[Cause]) -> list[Cause]:
+    # the generic update checks metadata before the strategy does so again
+    return [cause for cause in causes if cause.message.endswith("field is immutable") or _adds(cause)]
+
+
+def _adds(cause: Cause) -> bool:
+    return cause.message.startswith("Forbidden: no new finalizers")
+
+
+def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    if resource.schema is None:
+        return []
+    content = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
+    causes = schema.validate(resource.schema, content)
+    causes += scale_spec_causes(resource, obj)
+    causes += scale_status_causes(resource, obj)
+    return causes + schema.validate_lists(resource.schema, content)
+
+
+def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    inner = structure.properties(resource.schema or {}).get("status")
+    causes: list[Cause] = []
+    if inner is not None and obj.get("status") is not None:
+        causes += schema.validate(inner, obj["status"], prefix="status")
+    causes += scale_status_causes(resource, obj)
+    if inner is not None:
+        causes += schema.validate_lists(inner, obj.get("status"), "status")
+    return causes
+
+
+def _with_rules(
+    resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]
+) -> list[Cause]:
+    """With what the schema's expressions say; they are not asked about an object that is badly wrong."""
+    if resource.schema is None or not has_rules(resource):
+        return causes
+    if any(cause.reason in _BLOCKING for cause in causes):
+        return [*causes, invalid_value("<nil>", None, _NOT_CHECKED)]
+    return causes + cel_rules.check(resource.schema, obj, old)
+
+
+@lru_cache(maxsize=256)
+def has_rules(resource: ServedResource) -> bool:
+    """Whether a schema carries x-kubernetes-validations."""
+    return resource.schema is not None and _has_rules(resource.schema)
+
+
+def _has_rules(node: Schema) -> bool:
+    if node.get("x-kubernetes-validations"):
+        return True
+    inner = [*structure.properties(node).values(), structure.items_of(node), structure.value_of(node)]
+    return any(_has_rules(entry) for entry in inner if entry)
+
+
+def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """What is wrong with the replicas a custom resource's /scale sets."""
+    paths = resource.scale_paths
+    return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
+
+
+def scale_status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """What is wrong with the replicas and the selector a custom resource's /scale shows."""
+    paths = resource.scale_paths
+    if paths is None:
+        return []
+    causes = _replica_causes(obj, paths.status_replicas)
+    if paths.label_selector:
+        _, problem = nested(obj, paths.label_selector, str, "string")
+        if problem:
+            causes.append(invalid_value(paths.label_selector, "", problem))
+    return causes
+
+
+def _replica_causes(obj: Object, path: str) -> list[Cause]:
+    replicas, problem = nested(obj, path, int, "int64")
+    if problem:
+        return [invalid_value(path, 0, problem)]
+    if replicas is None or 0 <= replicas <= _MAX_INT32:
+        return []
+    text = (
+        "should be a non-negative integer"
+        if replicas < 0
+        else f"should be less than or equal to {_MAX_INT32}"
+    )
+    return [invalid_value(path, replicas, text)]
+
+
+def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
+    """The value at a path (`.spec.replicas`), None when absent, and Go's complaint about its type."""
+    parts = path.removeprefix(".").split(".")
+    node: Any = obj
+    for index, part in enumerate(parts):
+        if not isinstance(node, Mapping):
+            return (
+                None,
+                f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}",
+            )
+        node = node.get(part)
+        if node is None and index < len(parts) - 1:
+            return None, ""
+    if node is None or (isinstance(node, expected) and not isinstance(node, bool)):
+        return node, ""
+    return None, f".{'.'.join(parts)} accessor error: {_described(node)}, expected {go_type}"
+
+
+def _described(value: Any) -> str:
+    names = {str: "string", bool: "bool", float: "float64", int: "int64", list: "[]interface {}"}
+    name = names.get(type(value), "map[string]interface {}")
+    return f"{value} is of the type {name}"

@@ -1,0 +1,159 @@
+"""
+/scale: the replicas of an object as an autoscaling/v1 Scale.
+
+Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
+pkg/registry/apps/deployment/storage (ScaleREST).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sandbox.patches.server_side_apply import server_side_apply
+from sandbox.requests import bodies
+from sandbox.requests.bodies import MisfitError, UnrecognizedError
+from sandbox.requests.call import Call
+from sandbox.requests.presentation import served_object
+from sandbox.requests.request import Response
+from sandbox.storage.stored import Object, Stored
+from sandbox.verbs import patching, rules
+from sandbox.verbs.create import report_strict
+from sandbox.verbs.update import check_name, check_uid, replace
+from sandbox.wire.causes import invalid_value
+from sandbox.wire.options import WriteOptions, write_options
+from sandbox.wire.status import bad_request, internal_error, invalid, not_found
+
+SCALE: Final = bodies.pseudo_resource("autoscaling", "v1", "Scale", "api.autoscaling.v1.Scale")
+_SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def get_scale(call: Call) -> Response:
+    """Answer 200 with the Scale of the object."""
+    return call.answer_value(_scale_of(call, _existing(call)))
+
+
+def update_scale(call: Call) -> Response:
+    """Set the replicas from a whole Scale."""
+    options = write_options(call.request.query, "UpdateOptions")
+    before = _existing(call)
+    content_type = call.request.headers.get("content-type", "")
+    decoded = bodies.decode(call.request.body, content_type, SCALE, call.catalog)
+    report_strict(call, decoded.strict, options)
+    check_name(call, decoded.object)
+    check_uid(call, decoded.object)
+    return _write(call, before, decoded.object, options)
+
+
+def patch_scale(call: Call) -> Response:
+    """Set the replicas by a patch of the Scale."""
+    kind = patching.patch_type(call)
+    options = write_options(call.request.query, "PatchOptions", apply=kind == patching.APPLY)
+    before = _existing(call)
+    current = _scale_of(call, before)
+    if kind == patching.APPLY:
+        applied = bodies.parse_yaml(call.request.body.decode(errors="replace"))
+        changed = _applied(call, current, applied, options)
+    else:
+        changed = patching.patched(current, call.request.body, kind, SCALE.schema)
+    try:
+        decoded = bodies.decode_value(changed, [], SCALE, call.catalog)
+    except (UnrecognizedError, MisfitError) as error:
+        raise patching.invalid_patch(changed, str(error)) from error
+    report_strict(call, decoded.strict, options)
+    check_name(call, decoded.object)
+    return _write(call, before, decoded.object, options)
+
+
+def _existing(call: Call) -> Stored:
+    stored = call.stored()
+    if stored is None:
+        raise not_found(call.resource, call.name)
+    return stored
+
+
+def _applied(call: Call, current: Object, applied: Any, options: WriteOptions) -> Object:
+    if not isinstance(applied, dict):
+        raise bad_request("error decoding YAML: not an object")
+    return server_side_apply(
+        current,
+        applied,
+        resource=SCALE,
+        manager=options.field_manager,
+        force=options.force,
+        now=call.context.now,
+    )
+
+
+def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> Response:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not call.resource.custom and replicas < 0:
+        cause = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise invalid(SCALE, call.name, [cause])
+    obj = served_object(call.resource, before.object)
+    paths = call.resource.scale_paths
+    assert paths is not None
+    changed = _with_value(obj, paths.spec_replicas.removeprefix(".").split("."), replicas)
+    version = scale["metadata"].get("resourceVersion", "")
+    metadata = {**changed["metadata"], "resourceVersion": version or str(before.rv)}
+    stored = replace(call, {**changed, "metadata": metadata}, options).stored
+    return call.answer_value(_scale_of(call, stored))
+
+
+def _scale_of(call: Call, stored: Stored) -> Object:
+    """The Scale of an object, zero replicas left out of its spec."""
+    paths = call.resource.scale_paths
+    if paths is None:
+        raise internal_error(f"{call.resource.qualified} has no scale")
+    obj = stored.object
+    wanted, problem = rules.nested(obj, paths.spec_replicas, int, "int64")
+    if wanted is None and call.resource.custom:
+        path = paths.spec_replicas
+        raise internal_error(f'Internal error occurred: the spec replicas field "{path}" does not exist')
+    if problem:
+        raise internal_error(problem)
+    actual, _ = rules.nested(obj, paths.status_replicas, int, "int64")
+    status: dict[str, Any] = {"replicas": actual or 0}
+    if selector := _selector(call, obj, paths.label_selector):
+        status["selector"] = selector
+    metadata = {key: obj["metadata"][key] for key in _SHOWN_METADATA if key in obj["metadata"]}
+    scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata}
+    return {**scale, "spec": {"replicas": wanted} if wanted else {}, "status": status}
+
+
+def _selector(call: Call, obj: Object, path: str) -> str:
+    if not path:
+        return ""
+    if call.resource.custom:
+        text, _ = rules.nested(obj, path, str, "string")
+        return text or ""
+    selector: Mapping[str, Any] = (obj.get("spec") or {}).get("selector") or {}
+    return _selector_text(selector)
+
+
+def _selector_text(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector (or the bare map of a ReplicationController) in its query form."""
+    if selector and "matchLabels" not in selector and "matchExpressions" not in selector:
+        selector = {"matchLabels": selector}
+    terms = {key: f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()}
+    for entry in selector.get("matchExpressions") or ():
+        key, values = entry["key"], ",".join(sorted(entry.get("values") or ()))
+        terms[key] = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }[entry["operator"]]
+    return ",".join(terms[key] for key in sorted(terms))
+
+
+def _with_value(obj: Object, path: list[str], value: int) -> Object:
+    """A copy of obj with a value at a path."""
+    if not path:
+        raise internal_error("empty path")
+    first, *rest = path
+    inner = obj.get(first)
+    return {
+        **obj,
+        first: _with_value(inner if isinstance(inner, dict) else {}, rest, value) if rest else value,
+    }

@@ -1,0 +1,125 @@
+"""The command line: flags, environment, precedence, and the errors of people who mistype."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.cli.bind_address import BindAddress
+from controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
+from controller.cli.options import Options
+
+
+def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
+    """Two workers, a resync of 30 s, all namespaces, no request limit."""
+    options = parse_options([], {})
+    assert options == Options()
+    assert (options.workers, options.resync, options.namespace, options.kube_api_qps) == (2, 30.0, "", 0.0)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--kubeconfig", "a/b"],
+        ["--kubeconfig=a/b"],
+        ["-kubeconfig=a/b"],
+        ["-kubeconfig", "a/b"],
+        ["run", "-kubeconfig=a/b"],
+    ],
+)
+def test_go_spelling_of_a_flag_is_accepted(argv: list[str]) -> None:
+    """One dash or two, with = or without, mean the same, as with Go's flag package."""
+    assert parse_options(argv, {}).kubeconfig == "a/b"
+
+
+@pytest.mark.parametrize(
+    "argv", [["-v", "4"], ["-v=4"], ["-v4"], ["--v=4"], ["--v", "4"], ["--verbosity", "4"]]
+)
+def test_verbosity_has_every_spelling_of_klog(argv: list[str]) -> None:
+    """-v takes its level apart, attached, or after =."""
+    assert parse_options(argv, {}).verbosity == 4
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+    """Flag > CONTROLLER_* > default."""
+    environment = {"CONTROLLER_WORKERS": "5", "CONTROLLER_RESYNC": "1m"}
+    assert parse_options([], environment).workers == 5
+    assert parse_options(["--workers", "7"], environment).workers == 7
+    assert parse_options(["--workers", "7"], environment).resync == 60.0
+    assert parse_options([], {"CONTROLLER_WORKERS": ""}).workers == 2
+
+
+def test_kubeconfig_from_the_environment_is_left_to_the_loader() -> None:
+    """$KUBECONFIG is a list of files to be merged, not one path: the options do not take it."""
+    assert parse_options([], {"KUBECONFIG": "a:b"}).kubeconfig == ""
+
+
+def test_all_namespaces_undoes_a_namespace_of_the_environment() -> None:
+    """-A means every namespace, whatever $CONTROLLER_NAMESPACE says."""
+    assert parse_options([], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "demo"
+    assert parse_options(["-A"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == ""
+    assert parse_options(["-n", "x"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "x"
+
+
+def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
+    """--sandbox never fails on a taken 8080 and shows nothing to the network."""
+    options = parse_options(["--sandbox"], {})
+    assert options.metrics_bind_address == BindAddress("127.0.0.1", 0)
+    assert options.health_probe_bind_address == BindAddress("127.0.0.1", 0)
+    told = parse_options(["--sandbox", "--metrics-bind-address=0"], {})
+    assert told.metrics_bind_address is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--wokers", "3"], "unknown flag --wokers; did you mean --workers?"),
+        (["-wokers=3"], "unknown flag -wokers; did you mean --workers?"),
+        (["--zzzzzz"], "unknown flag --zzzzzz"),
+        (["snadbox"], 'unknown command "snadbox"; did you mean sandbox?'),
+        (["zzzz"], 'unknown command "zzzz"; have: run, sandbox, manifests, version'),
+        (["--workers", "0"], "--workers: at least 1 worker is needed"),
+        (["--workers", "two"], '--workers: "two" is not a number'),
+        (["--resync", "30"], '--resync: missing unit in duration "30"'),
+        (["--resync=-1s"], '--resync: duration "-1s" must not be negative'),
+        (["-v", "10"], "--verbosity: levels are 0 to 9"),
+        (["--log-format", "xml"], '--log-format: "xml" is none of klog, text, json'),
+        (["--preflight", "maybe"], '--preflight: "maybe" is none of warn, exit, off'),
+        (["--metrics-bind-address", "8080"], '--metrics-bind-address: "8080" is not an address'),
+        (["--kube-api-qps", "-1"], "--kube-api-qps"),
+        (["--kube-api-qps", "inf"], "--kube-api-qps: must be 0 or more"),
+        (["--kube-api-burst=-1"], "--kube-api-burst: must be 0 or more"),
+        (["--kube-api-burst", "x"], '--kube-api-burst: "x" is not a number'),
+        (["--sandbox-port", "70000"], "--sandbox-port: ports are 0 to 65535"),
+        (["--workers"], "expected one argument"),
+        (["manifests"], "what"),
+        (["manifests", "helm"], "invalid choice"),
+        (["version", "-o", "xml"], "--output"),
+    ],
+)
+def test_a_mistake_is_named(argv: list[str], message: str) -> None:
+    """The message names the flag and what is wrong, or the nearest flag that exists."""
+    with pytest.raises(UsageError) as caught:
+        parse_options(argv, {})
+    assert message in str(caught.value)
+
+
+def test_a_mistake_in_the_environment_names_the_variable() -> None:
+    """The reader is told which variable to mend."""
+    with pytest.raises(UsageError, match=r"\$CONTROLLER_WORKERS: \"many\" is not a number"):
+        parse_options([], {"CONTROLLER_WORKERS": "many"})
+
+
+@pytest.mark.parametrize("command", ["", "sandbox", "manifests", "version"])
+def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--help prints the flags, three examples and the environment, and exits with 0."""
+    with pytest.raises(SystemExit) as caught:
+        parse_options([command, "--help"] if command else ["-help"], {})
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.count("  python -m controller ") >= 3
+
+
+def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody looks for containers that are not there."""
+    with pytest.raises(SystemExit):
+        parse_options(["sandbox", "--help"], {})
+    assert SANDBOX_LIMITS in capsys.readouterr().out

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from apis.time import format_time
+from sandbox.cluster.controllers import Controller
+from sandbox.cluster.lifecycle import default_controllers
+from sandbox.cluster.pace import Pace
+from sandbox.cluster.replica_sets import ReplicaSetController
+from sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
+from sandbox.storage.owner_references import controller_of, controller_reference
+from sandbox.storage.stored import Object
+from sandbox.wire.resource import GroupResource
+from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_namespace, new_pod
+
+
+def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1", **spec: Any) -> Object:
+    labels = {"app": name}
+    containers = [{"name": "main", "image": image}]
+    template = {
+        "metadata": {"labels": labels, "annotations": {"note": "x"}},
+        "spec": {"containers": containers},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template, **spec},
+        "status": {"replicas": 0},
+    }
+
+
+def _cluster(controllers: Sequence[Controller] | None = None) -> SimulatedCluster:
+    cluster = SimulatedCluster(default_controllers() if controllers is None else controllers)
+    cluster.create(NAMESPACES, new_namespace("default"))
+    return cluster
+
+
+def _status(cluster: SimulatedCluster, name: str = "web") -> dict[str, Any]:
+    status: dict[str, Any] = cluster.must_get(REPLICA_SETS, "default", name)["status"]
+    return status
+
+
+def test_pods_carry_template_name_and_owner() -> None:
+    """Pods get the template's labels, annotations and spec, a generated name and a controller reference."""
+    cluster = _cluster()
+    made = cluster.create(REPLICA_SETS, _replica_set())
+    cluster.run_for(0.2)
+    assert len(cluster.pods()) == 3
+    for pod in cluster.pods():
+        metadata = pod["metadata"]
+        assert metadata["generateName"] == "web-"
+        assert metadata["name"].startswith("web-")
+        assert len(metadata["name"]) == len("web-") + 5
+        assert (metadata["labels"], metadata["annotations"]) == ({"app": "web"}, {"note": "x"})
+        owner = controller_of(pod)
+        assert owner is not None
+        assert owner["uid"] == made["metadata"]["uid"]
+    created = sorted(cluster.messages("SuccessfulCreate"))
+    assert created == sorted(f"Created pod: {pod['metadata']['name']}" for pod in cluster.pods())
+
+
+def test_status_history_is_the_real_controllers() -> None:
+    """The first status says 0 and is observed, the second counts the pods, then they become ready."""
+    cluster = _cluster()
+    cluster.create(REPLICA_SETS, _replica_set())
+    cluster.run_for(10)
+    history = [obj["status"] for obj in cluster.history(REPLICA_SETS, "web")]
+    assert history[0] == {"replicas": 0}
+    assert history[1] == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1}
+    assert history[2] == {**history[1], "replicas": 3, "fullyLabeledReplicas": 3}
+    assert history[-1] == {**history[2], "readyReplicas": 3, "availableReplicas": 3}
+
+
+def test_scaling_down_deletes_unready_pods_first() -> None:
+    """Of four pods the one that is not ready goes first; terminating replicas are counted."""
+    cluster = _cluster()
+    cluster.create(REPLICA_SETS, _replica_set(replicas=3))
+    cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 3)
+    spec = cluster.must_get(REPLICA_SETS, "default", "web")["spec"]
+    before = {pod["metadata"]["name"] for pod in cluster.pods()}
+    cluster.change(REPLICA_SETS, "default", "web", spec={**spec, "replicas": 4})
+    cluster.run_for(0.3)
+    (youngest,) = {pod["metadata"]["name"] for pod in cluster.pods()} - before
+    cluster.change(REPLICA_SETS, "default", "web", spec={**spec, "replicas": 3})
+    cluster.run_for(0.3)
+    assert cluster.messages("SuccessfulDelete") == [f"Deleted pod: {youngest}"]
+    cluster.change(REPLICA_SETS, "default", "web", spec={**spec, "replicas": 1})
+    cluster.run_for(0.3)
+    assert _status(cluster)["replicas"] == 1
+    assert _status(cluster)["terminatingReplicas"] == 2
+    cluster.run_for(3)
+    assert _status(cluster)["terminatingReplicas"] == 0
+    assert len(cluster.pods()) == 1
+
+
+def test_lost_pod_is_replaced() -> None:
+    """A pod someone deletes, and one that ran to its end, are replaced."""
+    cluster = _cluster()
+    cluster.create(REPLICA_SETS, _replica_set(replicas=2))
+    cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 2)
+    first, second = (pod["metadata"]["name"] for pod in cluster.pods())
+    cluster.delete(PODS, "default", first)
+    ended = cluster.must_get(PODS, "default", second)
+    cluster.change(PODS, "default", second, status={**ended["status"], "phase": "Failed"})
+    cluster.run_for(10)
+    assert _status(cluster)["readyReplicas"] == 2
+    active = {pod["metadata"]["name"] for pod in cluster.pods() if is_pod_active(pod)}
+    assert len(active) == 2
+    assert not active & {first, second}
+
+
+def test_matching_pod_is_adopted_and_relabelled_one_released() -> None:
+    """A matching pod without an owner counts as a replica; one whose labels change is replaced."""
+    cluster = _cluster()
+    cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
+    cluster.create(REPLICA_SETS, _replica_set(replicas=2))
+    cluster.run_for(1)
+    owner = controller_of(cluster.must_get(PODS, "default", "stray"))
+    assert owner is not None
+    assert owner["name"] == "web"
+    assert len(cluster.pods()) == 2
+    cluster.change(PODS, "default", "stray", metadata={"labels": {"app": "other"}})
+    cluster.run_for(1)
+    assert controller_of(cluster.must_get(PODS, "default", "stray")) is None
+    assert len(cluster.pods()) == 3
+
+
+def test_stray_pod_beyond_the_size_is_deleted() -> None:
+    """A matching pod that appears when all replicas are there is one too many."""
+    cluster = _cluster()
+    cluster.create(REPLICA_SETS, _replica_set(replicas=1))
+    cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
+    cluster.create(PODS, new_pod("stray", labels={"app": "web"}))
+    cluster.run_for(3)
+    assert cluster.get(PODS, "default", "stray") is None
+
+
+def test_min_ready_seconds_delay_availability() -> None:
+    """A pod is ready at once and available only after minReadySeconds without interruption."""
+    cluster = _cluster()
+    cluster.create(REPLICA_SETS, _replica_set(replicas=1, minReadySeconds=15))
+    cluster.run_until(lambda: _status(cluster).get("readyReplicas") == 1)
+    assert "availableReplicas" not in _status(cluster)
+    seconds = cluster.run_until(lambda: _status(cluster).get("availableReplicas") == 1)
+    assert 14.8 <= seconds <= 15.1
+
+
+def test_pods_that_were_ready_before_are_available_at_once() -> None:
+    """A controller that starts later counts minReadySeconds from the condition's time."""
+    cluster = _cluster([])
+    made = cluster.create(REPLICA_SETS, _replica_set(replicas=1, minReadySeconds=5))
+    pod = new_pod("p", labels={"app": "web"})
+    pod["metadata"]["ownerReferences"] = [controller_reference(made)]
+    cluster.create(PODS, pod)
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(START - 60)}
+    cluster.change(PODS, "default", "p", status={"phase": "Running", "conditions": [ready]})
+    cluster.restart([ReplicaSetController(Pace())])
+    cluster.run_for(0.2)
+    assert _status(cluster)["availableReplicas"] == 1
+
+
+def test_refused_pods_become_a_condition_and_are_retried() -> None:
+    """While the API refuses pods a condition and an event say so, and attempts go on ever more rarely."""
+    cluster = _Refusing(default_controllers())
+    cluster.create(NAMESPACES, new_namespace("default"))
+    cluster.create(REPLICA_SETS, _replica_set(replicas=1))
+    cluster.run_for(5)
+    failure = condition(cluster.must_get(REPLICA_SETS, "default", "web"), "ReplicaFailure")
+    assert failure is not None
+    assert (failure["reason"], failure["message"]) == ("FailedCreate", "exceeded quota")
+    (event,) = cluster.events("FailedCreate")
+    assert (event["type"], event["message"]) == ("Warning", "Error creating: exceeded quota")
+    assert cluster.messages("SuccessfulCreate") == []
+    written = len(cluster.writes)
+    cluster.run_for(60)
+    assert len(cluster.writes) - written < 20
+    cluster.refusing = False
+    cluster.run_for(65)
+    assert _status(cluster)["readyReplicas"] == 1
+    assert condition(cluster.must_get(REPLICA_SETS, "default", "web"), "ReplicaFailure") is None
+
+
+class _Refusing(SimulatedCluster):
+    refusing = True
+
+    def _create(self, group_resource: GroupResource, obj: Object) -> Object:
+        if self.refusing and group_resource == PODS:
+            return {"kind": "Status", "status": "Failure", "code": 403, "message": "exceeded quota"}
+        return super()._create(group_resource, obj)
+
+
+def test_a_deleted_replica_set_makes_no_pods() -> None:
+    """A ReplicaSet that waits for its dependents neither creates nor deletes pods."""
+    cluster = _cluster([ReplicaSetController(Pace())])
+    cluster.create(REPLICA_SETS, _replica_set())
+    cluster.delete(REPLICA_SETS, "default", "web", "Foreground")
+    cluster.run_for(5)
+    assert cluster.pods() == []
+    assert cluster.now == START + 5

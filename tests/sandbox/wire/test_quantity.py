@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.wire import quantity
+
+
+@pytest.mark.parametrize(
+    ("given_", "canonical"),
+    [
+        ("1", "1"),
+        (1, "1"),
+        ("0.5", "500m"),
+        ("1000m", "1"),
+        ("1024Mi", "1Gi"),
+        ("1500Mi", "1500Mi"),
+        ("1Ki", "1Ki"),
+        ("1000Ki", "1000Ki"),
+        ("0", "0"),
+        ("1e3", "1e3"),
+        ("1500e6", "1500e6"),
+        ("12345", "12345"),
+        ("100000", "100k"),
+        ("1.5Gi", "1536Mi"),
+        ("-1500m", "-1500m"),
+        ("0.1n", "1n"),
+    ],
+)
+def test_the_form_a_quantity_is_written_in(given_: str | int, canonical: str) -> None:
+    """A quantity is written with the largest suffix that leaves a whole number, in the family it came in."""
+    assert quantity.canonical(given_) == canonical
+
+
+@pytest.mark.parametrize("text", ["x", "", "1.2.3", "1 Gi", "Gi"])
+def test_texts_that_are_no_quantity(text: str) -> None:
+    """Anything else raises with Go's words."""
+    with pytest.raises(quantity.QuantityError, match=r"quantities must match|unable to parse"):
+        quantity.canonical(text)
+
+
+def test_values() -> None:
+    """A quantity stands for a number."""
+    assert quantity.parse("250m") == Decimal("0.25")
+    assert quantity.parse("2Ki") == 2048
+    assert quantity.parse("3M") == 3_000_000
+
+
+_TEXTS = st.builds(
+    lambda number, suffix: f"{number}{suffix}",
+    st.integers(min_value=0, max_value=10**9),
+    st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "Gi", "u", "n"]),
+)
+
+
+@given(_TEXTS)
+def test_writing_keeps_the_value_and_is_stable(text: str) -> None:
+    """The canonical form stands for the same number and is its own canonical form."""
+    written = quantity.canonical(text)
+    assert quantity.parse(written) == quantity.parse(text)
+    assert quantity.canonical(written) == written
