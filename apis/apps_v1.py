@@ -23,6 +23,15 @@ class DeploymentSpec(APIStruct, frozen=True, gc=False):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
+class DeploymentCondition(APIStruct, frozen=True, gc=False):
+    """Progressing, Available or ReplicaFailure; a looser form than metav1.Condition."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class DeploymentStatus(APIStruct, frozen=True, gc=False):
     """The seen pods."""
 
@@ -31,6 +40,7 @@ class DeploymentStatus(APIStruct, frozen=True, gc=False):
     updated_replicas: int = 0
     ready_replicas: int = 0
     available_replicas: int = 0
+    conditions: tuple[DeploymentCondition, ...] = ()
 
 
 class Deployment(Kind, frozen=True, gc=False, tag="Deployment"):

@@ -10,7 +10,7 @@ type (a hand-edited status) is dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -38,6 +38,8 @@ class Condition(APIStruct, frozen=True, gc=False, kw_only=True, omit_defaults=Fa
     last_transition_time is RFC 3339, "" only until `set_condition` fills it; reason is CamelCase and for
     programs, message is for people.
     """
+
+    crd_required: ClassVar[tuple[str, ...]] = ("lastTransitionTime", "message")
 
     type: Annotated[str, Meta(max_length=316, pattern=_TYPE_PATTERN)]
     status: ConditionStatus

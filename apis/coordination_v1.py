@@ -9,13 +9,20 @@ from apis.resource import Resource
 
 
 class LeaseSpec(APIStruct, frozen=True, gc=False):
-    """Who holds the lease and until when. Times are RFC 3339 strings with microseconds."""
+    """
+    Who holds the lease and until when. Times are RFC 3339 strings with microseconds.
+
+    Every field there is, so that a lease can be PUT without losing one; the last two are those of coordinated
+    leader election.
+    """
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: str | None = None
     renew_time: str | None = None
     lease_transitions: int | None = None
+    strategy: str | None = None
+    preferred_holder: str | None = None
 
 
 class Lease(Kind, frozen=True, gc=False, tag="Lease"):

@@ -1,11 +1,56 @@
-"""v1 (the core group): pod templates and events."""
+"""v1 (the core group): pod templates, services and events."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from apis.meta import APIStruct, Kind, ObjectMeta
+from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from apis.resource import Resource
+
+
+class KeySelector(APIStruct, frozen=True, gc=False):
+    """One key of a Secret or ConfigMap."""
+
+    name: str = ""
+    key: str = ""
+    optional: bool | None = None
+
+
+class EnvVarSource(APIStruct, frozen=True, gc=False):
+    """Where a value comes from; one that comes from elsewhere has neither."""
+
+    secret_key_ref: KeySelector | None = None
+    config_map_key_ref: KeySelector | None = None
+
+
+class EnvVar(APIStruct, frozen=True, gc=False):
+    """An environment variable."""
+
+    name: str = ""
+    value: str = ""
+    value_from: EnvVarSource | None = None
+
+
+class ContainerPort(APIStruct, frozen=True, gc=False):
+    """A port that a container listens on."""
+
+    name: str = ""
+    container_port: int = 0
+    protocol: str = "TCP"
+
+
+class ResourceAmounts(APIStruct, frozen=True, gc=False):
+    """So much of each, as Kubernetes quantities; "" for none said."""
+
+    cpu: str = ""
+    memory: str = ""
+
+
+class ResourceRequirements(APIStruct, frozen=True, gc=False):
+    """What a container may use at most, and what is set aside for it."""
+
+    limits: ResourceAmounts = ResourceAmounts()
+    requests: ResourceAmounts = ResourceAmounts()
 
 
 class Container(APIStruct, frozen=True, gc=False):
@@ -13,6 +58,9 @@ class Container(APIStruct, frozen=True, gc=False):
 
     name: str
     image: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
 
 
 class PodSpec(APIStruct, frozen=True, gc=False):
@@ -26,6 +74,35 @@ class PodTemplateSpec(APIStruct, frozen=True, gc=False):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
+
+
+class ServicePort(APIStruct, frozen=True, gc=False):
+    """A port of a Service; target_port is a number or the name of a container's port."""
+
+    name: str = ""
+    port: int = 0
+    target_port: int | str = 0
+    protocol: str = "TCP"
+    node_port: int = 0
+
+
+class ServiceSpec(APIStruct, frozen=True, gc=False):
+    """How pods are reached."""
+
+    type: str = "ClusterIP"
+    selector: FrozenMap = EMPTY_MAP
+    ports: tuple[ServicePort, ...] = ()
+
+
+class Service(Kind, frozen=True, gc=False, tag="Service"):
+    """A typed view: what the server allocates for it is not held here, so change it by patch."""
+
+    resource: ClassVar[Resource] = Resource(
+        "", "v1", "services", "Service", singular="service", short_names=("svc",)
+    )
+
+    api_version: Literal["v1"] = "v1"
+    spec: ServiceSpec = ServiceSpec()
 
 
 class ObjectReference(APIStruct, frozen=True, gc=False):

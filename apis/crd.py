@@ -1,8 +1,10 @@
 """
 CustomResourceDefinitions generated from the types: bounds, formats and texts are written once, at the field.
 
-Follows: apiextensions.k8s.io/v1. A type may add `printer_columns`, `scale` and `crd_annotations`; short names
-come from its resource; `status` as a field makes the status subresource.
+Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale` and `crd_annotations`; short names
+come from its resource; `status` as a field makes the status subresource. Any struct may add `crd_rules`,
+`crd_required` (fields that our own code can do without, as the server spells them) and `crd_defaults = True`,
+so that the server fills in what Python would.
 """
 
 from __future__ import annotations
@@ -35,6 +37,20 @@ class Scale:
     spec_replicas_path: str
     status_replicas_path: str
     label_selector_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A CEL expression that an object must make true; the message is for who wrote the object."""
+
+    expression: str
+    message: str
+
+
+def list_map(*keys: str) -> msgspec.Meta:
+    """The annotation of a list whose entries are told apart, and merged, by these fields."""
+    schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return msgspec.Meta(extra_json_schema=schema)
 
 
 def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
@@ -127,11 +143,29 @@ def _struct_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
         raise TypeError(f"{kind} is not a struct")
     schema: dict[str, Any] = {"type": "object"}
     if kind.__doc__:
-        schema["description"] = " ".join(kind.__doc__.split())
-    schema["properties"] = {field.encode_name: _schema(field.type) for field in info.fields}
-    required = [field.encode_name for field in info.fields if field.required]
+        schema["description"] = " ".join(kind.__doc__.strip().split("\n\n")[0].split())
+    demanded: tuple[str, ...] = getattr(kind, "crd_required", ())
+    required = [f.encode_name for f in info.fields if f.required or f.encode_name in demanded]
+    fill_in = getattr(kind, "crd_defaults", False)
+    schema["properties"] = {
+        field.encode_name: _field(field, fill_in=fill_in and field.encode_name not in required)
+        for field in info.fields
+    }
     if required:
         schema["required"] = required
+    rules: tuple[Rule, ...] = getattr(kind, "crd_rules", ())
+    if rules:
+        schema["x-kubernetes-validations"] = [
+            {"rule": rule.expression, "message": rule.message} for rule in rules
+        ]
+    return schema
+
+
+def _field(field: msgspec.inspect.Field, *, fill_in: bool) -> dict[str, Any]:
+    """Only a default that says something is filled in: not an empty list, not None."""
+    schema = _schema(field.type)
+    if fill_in and isinstance(field.default, (int, str)):
+        schema["default"] = field.default
     return schema
 
 

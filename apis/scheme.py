@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from apis.apps_v1 import Deployment
+from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.coordination_v1 import Lease
-from apis.core_v1 import Event
+from apis.core_v1 import Event, Service
+from apis.example_v1 import MyApp
 from apis.meta import Kind
 from apis.resource import GroupVersionKind, Resource
 from apis.samplecontroller_v1alpha1 import Foo
@@ -56,5 +58,5 @@ class Scheme:
         return iter(self._by_kind.values())
 
 
-SCHEME = Scheme((Foo, Deployment, Event, Lease))
+SCHEME = Scheme((Foo, MyApp, Deployment, Service, HorizontalPodAutoscaler, Event, Lease))
 """The kinds this project knows."""

@@ -112,10 +112,23 @@ class ResourceClient(Generic[T]):
     They block until the answer is there, at most 30 s an attempt. Threads: any.
     """
 
-    def __init__(self, rest: RESTClient, codec: Codec[T], *, clock: Clock = REAL_CLOCK) -> None:
+    def __init__(
+        self,
+        rest: RESTClient,
+        codec: Codec[T],
+        *,
+        clock: Clock = REAL_CLOCK,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Args: timeout_seconds bounds each attempt of a request, None = the transport's own 30 s."""
         self._rest = rest
         self._codec = codec
         self._clock = clock
+        self._timeout_seconds = timeout_seconds
+
+    def within(self, timeout_seconds: float) -> ResourceClient[T]:
+        """The same objects, with requests that take at most timeout_seconds an attempt; a watch is as ever."""
+        return ResourceClient(self._rest, self._codec, clock=self._clock, timeout_seconds=timeout_seconds)
 
     @property
     def kind(self) -> Resource:
@@ -246,6 +259,7 @@ class ResourceClient(Generic[T]):
             resource=resource.group_resource,
             namespace=namespace if resource.namespaced else "",
             name=name,
+            timeout_seconds=self._timeout_seconds,
         )
 
 

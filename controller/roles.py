@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from controller.access import Access, merged
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
+ROLE_NAME: Final = "handloop"
 
 
-def roles(name: str, access: Iterable[Access], *, namespaces: Sequence[str] = ()) -> list[dict[str, Any]]:
+class RolePlace(NamedTuple):
+    """Which role, and where: namespace None = a ClusterRole, "" = where whoever applies it says."""
+
+    name: str
+    namespace: str | None
+
+
+def grouped(
+    access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
+) -> dict[RolePlace, list[Access]]:
     """
-    The least roles for what was declared.
+    What was declared, by the role that it belongs to.
 
     Without namespaces a ClusterRole; with them a Role in each, and a ClusterRole for cluster-scoped kinds
     only. What has a purpose of its own comes after, as `NAME-PURPOSE`.
     """
-    declared = merged(access)
-    purposes = dict.fromkeys(entry.purpose for entry in sorted(declared, key=lambda entry: entry.purpose))
-    made: list[dict[str, Any]] = []
-    for purpose in purposes:
-        wanted = [entry for entry in declared if entry.purpose == purpose]
-        full_name = f"{name}-{purpose}" if purpose else name
-        made += [_role(full_name, entries, place) for place, entries in _by_place(wanted, namespaces)]
-    return made
+    places: dict[RolePlace, list[Access]] = {}
+    for entry in sorted(merged(access), key=lambda entry: (entry.purpose, entry.resource.namespaced)):
+        full_name = f"{name}-{entry.purpose}" if entry.purpose else name
+        for namespace in _namespaces(entry, namespaces):
+            places.setdefault(RolePlace(full_name, namespace), []).append(entry)
+    return places
 
 
-def _by_place(
-    access: Sequence[Access], namespaces: Sequence[str]
-) -> Iterator[tuple[str | None, list[Access]]]:
-    """Entries with the namespace that their role belongs to; None = the whole cluster."""
-    places: dict[str | None, list[Access]] = {None: []} | {namespace: [] for namespace in namespaces}
-    for entry in access:
-        for place in _places(entry, namespaces):
-            places.setdefault(place, []).append(entry)
-    yield from ((place, entries) for place, entries in places.items() if entries)
+def roles(
+    access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
+) -> list[dict[str, Any]]:
+    """The least roles for what was declared: `grouped`, as manifests."""
+    return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 
-def _places(entry: Access, namespaces: Sequence[str]) -> Sequence[str | None]:
+def _namespaces(entry: Access, namespaces: Sequence[str]) -> Sequence[str | None]:
     if not entry.resource.namespaced:
         return (None,)
     if entry.namespace is not None:
@@ -46,14 +50,14 @@ def _places(entry: Access, namespaces: Sequence[str]) -> Sequence[str | None]:
     return namespaces or (None,)
 
 
-def _role(name: str, access: Iterable[Access], namespace: str | None) -> dict[str, Any]:
-    """A ClusterRole for None; a Role that leaves its namespace to whoever applies it for ""."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterRole" if namespace is None else "Role",
-        "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
-        "rules": [_rule(entry) for entry in access],
-    }
+def _manifests(places: dict[RolePlace, list[Access]]) -> Iterator[dict[str, Any]]:
+    for (name, namespace), entries in places.items():
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterRole" if namespace is None else "Role",
+            "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+            "rules": [_rule(entry) for entry in entries],
+        }
 
 
 def _rule(entry: Access) -> dict[str, Any]:

@@ -269,6 +269,11 @@ class DeltaFIFO(Generic[T]):
         """Keys in line, at some moment: a single read, so that a gauge does not wait for the consumer."""
         return len(self._queue)
 
+    def is_drained(self) -> bool:
+        """Whether nothing is in line and nothing is being processed. Blocks: until process has returned."""
+        with self._lock:
+            return not self._queue
+
     def key_of(self, obj: T | DeletedFinalStateUnknown[T] | Deltas[T]) -> str:
         """
         The key of an object, of a tombstone, or of the newest object of deltas.

@@ -8,7 +8,7 @@ Follows: client-go tools/cache/listers.go, listers/generic_helpers.go.
 from __future__ import annotations
 
 import builtins
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
@@ -16,13 +16,33 @@ from apis.labels import Selector, everything
 from apis.meta import Object
 from apis.resource import Resource
 from client.errors import new_not_found
-from informers.indexer import NAMESPACE_INDEX, Indexer
+from informers.indexer import NAMESPACE_INDEX
 from informers.keys import ObjectName
 from informers.thread_safe_store import IndexNotFound
 
 log = structlog.get_logger("lister")
 
 T = TypeVar("T", bound=Object)
+
+
+S = TypeVar("S")
+
+
+class Cache(Protocol[S]):
+    """What is read: an Indexer, or several as one."""
+
+    def list(self) -> builtins.list[S]:
+        """All objects."""
+
+    def get_by_key(self, key: str) -> S | None:
+        """The object with that store key, or None."""
+
+    def by_index(self, name: str, value: str) -> builtins.list[S]:
+        """
+        The objects with that value under an index.
+
+        Raises: IndexNotFound.
+        """
 
 
 class Lister(Generic[T]):
@@ -32,7 +52,7 @@ class Lister(Generic[T]):
     Threads: any. Objects are the cached ones, shared and immutable; lists are the caller's own, in no order.
     """
 
-    def __init__(self, indexer: Indexer[T], resource: Resource) -> None:
+    def __init__(self, indexer: Cache[T], resource: Resource) -> None:
         """Read from indexer; resource is what a NotFound names."""
         self._indexer = indexer
         self._resource = resource
@@ -65,7 +85,7 @@ class Lister(Generic[T]):
 class NamespaceLister(Lister[T]):
     """The objects of one kind in one namespace."""
 
-    def __init__(self, indexer: Indexer[T], resource: Resource, namespace: str) -> None:
+    def __init__(self, indexer: Cache[T], resource: Resource, namespace: str) -> None:
         """As Lister; namespace "" stands for all namespaces."""
         super().__init__(indexer, resource)
         self._namespace = namespace

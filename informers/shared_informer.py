@@ -37,6 +37,7 @@ from informers.metrics import InformerMetrics, MetricsProvider
 from informers.processor import AddNotification, ProcessorListener, SharedProcessor
 from informers.quarantine import Quarantine, UndecodableCallback
 from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
+from informers.resource_versions import is_older
 from informers.resync_periods import ResyncPeriods
 from informers.store_index import Indexers
 from workqueue.clock import REAL_CLOCK, Clock
@@ -191,6 +192,20 @@ class SharedIndexInformer(Generic[T]):
         with self._started_lock:
             reflector = self._reflector
         return "" if reflector is None else reflector.last_sync_resource_version()
+
+    def has_seen(self, resource_version: str) -> bool:
+        """
+        Whether all that happened up to resource_version is in the store: what is not in it is no more.
+
+        False also when the informer has not heard of that version yet. Blocks: for one batch at most.
+        """
+        with self._started_lock:
+            reflector, fifo = self._reflector, self._fifo
+        if reflector is None or fifo is None:
+            return False
+        # in this order: what was queued before this moment is in the store once the queue is drained
+        seen = reflector.last_sync_resource_version()
+        return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
     def statistics(self) -> InformerStatistics:
         """A snapshot."""

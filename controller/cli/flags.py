@@ -25,6 +25,7 @@ class UsageError(Exception):
 COMMANDS: Final[Mapping[str, str]] = {
     "run": "run the controller (the default)",
     "sandbox": "run the built-in API server alone",
+    "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
     "manifests": "print generated manifests: crd or rbac",
     "version": "print the version",
 }

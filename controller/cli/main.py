@@ -9,6 +9,7 @@ from typing import TextIO
 
 import structlog
 
+from controller.cli.doctor_command import doctor
 from controller.cli.flags import UsageError, parse_options
 from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging
 from controller.cli.manifests_command import manifests
@@ -42,16 +43,18 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
         out.write(version_text(options.output) + "\n")
         return EXIT_OK
     if options.command == "manifests":
-        out.write(manifests(options.what, namespace=options.namespace))
+        out.write(manifests(options))
         return EXIT_OK
     level = configure_logging(options.log_format, options.verbosity, stream=err)
     stop = threading.Event()
     with SignalHandler(stop, on_stop=_say_signal, on_usr1=lambda: _cycle(level)):
-        return _serve(options, stop, err)
+        return _serve(options, stop, out, err)
 
 
-def _serve(options: Options, stop: threading.Event, err: TextIO) -> int:
+def _serve(options: Options, stop: threading.Event, out: TextIO, err: TextIO) -> int:
     try:
+        if options.command == "doctor":
+            return doctor(options, stop, out)
         return (run_sandbox if options.command == "sandbox" else run)(options, stop, err)
     except Exception as error:
         if options.verbosity >= TRACEBACK_VERBOSITY:

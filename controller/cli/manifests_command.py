@@ -8,25 +8,29 @@ from typing import Any, Final
 import yaml
 
 from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from controller.access import FOO_ACCESS
+from controller.cli.declared import declared_access, declared_kinds, watched_namespaces
+from controller.cli.options import Options
 from controller.roles import roles
 
 HEADER: Final = "# made by `python -m controller manifests {what}`; do not edit\n"
-ROLE_NAME: Final = "handloop"
 
 
-def manifests(what: str, *, namespace: str = "") -> str:
+def manifests(options: Options) -> str:
     """
-    YAML of the CRDs or of the RBAC role.
+    YAML of the CRDs of the chosen controllers, or of the roles that they need.
 
-    Args: what is crd or rbac; with a namespace the role is a Role there, else a ClusterRole.
+    With a namespace the roles are Roles there as far as that can be, else ClusterRoles.
     """
-    documents = {
-        "crd": lambda: [custom_resource_definition(Foo)],
-        "rbac": lambda: roles(ROLE_NAME, FOO_ACCESS, namespaces=(namespace,) if namespace else ()),
-    }[what]()
-    return HEADER.format(what=what) + _yaml(documents)
+    documents = {"crd": _definitions, "rbac": _roles}[options.what](options)
+    return HEADER.format(what=options.what) + _yaml(documents)
+
+
+def _definitions(options: Options) -> list[dict[str, Any]]:
+    return [custom_resource_definition(kind) for kind in declared_kinds(options)]
+
+
+def _roles(options: Options) -> list[dict[str, Any]]:
+    return roles(declared_access(options), namespaces=watched_namespaces(options))
 
 
 def _yaml(documents: Iterable[dict[str, Any]]) -> str:

@@ -23,6 +23,8 @@ from controller.cli.values import (
 
 LOG_FORMATS: Final = ("klog", "text", "json")
 PREFLIGHT_MODES: Final = ("warn", "exit", "off")
+ASKING: Final = ("run", "doctor")
+"""The commands that ask an API server."""
 
 
 def _option(
@@ -56,9 +58,25 @@ class Options:
     command: str = "run"
     what: str = ""
     sandbox: bool = False
-    kubeconfig: str = _option("", str, "path of a kubeconfig file", env="KUBECONFIG", metavar="PATH")
-    master: str = _option("", str, "address of the API server; overrides the kubeconfig's", metavar="URL")
-    context: str = _option("", str, "context of the kubeconfig", env="CONTROLLER_CONTEXT", metavar="NAME")
+    kubeconfig: str = _option(
+        "",
+        str,
+        "path of a kubeconfig file",
+        env="KUBECONFIG",
+        metavar="PATH",
+        commands=ASKING,
+    )
+    master: str = _option(
+        "", str, "address of the API server; overrides the kubeconfig's", metavar="URL", commands=ASKING
+    )
+    context: str = _option(
+        "",
+        str,
+        "context of the kubeconfig",
+        env="CONTROLLER_CONTEXT",
+        metavar="NAME",
+        commands=ASKING,
+    )
     namespace: str = _option(
         "",
         str,
@@ -66,7 +84,7 @@ class Options:
         env="CONTROLLER_NAMESPACE",
         short="n",
         metavar="NAME",
-        commands=("run", "manifests"),
+        commands=(*ASKING, "manifests"),
     )
     workers: int = _option(2, workers_count, "worker threads", env="CONTROLLER_WORKERS", metavar="N")
     resync: float = _option(
@@ -83,7 +101,7 @@ class Options:
         env="CONTROLLER_V",
         short="v",
         metavar="0..9",
-        commands=("run", "sandbox"),
+        commands=("run", "sandbox", "doctor"),
     )
     log_format: str = _option(
         "",
@@ -91,7 +109,7 @@ class Options:
         "klog, text or json; text on a terminal, json in a cluster, else klog",
         env="CONTROLLER_LOG_FORMAT",
         metavar="FORMAT",
-        commands=("run", "sandbox"),
+        commands=("run", "sandbox", "doctor"),
     )
     metrics_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
         METRICS_ADDRESS,
@@ -159,4 +177,6 @@ class Options:
         metavar="X",
         commands=("run", "sandbox"),
     )
-    output: str = _option("", one_of("", "json"), "json", short="o", metavar="FORMAT", commands=("version",))
+    output: str = _option(
+        "", one_of("", "json"), "json", short="o", metavar="FORMAT", commands=("version", "doctor")
+    )

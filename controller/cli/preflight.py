@@ -8,20 +8,20 @@ All that is wrong is said at once, not one thing per try.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from apis.resource import Resource
-from client.access import Permission, check_access, who_am_i
+from client.access import check_access, who_am_i
 from client.errors import APIError, ClientError, Unauthorized
 from client.resource_client import Client
 from controller.access import Access
+from controller.cli.permissions import Need, missing_permissions, needs
 from controller.cli.problems import (
     EXIT_CONFIG,
     Effort,
     Problem,
-    missing_permissions,
     missing_resource,
     no_status_subresource,
     server_problem,
@@ -38,10 +38,21 @@ def _nothing_known() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check: what was looked at, and the code of the problem that was found, "" = none."""
+
+    check: str
+    subject: str
+    ok: bool
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What was found: problems in the order of their weight, and the facts for the banner."""
 
     problems: tuple[Problem, ...] = ()
+    findings: tuple[Finding, ...] = ()
     server_version: str = ""
     user: str = ""
     summary: str = ""
@@ -51,13 +62,18 @@ class Report:
         """That of the first problem that is an error; 0 when there is none."""
         return next((problem.exit_code for problem in self.problems if problem.exit_code), 0)
 
+    def after(self, finding: Finding) -> Report:
+        """The same with something that was found before."""
+        return replace(self, findings=(finding, *self.findings))
+
 
 class Preflight:
     """
     The checks, each of which asks the server.
 
-    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared;
-    credentials tells what is known to be wrong with ours, and is asked only when they were not accepted.
+    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared, and
+    namespaces are where, () = everywhere; rbac_command prints the roles for that; credentials tells what is
+    known to be wrong with ours, and is asked only when they were not accepted.
     """
 
     def __init__(
@@ -67,15 +83,16 @@ class Preflight:
         host: str,
         custom: Iterable[Resource],
         access: Iterable[Access],
-        namespace: str,
+        namespaces: Sequence[str],
+        rbac_command: str,
         credentials: Callable[[], str] = _nothing_known,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self._client = client
         self._host = host
         self._custom = tuple(custom)
-        self._access = tuple(access)
-        self._namespace = namespace
+        self._needs = needs(access, namespaces)
+        self._rbac_command = rbac_command
         self._credentials = credentials
         self._clock = clock
 
@@ -88,12 +105,16 @@ class Preflight:
         """
         version, problem = self._reach(stop, tries)
         if problem is not None:
-            return Report(problems=(problem,), summary=f"✗ reachable ({problem.code})")
+            return self._unreached(problem, f"✗ reachable ({problem.code})")
         try:
             return self._look_around(version)
         except ClientError as error:
             problem = self._problem(error, Effort())
-            return Report(problems=(problem,), server_version=version, summary=f"✗ {problem.what}")
+            return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=version)
+
+    def _unreached(self, problem: Problem, summary: str) -> Report:
+        finding = Finding(check="server", subject=self._host, ok=False, code=problem.code)
+        return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
         """The server's version, and what kept us from the server; a refusal shows that it is there."""
@@ -120,22 +141,33 @@ class Preflight:
     def _look_around(self, version: str) -> Report:
         identity = who_am_i(self._client.rest)
         user = identity.username if identity else ""
-        kinds = [problem for resource in self._custom for problem in self._kind_problems(resource)]
-        denied, total = self._denied()
-        problems = list(kinds)
+        kinds = {resource: self._kind_problems(resource) for resource in self._custom}
+        allowed = {need: check_access(self._client.rest, need.permission).allowed for need in self._needs}
+        denied = [need for need, is_allowed in allowed.items() if not is_allowed]
+        problems = [problem for found in kinds.values() for problem in found]
         if denied:
-            problems.append(missing_permissions(user or "this user", denied, total, self._namespace))
+            total = len(self._needs)
+            problems.append(missing_permissions(user or "this user", denied, total, self._rbac_command))
+        shown = " ".join(part for part in (self._host, version and f"({version})") if part)
         return Report(
             problems=tuple(problems),
+            findings=(
+                Finding(check="server", subject=shown, ok=True),
+                *([Finding(check="identity", subject=user, ok=True)] if user else []),
+                *(_kind_finding(resource, found) for resource, found in kinds.items()),
+                *(_need_finding(need, ok=is_allowed) for need, is_allowed in allowed.items()),
+            ),
             server_version=version,
             user=user,
-            summary=self._summary(kinds, len(denied), total),
+            summary=self._summary(kinds, len(denied)),
         )
 
-    def _summary(self, kinds: list[Problem], denied: int, total: int) -> str:
+    def _summary(self, kinds: Mapping[Resource, list[Problem]], denied: int) -> str:
         names = " ".join(resource.group_resource for resource in self._custom)
-        crd = "✗" if any(problem.exit_code for problem in kinds) else "✓"
-        return f"✓ reachable  {crd} CRD {names}  {'✗' if denied else '✓'} RBAC {total - denied}/{total}"
+        broken = any(problem.exit_code for found in kinds.values() for problem in found)
+        total = len(self._needs)
+        rbac = f"{'✗' if denied else '✓'} RBAC {total - denied}/{total}"
+        return f"✓ reachable  {'✗' if broken else '✓'} CRD {names}  {rbac}"
 
     def _kind_problems(self, resource: Resource) -> list[Problem]:
         discovery = self._client.discovery()
@@ -147,21 +179,12 @@ class Preflight:
             return [no_status_subresource(resource.group_resource)]
         return []
 
-    def _denied(self) -> tuple[tuple[str, ...], int]:
-        """Everything declared that is not allowed, as `verb resource`, and how much was asked."""
-        wanted = [
-            Permission(verb, entry.resource, self._namespace, entry.subresource)
-            for entry in self._access
-            for verb in entry.verbs
-        ]
-        denied = [
-            f"{permission.verb} {_qualified(permission)}"
-            for permission in wanted
-            if not check_access(self._client.rest, permission).allowed
-        ]
-        return tuple(denied), len(wanted)
+
+def _kind_finding(resource: Resource, problems: Sequence[Problem]) -> Finding:
+    ok = not any(problem.exit_code for problem in problems)
+    code = problems[0].code if problems else ""
+    return Finding(check="CRD", subject=str(resource), ok=ok, code=code)
 
 
-def _qualified(permission: Permission) -> str:
-    sub = f"/{permission.subresource}" if permission.subresource else ""
-    return permission.resource.group_resource + sub
+def _need_finding(need: Need, *, ok: bool) -> Finding:
+    return Finding(check="permission", subject=f"{need.what} {need.scope}", ok=ok, code="" if ok else "E09")

@@ -7,7 +7,6 @@ Every problem has a code (E01 to E15), an exit code and a section in docs/errors
 from __future__ import annotations
 
 import difflib
-import shlex
 from dataclasses import dataclass
 from typing import Final
 
@@ -284,38 +283,6 @@ def no_status_subresource(group_resource: str) -> Problem:
         causes=("status is written through the object itself, and is lost if the schema has no status",),
         fixes=("python -m controller manifests crd | kubectl apply -f -",),
     )
-
-
-_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
-
-
-def missing_permissions(user: str, denied: tuple[str, ...], total: int, namespace: str) -> Problem:
-    """
-    E09: everything that is not allowed, at once.
-
-    Args: denied as `verb resource`; namespace "" = at cluster scope.
-    """
-    scope = f'in namespace "{namespace}"' if namespace else "at cluster scope"
-    wanted = f"python -m controller manifests rbac{f' -n {namespace}' if namespace else ''}"
-    fixes = [f"{wanted} | kubectl apply -f -", _binding(user, namespace)]
-    if user.startswith(_SERVICE_ACCOUNT) and user.endswith(":default"):
-        fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
-    return Problem(
-        code="E09",
-        exit_code=EXIT_FORBIDDEN,
-        what=f'"{user}" may not {denied[0]} {scope}',
-        causes=(f"missing {len(denied)} of {total} permissions: {', '.join(denied)}",),
-        fixes=tuple(fixes),
-    )
-
-
-def _binding(user: str, namespace: str) -> str:
-    """The command that gives the role of `manifests rbac` to a user."""
-    account = user.removeprefix(_SERVICE_ACCOUNT)
-    subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
-    if namespace:
-        return f"kubectl -n {namespace} create rolebinding handloop --role=handloop {subject}"
-    return f"kubectl create clusterrolebinding handloop --clusterrole=handloop {subject}"
 
 
 _LISTENERS: Final = {

@@ -7,22 +7,19 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import Final, TextIO
-from urllib.parse import urlsplit
 
 import structlog
 from prometheus_client import CollectorRegistry
 
-from apis.samplecontroller_v1alpha1 import Foo
 from client.config import ClientConfig, load_config
 from client.errors import ConfigError
 from client.resource_client import Client
 from client.transport import HTTPTransport, Transport
-from controller.access import FOO_ACCESS
 from controller.cli.banner import Facts, show_banner
 from controller.cli.bind_address import BindAddress
-from controller.cli.expiry import expired_credentials
+from controller.cli.checks import preflight_for, shown_server
 from controller.cli.options import Options
-from controller.cli.preflight import Preflight, Report
+from controller.cli.preflight import Report
 from controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_OK,
@@ -117,22 +114,8 @@ def _preflight(
 ) -> Report:
     if options.preflight == "off":
         return Report(summary="off")
-    preflight = Preflight(
-        client,
-        host=shown_server(config.host),
-        custom=(Foo.resource,),
-        access=FOO_ACCESS,
-        namespace=options.namespace,
-        credentials=lambda: expired_credentials(config, clock.time()),
-        clock=clock,
-    )
+    preflight = preflight_for(client, config, options, clock)
     return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
-
-
-def shown_server(url: str) -> str:
-    """`scheme://host:port`: a path may hold a secret, as the sandbox's does."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:

@@ -35,7 +35,7 @@ B_SIZE: Final = tuple(
 )
 
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
-"""prometheus_client says le="1.0" where the Go client says le="1", and a query that names a bound means that."""
+"""prometheus_client says le="1.0" where the Go client says le="1", which a query that names one means."""
 
 _QUEUE_LABELS: Final = ("name", "controller")
 

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sandbox.cluster.workloads import PODS, REPLICA_SETS
-from sandbox.storage.owner_references import controller_of
+from sandbox.cluster.lineage import MAX_GENERATIONS, lineage
+from sandbox.cluster.workloads import PODS
 from sandbox.storage.state import State
 from sandbox.storage.stored import Change, Object
 from sandbox.wire.resource import GroupResource
 
 FAULT_ANNOTATION = "sandbox.controller.dev/fault"
-
-_MAX_GENERATIONS = 10  # owner references can form a circle
 
 
 class Fault(StrEnum):
@@ -51,7 +49,7 @@ def affliction_of(state: State, pod: Object) -> Affliction | None:
     A value that is no fault means: nothing is wrong.
     """
     containers = pod["spec"]["containers"]
-    for obj in _lineage(state, pod):
+    for obj in lineage(state, pod):
         text = annotated(obj)
         if text:
             fault = _FAULTS.get(text)
@@ -79,28 +77,11 @@ def annotated(obj: Object) -> str:
     return text
 
 
-def _lineage(state: State, pod: Object) -> Iterator[Object]:
-    """
-    The pod and what controls it, upwards.
-
-    A Deployment's ReplicaSets are passed over: they keep annotations that the Deployment no longer has.
-    """
-    obj, place = pod, PODS
-    for _ in range(_MAX_GENERATIONS):
-        owner = controller_of(obj)
-        if place != REPLICA_SETS or owner is None:
-            yield obj
-        found = state.by_uid(owner["uid"]) if owner else None
-        if found is None:
-            return
-        place, obj = found
-
-
 def concerned(state: State, change: Change) -> Iterator[Object]:
     """The pods whose fault may be another one because of a change to something that controls them."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
-        yield from _pods_below(state, change.new.object, _MAX_GENERATIONS)
+        yield from _pods_below(state, change.new.object, MAX_GENERATIONS)
 
 
 def _pods_below(state: State, obj: Object, generations: int) -> Iterator[Object]:

@@ -22,6 +22,22 @@ def is_everything(selector: Mapping[str, Any] | None) -> bool:
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
+def text(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector (or the bare map of a ReplicationController) in its query form."""
+    if selector and "matchLabels" not in selector and "matchExpressions" not in selector:
+        selector = {"matchLabels": selector}
+    terms = {key: f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()}
+    for entry in selector.get("matchExpressions") or ():
+        key, values = entry["key"], ",".join(sorted(entry.get("values") or ()))
+        terms[key] = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }[entry["operator"]]
+    return ",".join(terms[key] for key in sorted(terms))
+
+
 def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     key, values = expression["key"], expression.get("values") or ()
     match expression["operator"]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sandbox.cluster import workload_selector
 from sandbox.patches.server_side_apply import server_side_apply
 from sandbox.requests import bodies
 from sandbox.requests.bodies import MisfitError, UnrecognizedError
@@ -128,23 +129,7 @@ def _selector(call: Call, obj: Object, path: str) -> str:
         text, _ = rules.nested(obj, path, str, "string")
         return text or ""
     selector: Mapping[str, Any] = (obj.get("spec") or {}).get("selector") or {}
-    return _selector_text(selector)
-
-
-def _selector_text(selector: Mapping[str, Any]) -> str:
-    """A LabelSelector (or the bare map of a ReplicationController) in its query form."""
-    if selector and "matchLabels" not in selector and "matchExpressions" not in selector:
-        selector = {"matchLabels": selector}
-    terms = {key: f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()}
-    for entry in selector.get("matchExpressions") or ():
-        key, values = entry["key"], ",".join(sorted(entry.get("values") or ()))
-        terms[key] = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }[entry["operator"]]
-    return ",".join(terms[key] for key in sorted(terms))
+    return workload_selector.text(selector)
 
 
 def _with_value(obj: Object, path: list[str], value: int) -> Object:

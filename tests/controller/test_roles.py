@@ -31,7 +31,7 @@ def heads(made: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 def test_a_cluster_role_lists_exactly_what_was_declared() -> None:
     """One rule per entry, verbs sorted, subresources with a slash."""
     wanted = Access(resource=Deployment.resource, verbs=("patch", "list"), subresource="scale")
-    (made,) = roles("x", [wanted])
+    (made,) = roles([wanted], name="x")
     assert made["kind"] == "ClusterRole"
     assert made["metadata"] == {"name": "x"}
     assert made["rules"] == [
@@ -41,13 +41,13 @@ def test_a_cluster_role_lists_exactly_what_was_declared() -> None:
 
 def test_a_namespace_makes_it_a_role() -> None:
     """A controller of one namespace needs no cluster-wide rights."""
-    (made,) = roles("x", FOO_ACCESS, namespaces=("demo",))
+    (made,) = roles(FOO_ACCESS, namespaces=("demo",), name="x")
     assert (made["kind"], made["metadata"]) == ("Role", {"name": "x", "namespace": "demo"})
 
 
 def test_several_namespaces_make_a_role_in_each() -> None:
     """With the same rules."""
-    made = roles("x", FOO_ACCESS, namespaces=("a", "b"))
+    made = roles(FOO_ACCESS, namespaces=("a", "b"), name="x")
     assert heads(made) == [("Role", "a", "x"), ("Role", "b", "x")]
     assert made[0]["rules"] == made[1]["rules"]
 
@@ -55,15 +55,15 @@ def test_several_namespaces_make_a_role_in_each() -> None:
 def test_a_kind_without_namespaces_needs_a_cluster_role_even_then() -> None:
     """And only that kind is in it."""
     nodes = Access(resource=NODES, verbs=("list",))
-    made = roles("x", [*FOO_ACCESS, nodes], namespaces=("demo",))
+    made = roles([*FOO_ACCESS, nodes], namespaces=("demo",), name="x")
     assert heads(made) == [("ClusterRole", "", "x"), ("Role", "demo", "x")]
     assert made[0]["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
-    assert heads(roles("x", [*FOO_ACCESS, nodes])) == [("ClusterRole", "", "x")]
+    assert heads(roles([*FOO_ACCESS, nodes], name="x")) == [("ClusterRole", "", "x")]
 
 
 def test_what_has_a_purpose_gets_a_role_of_its_own_where_it_is_needed() -> None:
     """Leader election is about one lease in one namespace, whatever is watched; create has no name yet."""
-    made = roles("x", [*LOCK, *FOO_ACCESS])
+    made = roles([*LOCK, *FOO_ACCESS], name="x")
     assert heads(made) == [("ClusterRole", "", "x"), ("Role", "home", "x-leader-election")]
     group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert made[1]["rules"] == [
@@ -75,4 +75,4 @@ def test_what_has_a_purpose_gets_a_role_of_its_own_where_it_is_needed() -> None:
 def test_the_programs_own_namespace_is_left_to_whoever_applies_it() -> None:
     """It is not known before: kubectl or kustomize fills it in."""
     here = Access(resource=Lease.resource, verbs=("create",), namespace="")
-    assert heads(roles("x", [here], namespaces=("demo",))) == [("Role", "", "x")]
+    assert heads(roles([here], namespaces=("demo",), name="x")) == [("Role", "", "x")]

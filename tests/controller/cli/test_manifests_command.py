@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from controller.cli.manifests_command import manifests
+from controller.cli.options import Options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 
@@ -17,12 +18,14 @@ MANIFESTS = Path(__file__).parents[3] / "manifests"
 )
 def test_the_repository_holds_what_the_generator_makes(what: str, path: str) -> None:
     """A change of the types or of the declared access shows up here: `make manifests` mends it."""
-    assert (MANIFESTS / path).read_text(encoding="utf-8") == manifests(what)
+    assert (MANIFESTS / path).read_text(encoding="utf-8") == manifests(
+        Options(command="manifests", what=what)
+    )
 
 
 def test_a_namespace_makes_a_role() -> None:
     """`manifests rbac -n demo` needs no cluster-wide rights."""
-    document = yaml.safe_load(manifests("rbac", namespace="demo"))
+    document = yaml.safe_load(manifests(Options(command="manifests", what="rbac", namespace="demo")))
     assert (document["kind"], document["metadata"]["namespace"]) == ("Role", "demo")
 
 

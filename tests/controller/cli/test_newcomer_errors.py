@@ -355,7 +355,7 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
     with going_on("--kubeconfig", str(alice), "-n", "default") as text:
         text.wait_for(r'"Failed to list" reflector="foos.*manifests rbac -n default \| kubectl apply -f -')
         where = f"{RBAC}/namespaces/default"
-        (made,) = roles("handloop", FOO_ACCESS, namespaces=("default",))
+        (made,) = roles(FOO_ACCESS, namespaces=("default",))
         create(lax, f"{where}/roles", made)
         create(
             lax,

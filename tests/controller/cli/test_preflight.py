@@ -62,7 +62,7 @@ def install(sandbox: Sandbox, *, version: str = "", status: bool = True) -> None
 def allow(sandbox: Sandbox, user: str, namespace: str = "") -> None:
     """Give a user the role of `manifests rbac`."""
     where = f"{RBAC}/namespaces/{namespace}/role" if namespace else f"{RBAC}/clusterrole"
-    (made,) = roles("handloop", FOO_ACCESS, namespaces=(namespace,) if namespace else ())
+    (made,) = roles(FOO_ACCESS, namespaces=(namespace,) if namespace else ())
     create(sandbox, f"{where}s", made)
     subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
     reference = {"kind": made["kind"], "name": "handloop", "apiGroup": "rbac.authorization.k8s.io"}
@@ -82,9 +82,8 @@ def client_of(sandbox: Sandbox, token: str) -> Client:
 
 def preflight(client: Client, namespace: str = "", **options: Any) -> Preflight:
     """The Foo controller's checks."""
-    return Preflight(
-        client, host=HOST, custom=(Foo.resource,), access=FOO_ACCESS, namespace=namespace, **options
-    )
+    wanted = {"custom": (Foo.resource,), "access": FOO_ACCESS, "rbac_command": "the command"} | options
+    return Preflight(client, host=HOST, namespaces=(namespace,) if namespace else (), **wanted)
 
 
 def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:

@@ -224,30 +224,6 @@ def test_e08_for_a_missing_status_subresource_is_a_warning() -> None:
     assert str(problems.no_status_subresource("foos.x")).startswith("warning: ")
 
 
-def test_e09_lists_everything_denied_at_once() -> None:
-    """The first in the headline, all of them below, how many of how many, and the special account."""
-    user = "system:serviceaccount:demo:default"
-    problem = problems.missing_permissions(user, ("watch foos.x", "create events"), 11, "")
-    assert (problem.code, problem.exit_code) == ("E09", 5)
-    assert problem.what == f'"{user}" may not watch foos.x at cluster scope'
-    assert problem.causes == ("missing 2 of 11 permissions: watch foos.x, create events",)
-    assert problem.fixes == (
-        "python -m controller manifests rbac | kubectl apply -f -",
-        "kubectl create clusterrolebinding handloop --clusterrole=handloop --serviceaccount=demo:default",
-        "the ServiceAccount is `default`: does the Deployment lack serviceAccountName?",
-    )
-
-
-def test_e09_for_one_namespace_needs_a_role_only() -> None:
-    """With -n the fix asks for nothing outside that namespace; a name with spaces survives the shell."""
-    problem = problems.missing_permissions("alice b", ("list foos.x",), 9, "demo")
-    assert problem.what == '"alice b" may not list foos.x in namespace "demo"'
-    assert problem.fixes == (
-        "python -m controller manifests rbac -n demo | kubectl apply -f -",
-        "kubectl -n demo create rolebinding handloop --role=handloop --user='alice b'",
-    )
-
-
 def test_e10_names_flag_and_owner() -> None:
     """Which flag moves the port, and who has it where that is known."""
     known = problems.port_in_use(PortInUseError(":8080", "metrics", "pid 1 (x)"))

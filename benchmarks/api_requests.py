@@ -1,0 +1,334 @@
+"""
+Requests per second and watch fan-out of the sandbox, beside a kube-apiserver on the same machine.
+
+    python benchmarks/api_requests.py --beside KUBECONFIG --beside-pids 123,456
+
+The servers are measured in turn, phase by phase, by the same load generator, and ratios are taken round by
+round. The kubeconfig needs a bearer token; the pids are those of kube-apiserver and etcd. Without --beside only
+the sandbox is measured. No controllers run in the sandbox, and none should in the cluster beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import platform
+import ssl
+import statistics
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from http_load import Lap, Server, Watches, send
+from load_server import deployment
+
+from apis.crd import custom_resource_definition
+from apis.samplecontroller_v1alpha1 import Foo
+
+HERE = Path(__file__).parent
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KINDS = ["foos", "deployments"]
+CANARIES = 10
+"""One in so many objects carries the label that lists select."""
+LISTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One phase on one server: how many per second, the server's CPU for each, and latencies in seconds."""
+
+    rate: float
+    cpu: float
+    p50: float
+    p99: float
+
+
+@dataclass(slots=True)
+class Round:
+    """One server during one round: its namespace, and the answers that later phases build on."""
+
+    server: Server
+    namespace: str
+    objects: int
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def path(self, plural: str) -> str:
+        """The collection in the round's namespace."""
+        group = "samplecontroller.k8s.io/v1alpha1" if plural == "foos" else "apps/v1"
+        return f"/apis/{group}/namespaces/{self.namespace}/{plural}"
+
+    def item(self, plural: str, number: int) -> str:
+        """One object of it."""
+        return f"{self.path(plural)}/app-{number:06d}"
+
+
+def cpu_seconds(server: Server) -> float:
+    """User and system time of the server's processes."""
+    ticks = 0
+    for pid in server.pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(server: Server) -> int:
+    """Resident memory of the server's processes."""
+    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in server.pids)
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def new_object(plural: str, number: int) -> dict[str, Any]:
+    """A Foo, or a Deployment of 4 kB, as a client sends it."""
+    labels = {"app": f"app-{number:06d}", "track": "stable" if number % CANARIES else "canary"}
+    metadata = {"name": f"app-{number:06d}", "labels": labels}
+    if plural == "foos":
+        spec = {"deploymentName": f"app-{number:06d}", "replicas": 3}
+        return {
+            "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+            "kind": "Foo",
+            "metadata": metadata,
+            "spec": spec,
+        }
+    full = deployment(number, 1)
+    annotations = full["metadata"]["annotations"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata | {"annotations": annotations},
+        "spec": full["spec"],
+    }
+
+
+def with_status(obj: dict[str, Any], number: int) -> bytes:
+    """The object with another status, as a controller writes it back."""
+    if obj["kind"] == "Foo":
+        status: dict[str, Any] = {"availableReplicas": number % 7 + 1}
+    else:
+        status = deployment(number, 1)["status"] | {"observedGeneration": number % 7 + 1}
+    return json.dumps(obj | {"status": status}).encode()
+
+
+async def create(plural: str, round_: Round) -> Lap:
+    """POST every object."""
+    requests = [
+        round_.server.request("POST", round_.path(plural), json.dumps(new_object(plural, number)).encode())
+        for number in range(round_.objects)
+    ]
+    lap = await send(round_.server, requests, keep=True)
+    answers = [json.loads(body) for body in lap.bodies]
+    round_.answers[plural] = sorted(answers, key=lambda obj: str(obj["metadata"]["name"]))
+    return lap
+
+
+async def update_status(plural: str, round_: Round) -> Lap:
+    """PUT the status of every object, at the version it has."""
+    requests = [
+        round_.server.request("PUT", f"{round_.item(plural, number)}/status", with_status(obj, number))
+        for number, obj in enumerate(round_.answers.pop(plural))
+    ]
+    return await send(round_.server, requests)
+
+
+async def get(plural: str, round_: Round) -> Lap:
+    """GET every object."""
+    requests = [round_.server.request("GET", round_.item(plural, number)) for number in range(round_.objects)]
+    return await send(round_.server, requests)
+
+
+async def list_all(plural: str, round_: Round, query: str = "") -> Lap:
+    """GET the collection."""
+    request = round_.server.request("GET", round_.path(plural) + query)
+    return await send(round_.server, [request] * LISTS)
+
+
+async def list_labels(plural: str, round_: Round) -> Lap:
+    """GET a tenth of the collection."""
+    return await list_all(plural, round_, "?labelSelector=track%3Dcanary")
+
+
+async def list_pages(plural: str, round_: Round) -> Lap:
+    """GET the first half of the collection."""
+    return await list_all(plural, round_, f"?limit={round_.objects // 2}")
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """One writer and many watches."""
+
+    watches: int
+    writes: int
+
+    async def __call__(self, plural: str, round_: Round) -> Lap:
+        """Change objects one after the other; latency is from the request to the event, for every watch."""
+        server = round_.server
+        watches = Watches(
+            server, f"{round_.path(plural)}?watch=true&resourceVersion={await newest(plural, round_)}"
+        )
+        await watches.open(self.watches)
+        present = watches.expect(self.writes)
+        lap = await send(
+            server, [self._patch(plural, round_, number) for number in range(self.writes)], connections=1
+        )
+        await present
+        arrivals = watches.close()
+        latencies = [at - sent for arrived in arrivals for sent, at in zip(lap.sent, arrived, strict=True)]
+        return Lap(max(arrived[-1] for arrived in arrivals) - lap.sent[0], latencies=latencies)
+
+    def _patch(self, plural: str, round_: Round, number: int) -> bytes:
+        body = json.dumps({"metadata": {"annotations": {"n": str(number)}}}).encode()
+        path = round_.item(plural, number % round_.objects)
+        return round_.server.request("PATCH", path, body, content_type="application/merge-patch+json")
+
+
+Phase = Callable[[str, Round], Awaitable[Lap]]
+PHASES: dict[str, Phase] = {
+    "create": create,
+    "update status": update_status,
+    "get": get,
+    "list": list_all,
+    "list, label selector": list_labels,
+    "list, limit half": list_pages,
+}
+
+
+async def newest(plural: str, round_: Round) -> str:
+    """The resource version a watch can begin at."""
+    lap = await send(
+        round_.server, [round_.server.request("GET", f"{round_.path(plural)}?limit=1")], keep=True
+    )
+    version: str = json.loads(lap.bodies[0])["metadata"]["resourceVersion"]
+    return version
+
+
+async def measure_phase(work: Phase, plural: str, round_: Round) -> Figure:
+    """One phase on one server."""
+    before = cpu_seconds(round_.server)
+    lap = await work(plural, round_)
+    await asyncio.sleep(0.05)  # what a server does after its last answer is part of its work
+    cpu = cpu_seconds(round_.server) - before
+    count = len(lap.latencies)
+    ranked = sorted(lap.latencies)
+    return Figure(
+        count / lap.seconds, cpu / count, ranked[count // 2], ranked[min(count * 99 // 100, count - 1)]
+    )
+
+
+async def prepare(server: Server, namespaces: list[str]) -> None:
+    """Namespaces and the definition of Foo."""
+    known = await send(server, [server.request("GET", CRDS)], keep=True)
+    if b"foos.samplecontroller.k8s.io" not in known.bodies[0]:
+        await send(
+            server, [server.request("POST", CRDS, json.dumps(custom_resource_definition(Foo)).encode())]
+        )
+    for namespace in namespaces:
+        body = json.dumps({"metadata": {"name": namespace}}).encode()
+        await send(server, [server.request("POST", "/api/v1/namespaces", body)])
+    await asyncio.sleep(3)  # a definition is served a moment after it was created
+
+
+async def measure(
+    servers: list[Server], objects: int, rounds: int, fan_out: FanOut, plurals: list[str]
+) -> dict[tuple[str, str], dict[str, list[Figure]]]:
+    """Every phase on each server in turn; figures by kind and phase, then by server, one a round."""
+    names = [f"load-{os.getpid()}-{number}" for number in range(rounds)]
+    for server in servers:
+        await prepare(server, names)
+    results: dict[tuple[str, str], dict[str, list[Figure]]] = {}
+    watching = f"watch, {fan_out.watches} watchers"
+    for number, name in enumerate(names):
+        for plural in plurals:
+            states = [Round(server, name, objects) for server in servers]
+            for title, work in (PHASES | {watching: fan_out}).items():
+                for state in states:
+                    figure = await measure_phase(work, plural, state)
+                    row = results.setdefault((plural, title), {})
+                    row.setdefault(state.server.name, []).append(figure)
+            for state in states:
+                await send(state.server, [state.server.request("DELETE", state.path(plural))])
+        print(f"round {number + 1} of {rounds} done", file=sys.stderr)
+    return results
+
+
+def table(results: dict[tuple[str, str], dict[str, list[Figure]]], servers: list[Server]) -> str:
+    """Medians, and ratios of the first server to the others taken round by round."""
+    columns = ("per second", "CPU us each", "p50 ms", "p99 ms", "rate ratio", "CPU ratio")
+    lines = [" " * 50 + "".join(f"{column:>13}" for column in columns)]
+    for (plural, title), row in results.items():
+        first = row[servers[0].name]
+        for server in servers:
+            figures = row[server.name]
+            rate, cpu, p50, p99 = (
+                statistics.median(getattr(figure, name) for figure in figures)
+                for name in ("rate", "cpu", "p50", "p99")
+            )
+            line = f"{plural:12}{title:22}{server.name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
+            line += f"{p50 * 1e3:13.2f}{p99 * 1e3:13.2f}"
+            if server is not servers[0]:
+                pairs = list(zip(first, figures, strict=True))
+                faster = statistics.median(mine.rate / other.rate for mine, other in pairs)
+                leaner = statistics.median(mine.cpu / other.cpu for mine, other in pairs if other.cpu)
+                line += f"{faster:12.2f}x{leaner:12.2f}x"
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def real_server(kubeconfig: Path, pids: tuple[int, ...]) -> Server:
+    """The cluster of a kubeconfig that has a bearer token."""
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    tls = ssl.create_default_context(cadata=authority)
+    return Server("kube-apiserver", cluster["server"], user["token"], pids, tls)
+
+
+def start_sandbox(*arguments: str) -> tuple[subprocess.Popen[str], Server]:
+    """A sandbox in a process of its own."""
+    command = [sys.executable, str(HERE / "sandbox_process.py"), *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    where = json.loads(process.stdout.readline())
+    return process, Server("sandbox", where["url"], where["token"], (process.pid,))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--watches", type=int, default=50)
+    parser.add_argument("--writes", type=int, default=500)
+    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
+    parser.add_argument("--beside", type=Path, help="the kubeconfig of a kube-apiserver on this machine")
+    parser.add_argument("--beside-pids", default="", help="its processes and etcd's, with commas")
+    options = parser.parse_args()
+    process, sandbox = start_sandbox()
+    servers = [sandbox]
+    if options.beside is not None:
+        pids = tuple(int(pid) for pid in options.beside_pids.split(",") if pid)
+        servers.append(real_server(options.beside, pids))
+    fan_out = FanOut(options.watches, options.writes)
+    try:
+        results = asyncio.run(measure(servers, options.objects, options.rounds, fan_out, options.kinds))
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+    print(
+        f"{options.objects} objects, {options.rounds} rounds, medians; Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores\nrate ratio: higher is better for the sandbox; CPU ratio: lower is\n"
+    )
+    print(table(results, servers))
+
+
+if __name__ == "__main__":
+    main()

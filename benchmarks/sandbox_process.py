@@ -1,0 +1,37 @@
+"""
+A sandbox in a process of its own, as a server to be measured.
+
+Prints one line of JSON (url, token) and serves until its standard input is closed. Without --controllers
+nothing moves by itself: what is measured is the API.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sandbox.server import Sandbox
+
+
+def main() -> None:
+    """Serve."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--controllers", action="store_true")
+    parser.add_argument("--speed", type=float, default=1.0)
+    parser.add_argument("--history-size", type=int, default=20_000)
+    options = parser.parse_args()
+    with Sandbox(
+        controllers=None if options.controllers else (),
+        speed=options.speed,
+        history_size=options.history_size,
+    ) as sandbox:
+        print(json.dumps({"url": sandbox.url, "token": sandbox.token}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

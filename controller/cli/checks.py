@@ -1,0 +1,33 @@
+"""The preflight checks for one configuration and one command line, the same for `run` and `doctor`."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from client.config import ClientConfig
+from client.resource_client import Client
+from controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
+from controller.cli.expiry import expired_credentials
+from controller.cli.options import Options
+from controller.cli.preflight import Preflight
+from workqueue.clock import Clock
+
+
+def preflight_for(client: Client, config: ClientConfig, options: Options, clock: Clock) -> Preflight:
+    """Ask for what the chosen controllers need, where they watch."""
+    return Preflight(
+        client,
+        host=shown_server(config.host),
+        custom=[kind.resource for kind in declared_kinds(options)],
+        access=declared_access(options),
+        namespaces=watched_namespaces(options),
+        rbac_command=rbac_command(options),
+        credentials=lambda: expired_credentials(config, clock.time()),
+        clock=clock,
+    )
+
+
+def shown_server(url: str) -> str:
+    """`scheme://host:port`: a path may hold a secret, as the sandbox's does."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,58 @@
+"""What the chosen controllers need of a cluster: their kinds and their access."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final
+
+from apis.meta import Kind
+from apis.samplecontroller_v1alpha1 import Foo
+from controller.access import FOO_ACCESS, Access, merged
+from controller.cli.options import Options
+
+KINDS: Final[dict[str, type[Kind]]] = {"foo": Foo}
+"""The kind that each controller is about, and that needs a CRD."""
+
+_ACCESS: Final = {"foo": FOO_ACCESS}
+_COMMAND: Final = "python -m controller manifests rbac"
+
+
+def declared_kinds(_options: Options) -> tuple[type[Kind], ...]:
+    """The kinds of ours that have to be installed."""
+    return tuple(KINDS.values())
+
+
+def declared_access(_options: Options) -> tuple[Access, ...]:
+    """Everything that will be asked of the API server."""
+    return merged(entry for access in _ACCESS.values() for entry in access)
+
+
+def watched_namespaces(options: Options) -> tuple[str, ...]:
+    """() = all of them."""
+    return (options.namespace,) if options.namespace else ()
+
+
+def rbac_command(options: Options) -> str:
+    """The `manifests rbac` that prints the roles for these options."""
+    return " ".join([_COMMAND, *(word for name, value in _given(options) for word in _flag(name, value))])
+
+
+def _given(options: Options) -> Iterator[tuple[str, Any]]:
+    """Name and value of each option that changes the roles and is not what it is by default."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if "manifests" in field.metadata.get("commands", ()) and value != field.default:
+            yield field.name, value
+
+
+def _flag(name: str, value: object) -> list[str]:
+    """One flag as it is typed."""
+    if name == "namespace":
+        return ["-n", shlex.quote(str(value))]
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag if value else f"{flag}=false"]
+    words = ",".join(value) if isinstance(value, tuple) else str(value)
+    return [f"{flag}={shlex.quote(words)}"]

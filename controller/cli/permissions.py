@@ -1,0 +1,78 @@
+"""Every single thing that has to be allowed, and E09 for what is not."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from client.access import Permission
+from controller.access import Access
+from controller.cli.problems import EXIT_FORBIDDEN, Problem
+from controller.roles import RolePlace, grouped
+
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+class Need(NamedTuple):
+    """One permission, and the role of `manifests rbac` that gives it."""
+
+    permission: Permission
+    role: RolePlace
+
+    @property
+    def what(self) -> str:
+        """`update foos.samplecontroller.k8s.io/status`, `get leases.coordination.k8s.io "handloop"`."""
+        verb, resource, _, subresource, name = self.permission
+        shown = resource.group_resource + (f"/{subresource}" if subresource else "")
+        return f'{verb} {shown} "{name}"' if name else f"{verb} {shown}"
+
+    @property
+    def scope(self) -> str:
+        """`in namespace "demo"` or `at cluster scope`."""
+        namespace = self.permission.namespace
+        return f'in namespace "{namespace}"' if namespace else "at cluster scope"
+
+
+def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need]:
+    """What was declared, verb by verb and namespace by namespace."""
+    return [
+        Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
+        for place, entries in grouped(access, namespaces=namespaces).items()
+        for entry in entries
+        for verb in entry.verbs
+        for name in entry.names or ("",)
+    ]
+
+
+def missing_permissions(user: str, denied: Sequence[Need], total: int, command: str) -> Problem:
+    """
+    E09: everything that is not allowed, at once.
+
+    Args: total is how much was asked for; command prints the roles that would allow all of it.
+    """
+    first = denied[0]
+    listed = ", ".join(
+        need.what if need.scope == first.scope else f"{need.what} {need.scope}" for need in denied
+    )
+    places = dict.fromkeys(need.role for need in denied)
+    fixes = [f"{command} | kubectl apply -f -", *(_binding(user, place) for place in places)]
+    if user.startswith(_SERVICE_ACCOUNT) and user.endswith(":default"):
+        fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
+    return Problem(
+        code="E09",
+        exit_code=EXIT_FORBIDDEN,
+        what=f'"{user}" may not {first.what} {first.scope}',
+        causes=(f"missing {len(denied)} of {total} permissions: {listed}",),
+        fixes=tuple(fixes),
+    )
+
+
+def _binding(user: str, place: RolePlace) -> str:
+    """The command that gives a role to a user."""
+    account = user.removeprefix(_SERVICE_ACCOUNT)
+    subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
+    if place.namespace is None:
+        return f"kubectl create clusterrolebinding {place.name} --clusterrole={place.name} {subject}"
+    where = f"-n {place.namespace} " if place.namespace else ""
+    return f"kubectl {where}create rolebinding {place.name} --role={place.name} {subject}"

@@ -1,0 +1,148 @@
+"""
+The status of a MyApp: a pure function of what was seen, so that it is true and rests when nothing happens.
+
+    Ready        every wanted replica runs this very spec and is ready, and no step failed
+    Progressing  the Deployment is on its way to that
+    Degraded     a step failed, or the Deployment says that it cannot make its pods
+All three are always there. A status is about the spec of its observedGeneration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment
+from apis.conditions import FALSE, TRUE, Condition, set_condition
+from apis.example_v1 import MyApp, MyAppStatus
+from apis.time import format_time
+from controller.myapp_children import labels
+
+READY: Final = "Ready"
+PROGRESSING: Final = "Progressing"
+DEGRADED: Final = "Degraded"
+
+Reason = Literal["Reconciling", "ReconcileSuccess", "ReconcileError", "DeploymentReady", "ServiceReady"]
+RECONCILING: Final = "Reconciling"
+RECONCILE_SUCCESS: Final = "ReconcileSuccess"
+RECONCILE_ERROR: Final = "ReconcileError"
+DEPLOYMENT_READY: Final = "DeploymentReady"
+SERVICE_READY: Final = "ServiceReady"
+
+_MESSAGE_LENGTH: Final = 32_768
+
+
+class _Claim(NamedTuple):
+    """What a condition says."""
+
+    holds: bool
+    reason: Reason
+    message: str
+
+
+class Progress(NamedTuple):
+    """How far a Deployment is; settled = all wanted pods are of this spec and ready, and no others are left."""
+
+    wanted: int
+    ready: int
+    settled: bool
+    text: str
+
+
+def new_status(
+    app: MyApp, deployment: Deployment | None, failures: Sequence[str], *, now: float
+) -> MyAppStatus:
+    """
+    The status as it should be: the one that app has, to the same object, when nothing changed.
+
+    Args: deployment is ours as last read or written, None = there is none; failures say which step failed and
+    why; now in Unix seconds.
+    """
+    status = _observed(app, deployment)
+    claims = _claims(deployment, failures)
+    for condition_type, (holds, reason, message) in claims.items():
+        condition = Condition(
+            type=condition_type,
+            status=TRUE if holds else FALSE,
+            observed_generation=app.metadata.generation,
+            reason=reason,
+            message=message[:_MESSAGE_LENGTH],
+        )
+        status = replace(status, conditions=set_condition(status.conditions, condition, now=now))
+    if status == app.status:
+        return app.status
+    return replace(status, last_update_time=format_time(now))
+
+
+def troubles(deployment: Deployment) -> tuple[str, ...]:
+    """Why a Deployment cannot go on, in its own words; () when it can, or has not seen its spec yet."""
+    status = deployment.status
+    if status.observed_generation < deployment.metadata.generation:
+        return ()
+    return tuple(
+        f"Deployment: {condition.message or condition.reason}"
+        for condition in status.conditions
+        if (condition.type, condition.status) in (("ReplicaFailure", "True"), ("Progressing", "False"))
+    )
+
+
+def progress(deployment: Deployment) -> Progress:
+    """How far a Deployment is, with the text for people."""
+    status = deployment.status
+    wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
+    text = f"Ready replicas: {status.ready_replicas}/{wanted}"
+    if deployment.metadata.deletion_timestamp is not None:
+        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, being deleted")
+    if status.observed_generation < deployment.metadata.generation:
+        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, about to change")
+    if status.updated_replicas < wanted:
+        text = f"{text}, up to date: {status.updated_replicas}/{wanted}"
+    elif status.replicas > wanted:
+        text = f"{text}, to be removed: {status.replicas - wanted}"
+    counts = (status.replicas, status.updated_replicas, status.ready_replicas)
+    return Progress(wanted, status.ready_replicas, settled=counts == (wanted,) * 3, text=text)
+
+
+def _observed(app: MyApp, deployment: Deployment | None) -> MyAppStatus:
+    seen = Deployment() if deployment is None else deployment
+    selector = seen.spec.selector.match_labels or labels(app)
+    return replace(
+        app.status,
+        ready_replicas=seen.status.ready_replicas,
+        available_replicas=seen.status.available_replicas,
+        observed_generation=app.metadata.generation,
+        selector=",".join(f"{key}={value}" for key, value in sorted(selector.items())),
+    )
+
+
+def _claims(deployment: Deployment | None, failures: Sequence[str]) -> dict[str, _Claim]:
+    if deployment is None:
+        at = Progress(0, 0, settled=False, text="Deployment does not exist")
+        wrong = list(failures)
+        moving = not failures
+    else:
+        at = progress(deployment)
+        wrong = [*failures, *troubles(deployment)]
+        moving = not at.settled
+    text = "; ".join(wrong)
+    resting = _Claim(False, RECONCILE_ERROR, text) if wrong else _Claim(False, RECONCILE_SUCCESS, at.text)
+    return {
+        READY: _ready(at, text),
+        PROGRESSING: _Claim(True, RECONCILING, at.text) if moving else resting,
+        DEGRADED: _Claim(True, RECONCILE_ERROR, text) if wrong else _healthy(at),
+    }
+
+
+def _ready(at: Progress, wrong: str) -> _Claim:
+    if wrong:
+        return _Claim(False, RECONCILE_ERROR, wrong)
+    if at.settled and at.wanted:
+        return _Claim(True, DEPLOYMENT_READY, at.text)
+    return _Claim(False, RECONCILING, at.text)
+
+
+def _healthy(at: Progress) -> _Claim:
+    """Nothing is wrong; whether all succeeded is known once the Deployment has settled."""
+    return _Claim(False, RECONCILE_SUCCESS if at.settled else RECONCILING, "")

@@ -1,0 +1,54 @@
+"""Waiting for the caches of one controller, not for ever, and saying what keeps them from being filled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from informers.sync import SYNC_POLL_SECONDS, Progress
+from workqueue.clock import REAL_CLOCK, Clock
+
+Troubles = Callable[[], Sequence[str]]
+"""What still keeps caches from being filled, in words; empty once they are."""
+
+
+class CacheSyncTimeoutError(Exception):
+    """Caches of a controller were not filled in time; troubles name the kinds and the last errors."""
+
+    def __init__(self, controller: str, seconds: float, troubles: Sequence[str]) -> None:
+        text = "; ".join(troubles)
+        super().__init__(
+            f"controller {controller}: timed out after {seconds:g}s waiting for caches to sync: {text}"
+        )
+        self.controller = controller
+        self.troubles = tuple(troubles)
+
+
+def wait_for_caches(
+    controller: str,
+    troubles: Troubles,
+    stop: threading.Event,
+    *,
+    timeout_seconds: float | None,
+    progress: Progress | None = None,
+    clock: Clock = REAL_CLOCK,
+) -> bool:
+    """
+    Wait until there are no troubles.
+
+    Args: timeout_seconds None = for ever.
+    Returns: False when stop was set first.
+    Raises: CacheSyncTimeoutError.
+    Blocks: until then.
+    """
+    began_at = clock.now()
+    while left := troubles():
+        if progress is not None:
+            progress.tick()
+        if timeout_seconds is not None and clock.now() - began_at >= timeout_seconds:
+            raise CacheSyncTimeoutError(controller, timeout_seconds, left)
+        if clock.sleep(SYNC_POLL_SECONDS, stop):
+            return False
+    if progress is not None:
+        progress.finished()
+    return not stop.is_set()

@@ -1,0 +1,153 @@
+"""
+From events of a kind to names to reconcile.
+
+    informer --> EventSource: predicates --> names of an event --> ReconcileQueue, with cause and priority
+
+What the first list holds, and a resync, waits behind fresh events. Both states of an update are asked for
+names: the former owner is told that it is none any more.
+Follows: controller-runtime pkg/handler, pkg/internal/source, differs: an owner must match by UID, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+import structlog
+
+from apis.meta import Kind, controller_of
+from controller.runtime.causes import Cause
+from controller.runtime.predicates import Predicate, all_of
+from informers.keys import (
+    DeletedFinalStateUnknown,
+    ObjectName,
+    final_state,
+    object_name,
+    parse_object_name,
+)
+from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+
+log = structlog.get_logger("source")
+
+T = TypeVar("T", bound=Kind)
+
+MapFunc = Callable[[T], Iterable[ObjectName]]
+"""An object to the names that are about it. Pure but for reading caches; runs on a listener thread."""
+
+Observed = Callable[[type[Kind], ObjectName], None]
+"""Told of every event, whatever the predicates say."""
+
+ADDED: Final = "added"
+LISTED: Final = "listed"
+UPDATED: Final = "updated"
+DELETED: Final = "deleted"
+RESYNCED: Final = "resynced"
+
+
+class Sink(Protocol):
+    """Where names go: a ReconcileQueue."""
+
+    def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
+        """Reconcile a name."""
+
+
+class OwnerCache(Protocol):
+    """The cache of the kind that owns."""
+
+    def get_by_key(self, key: str) -> Kind | None:
+        """The cached object with that store key."""
+
+
+def own_name(obj: Kind) -> tuple[ObjectName]:
+    """An object is about itself."""
+    return (object_name(obj),)
+
+
+class OwnerNames:
+    """
+    A map function: the name of the object of a kind that controls another.
+
+    The owner must be in its cache with the UID that the reference carries: a reference to a former object of
+    that name leads nowhere. One that is not in the cache yet is told of by its own add.
+    """
+
+    def __init__(self, owner: type[Kind], cache: OwnerCache) -> None:
+        self._resource = owner.resource
+        self._cache = cache
+
+    def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
+        """None or one."""
+        reference = controller_of(obj)
+        if reference is None or reference.kind != self._resource.kind:
+            return ()
+        if reference.api_version.rpartition("/")[0] != self._resource.group:
+            return ()
+        name = ObjectName(obj.metadata.namespace if self._resource.namespaced else "", reference.name)
+        owner = self._cache.get_by_key(str(name))
+        if owner is None or owner.metadata.uid != reference.uid:
+            log.debug("Ignore orphaned object", v=4, object=object_name(obj), owner=name)
+            return ()
+        return (name,)
+
+
+class EventSource(Generic[T]):
+    """
+    One watch of a controller. Implements informers.handlers.ResourceEventHandler.
+
+    Threads: one listener thread per informer.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        names_of: MapFunc[T],
+        *,
+        sink: Sink,
+        predicates: Sequence[Predicate] = (),
+        observed: Observed,
+    ) -> None:
+        self.kind = kind
+        self._names_of = names_of
+        self._sink = sink
+        self._predicate = all_of(*predicates)
+        self._observed = observed
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        """An object is new to the cache."""
+        self._observed(self.kind, object_name(obj))
+        if self._predicate.create(obj):
+            self._enqueue(LISTED if is_in_initial_list else ADDED, object_name(obj), obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        """An object was replaced; two states with one resource version are a resync."""
+        name = object_name(new)
+        self._observed(self.kind, name)
+        if not self._predicate.update(old, new):
+            return
+        if old.metadata.resource_version == new.metadata.resource_version:
+            self._enqueue(RESYNCED, name, new)
+        else:
+            self._enqueue(UPDATED, name, old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """An object is gone; a tombstone without a state at least names it."""
+        state = final_state(obj)
+        if isinstance(obj, DeletedFinalStateUnknown):
+            name = parse_object_name(obj.key)
+        else:
+            name = object_name(obj)
+        self._observed(self.kind, name)
+        if state is not None:
+            if self._predicate.delete(state):
+                self._enqueue(DELETED, name, state)
+        elif self._names_of is own_name:
+            self._add(name, DELETED, name)
+
+    def _enqueue(self, verb: str, event_of: ObjectName, *states: T) -> None:
+        for name in dict.fromkeys(name for state in states for name in self._names_of(state)):
+            self._add(name, verb, event_of)
+
+    def _add(self, name: ObjectName, verb: str, event_of: ObjectName) -> None:
+        cause = Cause(self.kind.resource.kind, verb, str(event_of), is_resync=verb == RESYNCED)
+        priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
+        self._sink.add(name, cause, priority=priority)

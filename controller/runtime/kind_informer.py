@@ -1,0 +1,151 @@
+"""
+The informers of one kind, seen as one: of all namespaces, or of each of several.
+
+A server can watch one namespace or all; a controller of several has an informer in each.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from apis.meta import Kind
+from informers.handlers import ResourceEventHandler
+from informers.indexer import Indexer
+from informers.lister import Cache, Lister
+from informers.quarantine import UndecodableCallback
+from informers.shared_informer import SharedIndexInformer
+from informers.store_index import Indexers
+
+T = TypeVar("T", bound=Kind)
+
+
+class Synced(Protocol):
+    """A handler that was added."""
+
+    def has_synced(self) -> bool:
+        """Whether it has returned from every add of the initial list."""
+
+
+class Informer(Protocol[T]):
+    """What a controller needs of an informer: a SharedIndexInformer, or several as one."""
+
+    @property
+    def indexer(self) -> Cache[T]:
+        """The store; to read."""
+
+    def has_synced(self) -> bool:
+        """Whether the first list is completely in the store."""
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """Add indexes."""
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """Call callback for every object that does not fit its type."""
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
+    ) -> Synced:
+        """Tell handler of every change."""
+
+
+class MergedCache(Generic[T]):
+    """The stores of several namespaces, read as one. Threads: any."""
+
+    def __init__(self, indexers: Sequence[Indexer[T]]) -> None:
+        self._indexers = tuple(indexers)
+
+    def list(self) -> builtins.list[T]:
+        """All objects."""
+        return [obj for indexer in self._indexers for obj in indexer.list()]
+
+    def get_by_key(self, key: str) -> T | None:
+        """The object with that store key."""
+        found = (indexer.get_by_key(key) for indexer in self._indexers)
+        return next((obj for obj in found if obj is not None), None)
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """The objects with that value under an index."""
+        return [obj for indexer in self._indexers for obj in indexer.by_index(name, value)]
+
+
+class _AllSynced:
+    def __init__(self, parts: Sequence[Synced]) -> None:
+        self._parts = parts
+
+    def has_synced(self) -> bool:
+        """Whether each part has."""
+        return all(part.has_synced() for part in self._parts)
+
+
+class KindInformer(Generic[T]):
+    """
+    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind). Threads: any.
+
+    It starts and stops nothing: their factories do.
+    """
+
+    def __init__(self, kind: type[T], parts: dict[str, SharedIndexInformer[T]]) -> None:
+        self.kind = kind
+        self._parts = dict(parts)
+        indexers = [informer.indexer for informer in self._parts.values()]
+        self._indexer: Cache[T] = indexers[0] if len(indexers) == 1 else MergedCache(indexers)
+
+    @property
+    def informers(self) -> tuple[SharedIndexInformer[T], ...]:
+        """The parts."""
+        return tuple(self._parts.values())
+
+    @property
+    def indexer(self) -> Cache[T]:
+        """The stores; to read."""
+        return self._indexer
+
+    def lister(self) -> Lister[T]:
+        """Reads the stores."""
+        return Lister(self._indexer, self.kind.resource)
+
+    def has_synced(self) -> bool:
+        """Whether every first list is completely in its store."""
+        return all(informer.has_synced() for informer in self.informers)
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Add indexes to every store.
+
+        Raises: as SharedIndexInformer.
+        """
+        for informer in self.informers:
+            informer.add_indexers(indexers)
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """Call callback for every object that does not fit its type."""
+        for informer in self.informers:
+            informer.on_undecodable(callback)
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
+    ) -> Synced:
+        """Tell handler of every change; it is called by one thread per namespace."""
+        parts = self.informers
+        return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
+
+    def get_by_key(self, key: str) -> T | None:
+        """The cached object with that store key."""
+        return self._indexer.get_by_key(key)
+
+    def has_seen(self, namespace: str, resource_version: str) -> bool:
+        """Whether all that happened in a namespace up to a version is in the store. One not watched: yes."""
+        part = self._parts.get(namespace) or self._parts.get("")
+        return part is None or part.has_seen(resource_version)
+
+    def troubles(self) -> list[str]:
+        """What keeps the first lists from being complete, in words, one per informer that is not synced."""
+        return [_trouble(part) for part in self.informers if not part.has_synced()]
+
+
+def _trouble(informer: SharedIndexInformer[T]) -> str:
+    reflector = informer.statistics().reflector
+    error = "" if reflector is None else reflector.last_error
+    return f"{informer.name}: {error or 'no complete list yet'}"

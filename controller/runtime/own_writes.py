@@ -1,0 +1,200 @@
+"""
+The own-write floor: a controller does not act on a cache that lacks its own last writes.
+
+    reconcile --wrote(obj)--> floor of the name --> next reconcile of that name: parked until the cache has obj
+
+Without it, a reconcile that comes before its predecessor's write has travelled back through the watch decides
+on the state before that write: creates again, or undoes. A parked name keeps no worker busy: the event of the
+write wakes it. The wait is limited; then the reconcile goes on, and the conflict that may follow is the
+server's to notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from apis.meta import Kind, Object
+from informers.keys import ObjectName, object_name
+from informers.resource_versions import is_older
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("ownwrites")
+
+OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
+
+
+class Mirror(Protocol):
+    """The caches of one kind."""
+
+    def get_by_key(self, key: str) -> Object | None:
+        """The cached object of that store key."""
+
+    def has_seen(self, namespace: str, resource_version: str) -> bool:
+        """Whether all that happened up to that version in that namespace is in the cache."""
+
+
+class WaitMetrics(Protocol):
+    """What is measured: controller.runtime.reconcile_metrics.ControllerOwnWrites."""
+
+    def waited(self, seconds: float) -> None:
+        """A name was parked, and is not any more."""
+
+    def timed_out(self) -> None:
+        """It went on without the write."""
+
+
+class _Floor(NamedTuple):
+    """One write: the version that the cache must reach, or the UID that must be gone."""
+
+    kind: type[Kind]
+    name: ObjectName
+    uid: str
+    resource_version: str
+    gone: bool
+
+
+_Target = tuple[type[Kind], ObjectName]
+
+
+class OwnWrites:
+    """
+    The floors of one controller.
+
+    State, under _lock: _floors = name -> what was written in its behalf, the last write of each object;
+    _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next event. A
+    floor is added and dropped only by the worker that has its name.
+    Threads: workers write and ask, listeners tell of events.
+    Locks: _lock is a leaf; caches and the queue are asked without it. A name is in _waiting before the cache
+    is looked at, so that an event between the two is not missed.
+    """
+
+    def __init__(
+        self,
+        mirrors: Callable[[type[Kind]], Mirror | None],
+        *,
+        wake: Callable[[ObjectName], None],
+        metrics: WaitMetrics,
+        timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        """
+        Make an empty one.
+
+        Args: mirrors gives None for a kind without a cache: there is nothing to wait for. timeout_seconds 0
+        turns the waiting off.
+        """
+        self._mirrors = mirrors
+        self._wake = wake
+        self._metrics = metrics
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._lock = new_lock("OwnWrites._lock", 95)
+        self._floors: dict[ObjectName, dict[_Target, _Floor]] = {}
+        self._parked_at: dict[ObjectName, float] = {}
+        self._waiting: dict[_Target, set[ObjectName]] = {}
+
+    def observer(self, name: ObjectName) -> OwnWriteObserver:
+        """Takes note of the writes of one reconcile."""
+        return OwnWriteObserver(self, name)
+
+    def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
+        """Something was written in behalf of a name."""
+        kind, metadata = type(obj), obj.metadata
+        if self._timeout_seconds <= 0 or self._mirrors(kind) is None:
+            return
+        floor = _Floor(kind, object_name(obj), metadata.uid, metadata.resource_version, gone)
+        with self._lock:
+            self._floors.setdefault(name, {})[floor.kind, floor.name] = floor
+
+    def seconds_to_wait(self, name: ObjectName) -> float:
+        """
+        Whether to park a name that a worker has got.
+
+        Returns: 0 = go on; else until when at most. An event that ends the wait wakes the name.
+        """
+        floors = self._watch(name)
+        if not floors:
+            return 0.0
+        unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
+        left = self._keep(name, floors, unmet)
+        if unmet and not left:
+            writes = ", ".join(f"{floor.kind.resource.kind} {floor.name}" for floor in unmet.values())
+            log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
+        return left
+
+    def observed(self, kind: type[Kind], name: ObjectName) -> None:
+        """An event of an object has arrived. Any listener; called for each event."""
+        with self._lock:
+            names = tuple(self._waiting.get((kind, name), ()))
+        for waiting in names:
+            self._wake(waiting)
+
+    def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
+        """From here on, events of what was written wake the name."""
+        with self._lock:
+            floors = self._floors.get(name, {})
+            for target in floors:
+                self._waiting.setdefault(target, set()).add(name)
+            return dict(floors)
+
+    def _is_met(self, floor: _Floor) -> bool:
+        mirror = self._mirrors(floor.kind)
+        if mirror is None:
+            return True
+        cached = mirror.get_by_key(str(floor.name))
+        if cached is None:
+            # not there yet, or not there any more
+            return floor.gone or mirror.has_seen(floor.name.namespace, floor.resource_version)
+        if floor.gone:
+            ending = cached.metadata.deletion_timestamp is not None
+            return ending or cached.metadata.uid != floor.uid
+        return not is_older(cached.metadata.resource_version, floor.resource_version)
+
+    def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:
+        """Keep what is unmet while there is time. Returns: how long; 0 when nothing is kept."""
+        now = self._clock.now()
+        with self._lock:
+            parked_at = self._parked_at.get(name)
+            left = self._timeout_seconds if parked_at is None else parked_at + self._timeout_seconds - now
+            if unmet and left > 0:
+                self._forget_targets_locked(name, floors.keys() - unmet.keys())
+                self._floors[name] = unmet
+                self._parked_at.setdefault(name, now)
+                return left
+            self._forget_targets_locked(name, floors.keys())
+            del self._floors[name]
+            self._parked_at.pop(name, None)
+        if parked_at is not None:
+            self._metrics.waited(now - parked_at)
+        if unmet:
+            self._metrics.timed_out()
+        return 0.0
+
+    def _forget_targets_locked(self, name: ObjectName, targets: set[_Target] | object) -> None:
+        for target in tuple(targets):  # type: ignore[arg-type] # keys() or a set of them
+            names = self._waiting[target]
+            names.discard(name)
+            if not names:
+                del self._waiting[target]
+
+
+class OwnWriteObserver:
+    """The writes of one reconcile. Implements controller.runtime.reconcile.WriteObserver."""
+
+    __slots__ = ("_name", "_own_writes")
+
+    def __init__(self, own_writes: OwnWrites, name: ObjectName) -> None:
+        self._own_writes = own_writes
+        self._name = name
+
+    def wrote(self, obj: Kind) -> None:
+        """The server's answer to a write."""
+        self._own_writes.note(self._name, obj, gone=False)
+
+    def deleted(self, obj: Kind) -> None:
+        """The object whose deletion the server accepted."""
+        self._own_writes.note(self._name, obj, gone=True)

@@ -1,0 +1,126 @@
+"""
+Which events lead to a reconcile: asked per watch, on the listener's thread, before anything is queued.
+
+A resync comes as an update between two states of one resource version: GenerationChanged and the like keep it
+out. A predicate on a kind that others write must let through what the reconcile reads: with GenerationChanged
+on a Deployment nobody would see its status.
+Follows: controller-runtime pkg/predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from apis.meta import Object
+
+
+class Predicate(Protocol):
+    """Says yes to the events worth a reconcile. Pure and quick: no requests, no locks."""
+
+    def create(self, obj: Any) -> bool:
+        """An object is new to the cache, also when the cache is."""
+
+    def update(self, old: Any, new: Any) -> bool:
+        """An object was replaced."""
+
+    def delete(self, obj: Any) -> bool:
+        """An object is gone; its last known state."""
+
+
+def _yes(*_: object) -> bool:
+    return True
+
+
+class PredicateFuncs:
+    """A predicate out of up to three functions; one that is missing says yes."""
+
+    def __init__(
+        self,
+        *,
+        create: Callable[[Any], bool] = _yes,
+        update: Callable[[Any, Any], bool] = _yes,
+        delete: Callable[[Any], bool] = _yes,
+    ) -> None:
+        self.create = create
+        self.update = update
+        self.delete = delete
+
+
+class _Changed:
+    """Updates that change some aspect of an object; yes to creates and deletes."""
+
+    def create(self, _obj: Any) -> bool:
+        """Yes."""
+        return True
+
+    def update(self, old: Object, new: Object) -> bool:
+        """Whether the aspect differs."""
+        return self.aspect(old) != self.aspect(new)
+
+    def delete(self, _obj: Any) -> bool:
+        """Yes."""
+        return True
+
+    def aspect(self, obj: Object) -> object:
+        """What is compared."""
+        raise NotImplementedError
+
+
+class GenerationChanged(_Changed):
+    """Updates of the spec: the server counts the generation up with each, and not with one of the status."""
+
+    def aspect(self, obj: Object) -> object:
+        """The generation, and whether a deletion has begun."""
+        return obj.metadata.generation, obj.metadata.deletion_timestamp is None
+
+
+class LabelsChanged(_Changed):
+    """Updates of the labels."""
+
+    def aspect(self, obj: Object) -> object:
+        """The labels."""
+        return obj.metadata.labels
+
+
+class AnnotationsChanged(_Changed):
+    """Updates of the annotations."""
+
+    def aspect(self, obj: Object) -> object:
+        """The annotations."""
+        return obj.metadata.annotations
+
+
+class ResourceVersionChanged(_Changed):
+    """Updates of anything: all but resyncs."""
+
+    def aspect(self, obj: Object) -> object:
+        """The resource version."""
+        return obj.metadata.resource_version
+
+
+def all_of(*predicates: Predicate) -> Predicate:
+    """Yes when every one says so; without any, yes."""
+    return PredicateFuncs(
+        create=lambda obj: all(each.create(obj) for each in predicates),
+        update=lambda old, new: all(each.update(old, new) for each in predicates),
+        delete=lambda obj: all(each.delete(obj) for each in predicates),
+    )
+
+
+def any_of(*predicates: Predicate) -> Predicate:
+    """Yes when one says so; without any, no."""
+    return PredicateFuncs(
+        create=lambda obj: any(each.create(obj) for each in predicates),
+        update=lambda old, new: any(each.update(old, new) for each in predicates),
+        delete=lambda obj: any(each.delete(obj) for each in predicates),
+    )
+
+
+def negate(predicate: Predicate) -> Predicate:
+    """Yes when the predicate says no: also to creates and deletes."""
+    return PredicateFuncs(
+        create=lambda obj: not predicate.create(obj),
+        update=lambda old, new: not predicate.update(old, new),
+        delete=lambda obj: not predicate.delete(obj),
+    )

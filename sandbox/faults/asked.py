@@ -1,0 +1,78 @@
+"""What a request wants, in the words that faults choose requests by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox.requests.access import Attributes, attributes
+from sandbox.requests.request import Request, User
+from sandbox.requests.routes import resource_path, split
+from sandbox.wire.status import StatusError
+
+_TRUE = ("1", "true", "True", "TRUE", "t", "T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    One request; attributes.plural is "" for a document of the server (`/version`, discovery).
+
+    resource_version is as the client wrote it, "" = none. continued is true for a further page of a list.
+    """
+
+    attributes: Attributes
+    user: User
+    user_agent: str
+    path: str
+    resource_version: str = ""
+    continued: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What RBAC calls it: `get`, `list`, `watch`, `create`, ..."""
+        return self.attributes.verb
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it reads objects."""
+        return bool(self.attributes.plural) and self.verb in ("get", "list", "watch")
+
+    def is_about(self, resource: str) -> bool:
+        """
+        Whether it is a request on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
+
+        As in RBAC `foos` does not mean its subresources; `foos/*` means them all, `*` everything.
+        """
+        wanted = self.attributes
+        plural, _, subresource = resource.partition("/")
+        if resource == "*":
+            return True
+        if not wanted.plural or plural not in (wanted.plural, f"{wanted.plural}.{wanted.group}"):
+            return False
+        return bool(wanted.subresource) if subresource == "*" else subresource == wanted.subresource
+
+
+def asked(request: Request, user: User) -> Asked:
+    """Describe a request."""
+    query = request.query
+    return Asked(
+        attributes=_attributes(request),
+        user=user,
+        user_agent=request.headers.get("user-agent", ""),
+        path=request.path,
+        resource_version=query.get("resourceVersion") or "",
+        continued=bool(query.get("continue")),
+    )
+
+
+def _attributes(request: Request) -> Attributes:
+    try:
+        path = resource_path(split(request.path))
+    except StatusError:
+        path = None
+    if path is None:
+        return Attributes(request.method.lower(), "", "")
+    verb = path.verb(request.method)
+    if verb == "list" and request.query.get("watch") in _TRUE:
+        verb = "watch"
+    return attributes(path, verb)

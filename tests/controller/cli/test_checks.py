@@ -1,0 +1,45 @@
+"""The checks for a command line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from client.config import ClientConfig
+from client.resource_client import Client
+from controller.cli.checks import preflight_for, shown_server
+from controller.cli.declared import declared_access
+from controller.cli.options import Options
+from controller.cli.permissions import needs
+from sandbox.server import Sandbox
+from workqueue.clock import REAL_CLOCK
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A cluster without CRDs that nobody listens for."""
+    cluster = Sandbox(token="admin", controllers=(), seed=1)
+    yield cluster
+    cluster.stop()
+
+
+def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox) -> None:
+    """Each kind of ours, and each permission in the namespace of -n; a path stays out of what is shown."""
+    options = Options(namespace="demo")
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443/secret")
+    report = preflight_for(client, config, options, REAL_CLOCK).check(threading.Event())
+    asked = [finding.subject for finding in report.findings if finding.check == "permission"]
+    wanted = needs(declared_access(options), ("demo",))
+    assert asked == [f"{need.what} {need.scope}" for need in wanted]
+    assert 'list foos.samplecontroller.k8s.io in namespace "demo"' in asked
+    (server,) = [finding.subject for finding in report.findings if finding.check == "server"]
+    assert server.startswith("https://10.0.0.1:6443 (v1.")
+
+
+def test_a_path_may_be_a_secret() -> None:
+    """The sandbox's is one, so only scheme, host and port are shown."""
+    assert shown_server("http://127.0.0.1:1234/secret") == "http://127.0.0.1:1234"
+    assert shown_server("https://[::1]:6443") == "https://[::1]:6443"

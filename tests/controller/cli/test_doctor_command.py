@@ -1,0 +1,134 @@
+"""`doctor`: the table, the JSON, and the exit code of the first class that fails."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.cli.doctor_command import doctor
+from controller.cli.main import execute
+from controller.cli.options import Options
+from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
+from support.instant_clock import InstantClock
+
+CRD = "foos.samplecontroller.k8s.io/v1alpha1"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
+    """A sandbox without CRDs."""
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        yield cluster
+
+
+def examined(options: Options) -> tuple[int, str]:
+    """Exit code and output."""
+    out = io.StringIO()
+    return doctor(options, threading.Event(), out, clock=InstantClock()), out.getvalue()
+
+
+def account(cluster: SandboxCluster, folder: Path) -> Path:
+    """The kubeconfig of a service account without any rights."""
+    accounts = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts"
+    cluster.create(accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "poor"}})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = cluster.create(f"{accounts}/poor/token", request)["status"]["token"]
+    return token_kubeconfig(cluster, token, folder / "poor.kubeconfig")
+
+
+def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
+    """With all in place: every line has its tick, and nothing else is said."""
+    bare.install(usual_definition())
+    code, text = examined(Options(command="doctor", kubeconfig=str(bare.kubeconfig)))
+    lines = text.splitlines()
+    rows = [line for line in lines if line[:1] in "✓✗" and "myapps" not in line]
+    assert [row[:17] for row in rows[:4]] == [
+        "✓ configuration  ",
+        "✓ server         ",
+        "✓ identity       ",
+        "✓ CRD            ",
+    ]
+    assert f"✓ CRD            {CRD}" in lines
+    assert "✓ permission     update foos.samplecontroller.k8s.io/status at cluster scope" in lines
+    assert not [row for row in rows if row.startswith("✗")]
+    assert code in (0, 6)
+
+
+def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluster, tmp_path: Path) -> None:
+    """CRD before permissions; each problem follows in full, with its cause and its fix."""
+    poor = account(bare, tmp_path)
+    code, text = examined(Options(command="doctor", kubeconfig=str(poor), namespace="demo"))
+    assert code == 6
+    assert f"✗ CRD            {CRD}  E07" in text
+    assert '✗ permission     patch events in namespace "demo"  E09' in text
+    assert "checks failed" in text
+    assert text.index("docs/errors.md#e07") < text.index("docs/errors.md#e09")
+    assert "fix: python -m controller manifests rbac -n demo | kubectl apply -f -" in text
+
+
+def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_path: Path) -> None:
+    """A role that lacks one verb leaves one cross; the JSON says the same as the table."""
+    poor = account(bare, tmp_path)
+    options = Options(command="doctor", kubeconfig=str(poor), output="json")
+    everything = json.loads(examined(options)[1])
+    denied = [check for check in everything["checks"] if check["check"] == "permission"]
+    assert denied
+    assert not any(check["ok"] for check in denied)
+    rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list", "watch", "create", "update", "get"]}]
+    bare.create(f"{RBAC}/clusterroles", {"metadata": {"name": "most"}, "rules": rules})
+    bare.create(
+        f"{RBAC}/clusterrolebindings",
+        {
+            "metadata": {"name": "most"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "most"},
+            "subjects": [{"kind": "ServiceAccount", "name": "poor", "namespace": bare.namespace}],
+        },
+    )
+    report = json.loads(examined(options)[1])
+    left = {check["subject"].split()[0] for check in report["checks"] if check.get("code") == "E09"}
+    assert left <= {"patch", "delete"}
+    assert "patch" in left
+    (problem,) = [problem for problem in report["problems"] if problem["code"] == "E09"]
+    assert (problem["exitCode"], problem["more"]) == (5, "docs/errors.md#e09")
+    assert report["user"] == f"system:serviceaccount:{bare.namespace}:poor"
+    assert (report["ok"], report["exitCode"]) == (False, 6)
+
+
+def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
+    """Exit code 3, one cross, and nobody was asked."""
+    code, text = examined(Options(command="doctor", kubeconfig=str(tmp_path / "nowhere")))
+    assert code == 3
+    assert text.startswith("✗ configuration")
+    assert "1 of 1 checks failed" in text
+    assert "docs/errors.md#e02" in text
+
+
+def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:
+    """Exit code 4 after three tries; what could not be asked is not marked as wrong."""
+    master = "http://127.0.0.1:1"
+    empty = tmp_path / "kubeconfig"
+    empty.write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
+    code, text = examined(Options(command="doctor", kubeconfig=str(empty), master=master))
+    assert code == 4
+    assert f"✗ server         {master}  E04" in text
+    assert "1 of 2 checks failed" in text
+    assert "tried 3 times" in text
+
+
+def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
+    """`doctor -o json` can be read by a program."""
+    out, err = io.StringIO(), io.StringIO()
+    options = Options(command="doctor", kubeconfig=str(tmp_path / "nowhere"), output="json")
+    assert execute(options, out, err) == 3
+    assert json.loads(out.getvalue())["checks"][0] == {
+        "check": "configuration",
+        "subject": f"kubeconfig {tmp_path / 'nowhere'}: no such file",
+        "ok": False,
+        "code": "E02",
+    }
+    assert err.getvalue() == ""
