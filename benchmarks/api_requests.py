@@ -20,6 +20,7 @@ import ssl
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,8 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]
 CANARIES = 10
 """One in so many objects carries the label that lists select."""
-LISTS = 40
+LISTED_OBJECTS = 40_000
+"""So many objects in all are asked of each kind of list, in at least five answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ async def get(plural: str, round_: Round) -> Lap:
 async def list_all(plural: str, round_: Round, query: str = "") -> Lap:
     """GET the collection."""
     request = round_.server.request("GET", round_.path(plural) + query)
-    return await send(round_.server, [request] * LISTS)
+    return await send(round_.server, [request] * max(5, LISTED_OBJECTS // round_.objects))
 
 
 async def list_labels(plural: str, round_: Round) -> Lap:
@@ -174,8 +176,7 @@ class FanOut:
         watches = Watches(
             server, f"{round_.path(plural)}?watch=true&resourceVersion={await newest(plural, round_)}"
         )
-        await watches.open(self.watches)
-        present = watches.expect(self.writes)
+        present = await watches.open(self.watches, self.writes)
         lap = await send(
             server, [self._patch(plural, round_, number) for number in range(self.writes)], connections=1
         )
@@ -188,6 +189,23 @@ class FanOut:
         body = json.dumps({"metadata": {"annotations": {"n": str(number)}}}).encode()
         path = round_.item(plural, number % round_.objects)
         return round_.server.request("PATCH", path, body, content_type="application/merge-patch+json")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstState:
+    """Watches that begin with all there is."""
+
+    watches: int
+
+    async def __call__(self, plural: str, round_: Round) -> Lap:
+        """Open them all; one event is an object at a watch, latency is that of the last one of each watch."""
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        watches = Watches(round_.server, f"{round_.path(plural)}?{query}")
+        started = time.perf_counter()
+        present = await watches.open(self.watches, round_.objects + 1)
+        await present
+        last = [arrived[-1] - started for arrived in watches.close()]
+        return Lap(max(last), latencies=sorted(last) * round_.objects)
 
 
 Phase = Callable[[str, Round], Awaitable[Lap]]
@@ -244,16 +262,21 @@ async def measure(
     for server in servers:
         await prepare(server, names)
     results: dict[tuple[str, str], dict[str, list[Figure]]] = {}
-    watching = f"watch, {fan_out.watches} watchers"
+    watching: dict[str, Phase] = {
+        f"first state, {fan_out.watches} watches": FirstState(fan_out.watches),
+        f"changes, {fan_out.watches} watches": fan_out,
+    }
     for number, name in enumerate(names):
         for plural in plurals:
             states = [Round(server, name, objects) for server in servers]
-            for title, work in (PHASES | {watching: fan_out}).items():
+            for title, work in (PHASES | watching).items():
                 for state in states:
                     figure = await measure_phase(work, plural, state)
                     row = results.setdefault((plural, title), {})
                     row.setdefault(state.server.name, []).append(figure)
             for state in states:
+                size = resident_bytes(state.server) / 2**20
+                print(f"{state.server.name}: {size:,.0f} MiB after {plural}", file=sys.stderr)
                 await send(state.server, [state.server.request("DELETE", state.path(plural))])
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
     return results
@@ -262,7 +285,7 @@ async def measure(
 def table(results: dict[tuple[str, str], dict[str, list[Figure]]], servers: list[Server]) -> str:
     """Medians, and ratios of the first server to the others taken round by round."""
     columns = ("per second", "CPU us each", "p50 ms", "p99 ms", "rate ratio", "CPU ratio")
-    lines = [" " * 50 + "".join(f"{column:>13}" for column in columns)]
+    lines = [" " * 54 + "".join(f"{column:>13}" for column in columns)]
     for (plural, title), row in results.items():
         first = row[servers[0].name]
         for server in servers:
@@ -271,7 +294,7 @@ def table(results: dict[tuple[str, str], dict[str, list[Figure]]], servers: list
                 statistics.median(getattr(figure, name) for figure in figures)
                 for name in ("rate", "cpu", "p50", "p99")
             )
-            line = f"{plural:12}{title:22}{server.name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
+            line = f"{plural:12}{title:26}{server.name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
             line += f"{p50 * 1e3:13.2f}{p99 * 1e3:13.2f}"
             if server is not servers[0]:
                 pairs = list(zip(first, figures, strict=True))

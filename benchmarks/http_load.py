@@ -138,11 +138,12 @@ class _Requests(asyncio.Protocol):
 class _Watch(asyncio.Protocol):
     """One watch: notes when each line arrived."""
 
-    def __init__(self, request: bytes) -> None:
-        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(self, request: bytes, wanted: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.opened: asyncio.Future[None] = loop.create_future()
+        self.reached: asyncio.Future[None] = loop.create_future()
         self.arrivals: list[float] = []
-        self.wanted = 0
-        self.reached: asyncio.Future[None] | None = None
+        self._wanted = wanted
         self._transport: asyncio.Transport | None = None
         self._request = request
         self._buffer = b""
@@ -159,12 +160,11 @@ class _Watch(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def expect(self, lines: int) -> asyncio.Future[None]:
-        """A future that is set when so many lines have come; forgets those that came before."""
-        self.arrivals.clear()
-        self.wanted = lines
-        self.reached = asyncio.get_running_loop().create_future()
-        return self.reached
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Say so to whoever waits."""
+        for future in (self.opened, self.reached):
+            if not future.done():
+                future.set_exception(exc or ConnectionError("the server closed the watch"))
 
     def data_received(self, data: bytes) -> None:
         """Count the lines."""
@@ -180,7 +180,7 @@ class _Watch(asyncio.Protocol):
             self.opened.set_result(None)
         lines = self._lines(data)
         self.arrivals += [now] * lines
-        if self.reached is not None and len(self.arrivals) >= self.wanted and not self.reached.done():
+        if len(self.arrivals) >= self._wanted and not self.reached.done():
             self.reached.set_result(None)
 
     def _lines(self, data: bytes) -> int:
@@ -212,15 +212,12 @@ class Watches:
         self._path = path
         self._open: list[_Watch] = []
 
-    async def open(self, count: int) -> None:
-        """Connect so many; returns when each has its answer's head."""
+    async def open(self, count: int, lines: int) -> asyncio.Future[list[None]]:
+        """Connect so many; returns, when each has its answer's head, a future of so many lines on each."""
         request = self._server.request("GET", self._path)
-        self._open = [await _connect(self._server, lambda: _Watch(request)) for _ in range(count)]
+        self._open = [await _connect(self._server, lambda: _Watch(request, lines)) for _ in range(count)]
         await asyncio.gather(*(watch.opened for watch in self._open))
-
-    def expect(self, lines: int) -> asyncio.Future[list[None]]:
-        """A future of so many lines on each watch."""
-        return asyncio.gather(*(watch.expect(lines) for watch in self._open))
+        return asyncio.gather(*(watch.reached for watch in self._open))
 
     def close(self) -> list[list[float]]:
         """Close every connection; returns when the lines came, by watch."""

@@ -41,6 +41,7 @@ from controller.foo_reports import FooControllerError, FooReporter
 from controller.foo_status import FooStatusWriter
 from controller.runtime.events import EventRecorder
 from controller.runtime.events_reference import reference_to_kind, reference_to_undecodable
+from controller.runtime.kind_informer import Informer
 from controller.runtime.outcomes import SyncOutcomes
 from informers.handlers import ResourceEventHandlerFuncs
 from informers.keys import (
@@ -52,7 +53,6 @@ from informers.keys import (
     object_name,
 )
 from informers.lister import Lister
-from informers.shared_informer import SharedIndexInformer
 from informers.sync import Progress, wait_for_cache_sync
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
@@ -109,8 +109,8 @@ class Controller:
     def __init__(
         self,
         client: Client,
-        deployment_informer: SharedIndexInformer[Deployment],
-        foo_informer: SharedIndexInformer[Foo],
+        deployment_informer: Informer[Deployment],
+        foo_informer: Informer[Foo],
         recorder: EventRecorder,
         *,
         rate_limiter: RateLimiter[ObjectName] | None = None,

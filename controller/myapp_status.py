@@ -43,7 +43,7 @@ class _Claim(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a Deployment is; settled = all wanted pods are of this spec and ready, and no others are left."""
+    """How far a Deployment is; settled = its pods are those wanted, of this very spec, and all ready."""
 
     wanted: int
     ready: int
@@ -51,17 +51,25 @@ class Progress(NamedTuple):
     text: str
 
 
+_NOWHERE: Final = Progress(0, 0, settled=False, text="no Deployment yet")
+
+
 def new_status(
-    app: MyApp, deployment: Deployment | None, failures: Sequence[str], *, now: float
+    app: MyApp,
+    deployment: Deployment | None,
+    failures: Sequence[str] = (),
+    waits: Sequence[str] = (),
+    *,
+    now: float,
 ) -> MyAppStatus:
     """
-    The status as it should be: the one that app has, to the same object, when nothing changed.
+    The status as it should be: the very one that app has when nothing changed.
 
     Args: deployment is ours as last read or written, None = there is none; failures say which step failed and
-    why; now in Unix seconds.
+    why, waits which one cannot be taken yet; now in Unix seconds.
     """
     status = _observed(app, deployment)
-    claims = _claims(deployment, failures)
+    claims = _claims(deployment, failures, waits)
     for condition_type, (holds, reason, message) in claims.items():
         condition = Condition(
             type=condition_type,
@@ -117,32 +125,33 @@ def _observed(app: MyApp, deployment: Deployment | None) -> MyAppStatus:
     )
 
 
-def _claims(deployment: Deployment | None, failures: Sequence[str]) -> dict[str, _Claim]:
-    if deployment is None:
-        at = Progress(0, 0, settled=False, text="Deployment does not exist")
-        wrong = list(failures)
-        moving = not failures
-    else:
-        at = progress(deployment)
-        wrong = [*failures, *troubles(deployment)]
-        moving = not at.settled
-    text = "; ".join(wrong)
-    resting = _Claim(False, RECONCILE_ERROR, text) if wrong else _Claim(False, RECONCILE_SUCCESS, at.text)
+def _claims(
+    deployment: Deployment | None, failures: Sequence[str], waits: Sequence[str]
+) -> dict[str, _Claim]:
+    at = _NOWHERE if deployment is None else progress(deployment)
+    wrong = "; ".join([*failures, *(() if deployment is None else troubles(deployment))])
+    text = "; ".join([at.text, *waits])
+    settled = at.settled and not waits
+    moving = not settled and not (deployment is None and failures)
     return {
-        READY: _ready(at, text),
-        PROGRESSING: _Claim(True, RECONCILING, at.text) if moving else resting,
-        DEGRADED: _Claim(True, RECONCILE_ERROR, text) if wrong else _healthy(at),
+        READY: _ready(at, text, wrong, settled=settled),
+        PROGRESSING: _Claim(True, RECONCILING, text) if moving else _at_rest(text, wrong),
+        DEGRADED: _Claim(True, RECONCILE_ERROR, wrong) if wrong else _healthy(settled=settled),
     }
 
 
-def _ready(at: Progress, wrong: str) -> _Claim:
+def _ready(at: Progress, text: str, wrong: str, *, settled: bool) -> _Claim:
     if wrong:
         return _Claim(False, RECONCILE_ERROR, wrong)
-    if at.settled and at.wanted:
-        return _Claim(True, DEPLOYMENT_READY, at.text)
-    return _Claim(False, RECONCILING, at.text)
+    if settled and at.wanted:
+        return _Claim(True, DEPLOYMENT_READY, text)
+    return _Claim(False, RECONCILING, text)
 
 
-def _healthy(at: Progress) -> _Claim:
+def _at_rest(text: str, wrong: str) -> _Claim:
+    return _Claim(False, RECONCILE_ERROR, wrong) if wrong else _Claim(False, RECONCILE_SUCCESS, text)
+
+
+def _healthy(*, settled: bool) -> _Claim:
     """Nothing is wrong; whether all succeeded is known once the Deployment has settled."""
-    return _Claim(False, RECONCILE_SUCCESS if at.settled else RECONCILING, "")
+    return _Claim(False, RECONCILE_SUCCESS if settled else RECONCILING, "")

@@ -79,6 +79,7 @@ class SharedInformerFactory:
         transform: Callable[[Any], Any] | None = None,
         scheme: Scheme = SCHEME,
         use_watch_list: bool = True,
+        name_suffix: str = "",
         metrics_provider: MetricsProvider | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
@@ -88,7 +89,8 @@ class SharedInformerFactory:
         Make a factory; nothing is asked of the server before start.
 
         Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds
-              every list and watch, transform every object of every kind.
+              every list and watch, transform every object of every kind. name_suffix tells the
+              informers of several factories apart, in logs and metrics.
         """
         self._client = client
         self._resync_seconds = resync_seconds
@@ -98,6 +100,7 @@ class SharedInformerFactory:
         self._transform = transform
         self._scheme = scheme
         self._use_watch_list = use_watch_list
+        self._name_suffix = name_suffix
         self._metrics_provider = metrics_provider
         self._clock = clock
         self._random = random
@@ -198,6 +201,7 @@ class SharedInformerFactory:
             kind,
             resync_seconds=self._custom_resync.get(kind, self._resync_seconds),
             indexers={NAMESPACE_INDEX: namespace_index_func},
+            name=kind.resource.group_resource + self._name_suffix,
             namespace=namespace,
             use_watch_list=self._use_watch_list,
             metrics_provider=self._metrics_provider,

@@ -24,7 +24,7 @@ from sandbox.verbs.patching import patch
 from sandbox.verbs.reading import get, list_objects
 from sandbox.verbs.update import update
 from sandbox.verbs.watching import watch
-from sandbox.wire import negotiate
+from sandbox.wire import negotiate, status_protobuf
 from sandbox.wire.negotiate import Form
 from sandbox.wire.options import boolean
 from sandbox.wire.resource import ServedResource
@@ -40,7 +40,7 @@ from sandbox.wire.status import (
 Verb = Callable[[Call], Response | WatchResponse]
 
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
-_PAGE_NOT_FOUND: Final = Response(
+PAGE_NOT_FOUND: Final = Response(
     404,
     (
         ("Content-Type", "text/plain; charset=utf-8"),
@@ -83,19 +83,27 @@ def handle(site: Site, request: Request, context: Context) -> Outcome:
     except StatusError as error:
         return Outcome(refusal(request, error))
     except PageNotFoundError:
-        return Outcome(_PAGE_NOT_FOUND)
+        return Outcome(PAGE_NOT_FOUND)
 
 
 def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()) -> Response:
     """The answer for an error."""
-    form = negotiate.error_form(request.headers.get("accept", ""), request.query.get("pretty"))
+    media_type, content = _refusal_content(request, error)
     headers = (
-        ("Content-Type", form.content_type),
+        ("Content-Type", media_type),
         ("Cache-Control", "no-cache, private"),
         *error.headers,
         *warning_headers(list(warnings)),
     )
-    return Response(error.code, headers, (form.encode_value(error.status),))
+    return Response(error.code, headers, (content,))
+
+
+def _refusal_content(request: Request, error: StatusError) -> tuple[str, bytes]:
+    accept = request.headers.get("accept", "")
+    if negotiate.reads_only_protobuf(accept):
+        return negotiate.PROTOBUF, status_protobuf.encode(error.status)
+    form = negotiate.error_form(accept, request.query.get("pretty"))
+    return form.content_type, form.encode_value(error.status)
 
 
 def _handle(site: Site, request: Request, context: Context) -> Outcome:

@@ -14,26 +14,41 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from sandbox import api, bootstrap, crds
 from sandbox.api import refusal
 from sandbox.clock import Clock
 from sandbox.cluster.controllers import Controller, Runner, View, Write
+from sandbox.faults import control
+from sandbox.faults.asked import asked
+from sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
+from sandbox.faults.injection import Injection
+from sandbox.faults.outlet import Outlet
 from sandbox.metrics import RequestCounts, exposition
 from sandbox.requests import tokens
-from sandbox.requests.access import ANONYMOUS
+from sandbox.requests.access import ANONYMOUS, is_master
 from sandbox.requests.definition import DEFINITIONS
 from sandbox.requests.documents import Site
-from sandbox.requests.request import Context, Headers, Request, Response, User
+from sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
 from sandbox.secret_path import unveil
+from sandbox.storage.past_state import PastState
+from sandbox.storage.state import State
 from sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
 from sandbox.storage.stored import Change
 from sandbox.storage.watches import Watcher
 from sandbox.system_writes import carry_out
 from sandbox.verbs import reviews
 from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status, internal_error, unauthorized
+from sandbox.wire.status import (
+    PageNotFoundError,
+    Status,
+    StatusError,
+    forbidden_path,
+    internal_error,
+    unauthorized,
+)
 
 log = logging.getLogger("sandbox")
 
@@ -46,7 +61,16 @@ class Stream:
     """The answer to a watch: 200 with these headers, then what take() gives."""
 
     headers: Headers
-    watcher: Watcher
+    watcher: Outlet
+
+
+@dataclass(frozen=True, slots=True)
+class _Handled:
+    """How a request went; failure is raised instead of giving the answer."""
+
+    answer: Response | Stream
+    changed: bool = False
+    failure: LostAnswerError | NoAnswerError | None = None
 
 
 class Engine:
@@ -55,7 +79,7 @@ class Engine:
 
     State: the store, the catalog that follows from it, the controllers' queues, and the open watches; all of
     it is only touched with the lock held. Threads: any. listeners are called
-    after a commit, without the lock.
+    after a commit and when faults come and go, without the lock.
     """
 
     def __init__(
@@ -67,11 +91,13 @@ class Engine:
         seed: int | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
+        tokens_in_paths: bool = True,
     ) -> None:
         """
         Build the state of a new cluster.
 
         Args: users by bearer token; None = everybody is an administrator. seed None = different every time.
+        tokens_in_paths: see sandbox.secret_path.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -83,7 +109,11 @@ class Engine:
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._counts = RequestCounts()
-        self._watchers: set[Watcher] = set()
+        self._tokens_in_paths = tokens_in_paths
+        self._watchers: dict[Outlet, None] = {}
+        self.faults = Faults(
+            self, random=random.Random(self._random.getrandbits(64)), changed=self._tell_listeners
+        )
         self._store = Store(history_size=history_size)
         self._catalog = crds.catalog(self._store, revision=1)
         self._runner = Runner((crds.DefinitionController(), *controllers))
@@ -94,14 +124,32 @@ class Engine:
         """Have listener called, by any thread, whenever something changed; it must be quick."""
         self._listeners.append(listener)
 
+    def delay(self, request: Request) -> float:
+        """How many seconds a fault has a request wait before handle(); to be asked once."""
+        if not self.faults.active:
+            return 0.0
+        request = self._unveiled(request)
+        user = self._user(request)
+        if user is None or control.concerns(request.path):
+            return 0.0
+        return self.faults.delay(asked(request, user))
+
     def handle(self, request: Request) -> Response | Stream:
-        """Answer one request; commits what it changes."""
+        """
+        Answer one request; commits what it changes.
+
+        Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
+        """
+        request = self._unveiled(request)
+        if control.concerns(request.path):
+            return self._control(request)
         with self._lock:
-            answer, changed = self._handle(request)
-        if changed:
-            for listener in self._listeners:
-                listener()
-        return answer
+            handled = self._handle(request)
+        if handled.changed:
+            self._tell_listeners()
+        if handled.failure is not None:
+            raise handled.failure
+        return handled.answer
 
     def tick(self, *, rounds: int | None = None) -> float | None:
         """
@@ -113,15 +161,15 @@ class Engine:
             self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
-    def take(self, watcher: Watcher) -> list[bytes]:
+    def take(self, watcher: Outlet) -> list[bytes]:
         """The lines a watch has to send now."""
         with self._lock:
             lines = watcher.take(self._clock.time())
             if watcher.ended:
-                self._watchers.discard(watcher)
+                self._watchers.pop(watcher, None)
             return lines
 
-    def take_due(self, watchers: Iterable[Watcher]) -> list[tuple[Watcher, list[bytes]]]:
+    def take_due(self, watchers: Iterable[Outlet]) -> list[tuple[Outlet, list[bytes]]]:
         """The lines of those watches that have something to send or have ended."""
         taken = []
         with self._lock:
@@ -130,14 +178,34 @@ class Engine:
                 if watcher.is_due(now):
                     taken.append((watcher, watcher.take(now)))
                     if watcher.ended:
-                        self._watchers.discard(watcher)
+                        self._watchers.pop(watcher, None)
         return taken
 
-    def close(self, watcher: Watcher) -> None:
+    def next_wake(self) -> float | None:
+        """The unix time of the next tick; None = when something changes."""
+        with self._lock:
+            return self._next_wake()
+
+    def close(self, watcher: Outlet) -> None:
         """Forget a watch whose client has gone."""
         with self._lock:
-            watcher.ended = True
-            self._watchers.discard(watcher)
+            watcher.close()
+            self._watchers.pop(watcher, None)
+
+    def now(self) -> float:
+        """Unix time."""
+        return self._clock.time()
+
+    def version(self) -> int:
+        """The newest resource version."""
+        with self._lock:
+            return self._store.resource_version
+
+    def seize(self, injection: Injection) -> None:
+        """Offer an injection to every watch that is open, oldest first."""
+        with self._lock:
+            for watcher in self._watchers:
+                watcher.seize(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
         """Forget older versions, as etcd's compaction does; None = all but the newest."""
@@ -150,27 +218,82 @@ class Engine:
         with self._lock:
             self._store.expire(group_resource)
 
-    def _handle(self, request: Request) -> tuple[Response | Stream, bool]:
-        request = unveil(request, self._users or ())
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """
+        Go back by so many changes, or to a version, as after a backup was restored; every watch ends.
+
+        Returns: the version that is the newest from here on. Raises: ValueError.
+        """
+        if (changes is None) == (resource_version is None):
+            raise ValueError("either a number of changes or a resource version")
+        with self._lock:
+            newest = self._store.resource_version
+            version = newest - changes if changes is not None else resource_version or 0
+            undone = self._store.rewind(version)
+            self._runner.committed(undone)
+            if any(change.group_resource == DEFINITIONS for change in undone):
+                self._follow_definitions()
+        self._tell_listeners()
+        return version
+
+    def _unveiled(self, request: Request) -> Request:
+        return unveil(request, self._users or ()) if self._tokens_in_paths else request
+
+    def _tell_listeners(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def _control(self, request: Request) -> Response:
+        """Answer a request on the sandbox itself. Locks: none is held, faults take theirs."""
+        user = self._user(request)
+        try:
+            if user is None:
+                raise unauthorized()
+            if not is_master(user):
+                raise forbidden_path(user.name, request.method.lower(), request.path)
+            return control.answer(self.faults, request)
+        except StatusError as error:
+            return refusal(request, error)
+        except PageNotFoundError:
+            return api.PAGE_NOT_FOUND
+
+    def _handle(self, request: Request) -> _Handled:
         user = self._user(request)
         if user is None:
-            return refusal(request, unauthorized()), False
+            return _Handled(refusal(request, unauthorized()))
+        verdict = self._verdict(request, user)
+        if verdict.refusal is not None:
+            self._counts.answered(request.method, verdict.refusal.code)
+            return _Handled(refusal(request, verdict.refusal))
+        failure = _failure(verdict)
+        if not _is_executed(verdict):
+            return _Handled(refusal(request, internal_error("not carried out")), failure=failure)
         try:
-            outcome = api.handle(self._site(), request, self._context(user))
+            outcome = api.handle(self._site(verdict.up_to), request, self._context(user))
         except Exception as error:
             log.exception("%s %s failed in the sandbox itself", request.method, request.path)
-            return refusal(request, internal_error(f"Internal error occurred: {error!r}")), False
+            return _Handled(refusal(request, internal_error(f"Internal error occurred: {error!r}")))
         self._commit(outcome.changes)
+        return _Handled(self._answer(request, user, outcome), bool(outcome.changes), failure)
+
+    def _verdict(self, request: Request, user: User) -> Verdict:
+        if not self.faults.active:
+            return UNTOUCHED
+        return self.faults.meet(asked(request, user), self._clock.time(), self._store.resource_version)
+
+    def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
+        """The answer to a request that was carried out; opens the watch it asks for."""
         response = outcome.response
         if isinstance(response, Response):
             self._counts.answered(request.method, response.status)
-            return response, bool(outcome.changes)
+            return response
         self._counts.answered("WATCH", 200)
         now = self._clock.time()
         seconds = self._bookmark_seconds
         watcher = Watcher(response.subscription, self._store, bookmark_seconds=seconds, now=now)
-        self._watchers.add(watcher)
-        return Stream(response.headers, watcher), False
+        outlet = Outlet(watcher, self._store, asked(request, user), self.faults)
+        self._watchers[outlet] = None
+        return Stream(response.headers, outlet)
 
     def _user(self, request: Request) -> User | None:
         """Who sends a request; None for credentials that are wrong."""
@@ -194,8 +317,10 @@ class Engine:
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
-    def _site(self) -> Site:
-        return Site(self._store, self._catalog, self.address, self._metrics)
+    def _site(self, up_to: int | None = None) -> Site:
+        """The site as it is, or as it was."""
+        state: State = self._store if up_to is None else PastState(self._store, up_to)
+        return Site(state, self._catalog, self.address, self._metrics)
 
     def _view(self) -> View:
         return View(self._store, self._catalog, self._controller_random)
@@ -224,9 +349,9 @@ class Engine:
             self._store.redefine(group_resource)
 
     def _next_wake(self) -> float | None:
-        wakes = [watcher.next_wake() for watcher in self._watchers]
-        from_controllers = self._runner.next_wake()
-        return min(wakes if from_controllers is None else [*wakes, from_controllers], default=None)
+        wakes: list[float | None] = [watcher.next_wake() for watcher in self._watchers]
+        wakes += [self._runner.next_wake(), self.faults.next_wake()]
+        return min((wake for wake in wakes if wake is not None and wake != inf), default=None)
 
     def _bootstrap(self) -> None:
         context = self._context(ADMIN)
@@ -235,3 +360,15 @@ class Engine:
             if outcome.refusal is not None:
                 raise RuntimeError(f"bootstrap: {outcome.refusal['message']}")
             self._store.commit(outcome.changes)
+
+
+def _failure(verdict: Verdict) -> LostAnswerError | NoAnswerError | None:
+    if verdict.lost is not None:
+        return LostAnswerError("a fault lost the answer")
+    return None if verdict.silent is None else NoAnswerError("a fault keeps the answer back")
+
+
+def _is_executed(verdict: Verdict) -> bool:
+    return (verdict.lost is None or verdict.lost.executed) and (
+        verdict.silent is None or verdict.silent.executed
+    )

@@ -1,5 +1,5 @@
 """
-The sandbox over HTTP: aiohttp on a thread of its own, loopback only.
+The sandbox over HTTP: aiohttp on a thread of its own, on loopback unless told otherwise.
 
 One pass writes what every open watch has to send, straight to the sockets: a commit schedules at most one
 pass, however many changes and watches there are, and no task wakes up for an event.
@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import ssl
+import struct
 import threading
+from collections.abc import Collection
+from math import inf
 from typing import Final
 
 from aiohttp import web
@@ -22,15 +27,17 @@ from multidict import CIMultiDict
 from sandbox.api import MAX_BODY_BYTES, refusal
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
+from sandbox.faults.faults import LostAnswerError, NoAnswerError
+from sandbox.faults.outlet import Outlet
 from sandbox.requests.request import Request, Response
-from sandbox.storage.watches import Watcher
 from sandbox.wire.query import Query
 from sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
 
 HOST: Final = "127.0.0.1"
-_LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _MAX_LINE: Final = 64 * 1024
 _MAX_BUFFERED: Final = 64 * 1024 * 1024
 _START_SECONDS: Final = 10.0
@@ -45,7 +52,7 @@ class _Pump:
     __slots__ = ("done", "transport", "watcher")
 
     def __init__(
-        self, watcher: Watcher, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop
+        self, watcher: Outlet, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.watcher = watcher
         self.transport = transport
@@ -61,6 +68,8 @@ class _Pump:
             content = b"".join(lines)
             self.transport.write(b"%x\r\n%b\r\n" % (len(content), content))
         if self.watcher.ended:
+            if self.watcher.broken:
+                _break(self.transport, reset=self.watcher.broken == "reset")
             self.finish()
 
     def finish(self) -> None:
@@ -71,23 +80,38 @@ class _Pump:
 
 class HTTPServer:
     """
-    Serves an engine on a loopback port, and drives it.
+    Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _timer the next pass; both belong to the loop's thread. _scheduled
-    says whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner,
-    the rest runs on `sandbox-http`.
+    State: _pumps are the open watches, _sleepers the requests that wait for a time of the clock, _silent the
+    ones that are never answered, _timer the next pass; all belong to the loop's thread. _scheduled says
+    whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner, the rest runs on
+    `sandbox-http`.
     """
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        *,
+        address: str = HOST,
+        names: Collection[str] | None = LOCAL_NAMES,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Args: address is where to listen; names are the hosts it answers for, None = any."""
         self._engine = engine
         self._clock = clock
+        self._address = address
+        self._names = names
+        self._tls = tls
+        self._sleepers: dict[asyncio.Future[None], float] = {}
+        self._silent: set[asyncio.Future[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop = asyncio.Event()
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._port = 0
-        self._pumps: dict[Watcher, _Pump] = {}
+        self._pumps: dict[Outlet, _Pump] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._scheduled = False
@@ -142,7 +166,7 @@ class HTTPServer:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        listener = await loop.create_server(server, HOST, port)
+        listener = await loop.create_server(server, self._address, port, ssl=self._tls)
         self._port = listener.sockets[0].getsockname()[1]
         with self._lock:
             self._loop = loop
@@ -165,6 +189,8 @@ class HTTPServer:
         listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
+        for waiting in (*self._sleepers, *self._silent):
+            _settle(waiting)
         await _rounds()
         # connections that wait for their next request would be waited for
         server.pre_shutdown()
@@ -187,7 +213,7 @@ class HTTPServer:
         path, _, query = incoming.raw_path.partition("?")
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         request = Request(incoming.method, path, Query.parse(query), headers)
-        if incoming.host.rpartition(":")[0] not in _LOCAL_NAMES and incoming.host not in _LOCAL_NAMES:
+        if not self._answers_for(incoming.host):
             return _whole(
                 refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
             )
@@ -195,10 +221,42 @@ class HTTPServer:
             body = await incoming.read()
         except web.HTTPRequestEntityTooLarge:
             return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
-        answer = self._engine.handle(Request(incoming.method, path, request.query, headers, body))
+        request = Request(incoming.method, path, request.query, headers, body)
+        if seconds := self._engine.delay(request):
+            await self._sleep_until(self._clock.time() + seconds)
+        try:
+            answer = self._engine.handle(request)
+        except LostAnswerError:
+            return _broken(incoming)
+        except NoAnswerError:
+            await self._silence()
+            return _broken(incoming)
         if isinstance(answer, Response):
             return _whole(answer)
         return await self._stream(incoming, answer)
+
+    def _answers_for(self, host: str) -> bool:
+        names = self._names
+        return names is None or host in names or host.rpartition(":")[0] in names
+
+    async def _sleep_until(self, at: float) -> None:
+        """Wait for a time of the clock."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers[waiting] = at
+        try:
+            self._set_timer(at)
+            await waiting
+        finally:
+            self._sleepers.pop(waiting, None)
+
+    async def _silence(self) -> None:
+        """Wait until the server stops or the client leaves."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._silent.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._silent.discard(waiting)
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
         response = web.StreamResponse(headers=CIMultiDict(stream.headers))
@@ -229,8 +287,17 @@ class HTTPServer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if wake is not None:
-            self._set_timer(wake)
+        for at in (wake, self._engine.next_wake(), self._wake_sleepers()):
+            if at is not None:
+                self._set_timer(at)
+
+    def _wake_sleepers(self) -> float | None:
+        """Let those go whose time has come; returns when the next one's does."""
+        now = self._clock.time()
+        for waiting in [waiting for waiting, at in self._sleepers.items() if at <= now]:
+            del self._sleepers[waiting]
+            _settle(waiting)
+        return min(self._sleepers.values(), default=None)
 
     def _tick(self) -> float | None:
         """Step the controllers; one that raises is tried again later, and the server goes on."""
@@ -242,6 +309,8 @@ class HTTPServer:
 
     def _set_timer(self, wake: float) -> None:
         """Have a pass at a unix time, if none is planned before."""
+        if wake == inf:
+            return
         loop = asyncio.get_running_loop()
         at = loop.time() + max(0.0, wake - self._clock.time())
         if self._timer is not None:
@@ -255,6 +324,29 @@ async def _rounds() -> None:
     """Let the loop do what is ready to be done, and what that makes ready."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
+
+
+def _settle(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+def _break(transport: asyncio.Transport, *, reset: bool) -> None:
+    """Close a connection in the middle: what was written still goes out, unless it is reset."""
+    if not reset:
+        transport.close()
+        return
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.abort()
+
+
+def _broken(incoming: web.BaseRequest) -> web.Response:
+    """What the handler returns after its connection was broken: nobody reads it."""
+    if incoming.transport is not None:
+        _break(incoming.transport, reset=True)
+    return web.Response()
 
 
 def _whole(response: Response) -> web.Response:

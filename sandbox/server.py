@@ -8,8 +8,10 @@ is called: that is how simulations stay deterministic.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,11 +20,13 @@ from sandbox import kubeconfig
 from sandbox.clock import Clock, RealClock
 from sandbox.cluster import lifecycle
 from sandbox.cluster.controllers import Controller
+from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
+from sandbox.faults.faults import Faults
 from sandbox.http import HOST, HTTPServer
 from sandbox.requests.request import User
 from sandbox.storage.store import DEFAULT_HISTORY_SIZE
-from sandbox.transport import InProcessTransport, SilenceError, StreamClosedError
+from sandbox.transport import BrokenConnectionError, InProcessTransport, SilenceError, StreamClosedError
 
 
 class Sandbox:
@@ -71,6 +75,11 @@ class Sandbox:
         self.tick()
 
     @property
+    def faults(self) -> Faults:
+        """What goes wrong on command."""
+        return self.engine.faults
+
+    @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`, "" while it does not listen."""
         return self._url
@@ -108,6 +117,24 @@ class Sandbox:
         """Step the controllers that are due; returns the unix time of the next step that is known of."""
         return self.engine.tick()
 
+    def set_load(
+        self, deployment: str, *, namespace: str = "default", cpu: str = "", memory: str = ""
+    ) -> None:
+        """
+        Say what all pods of a Deployment use together, for autoscalers to see; "" = nobody says.
+
+        Args: cpu and memory are quantities, "750m" and "1Gi". Raises: LookupError without that Deployment.
+        """
+        load = {LOAD_ANNOTATIONS["cpu"]: cpu or None, LOAD_ANNOTATIONS["memory"]: memory or None}
+        answer = self.transport().request(
+            "PATCH",
+            f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}",
+            headers={"Content-Type": "application/merge-patch+json"},
+            body=json.dumps({"metadata": {"annotations": load}}).encode(),
+        )
+        if answer.status != HTTPStatus.OK:
+            raise LookupError(json.loads(answer.body)["message"])
+
     def kubeconfig_text(self) -> str:
         """The text of a kubeconfig for the running sandbox."""
         return kubeconfig.kubeconfig(self._url, self.token)
@@ -122,14 +149,17 @@ class Sandbox:
         token: str | None = None,
         closed: Callable[[str], Exception] = StreamClosedError,
         silent: Callable[[str], Exception] = SilenceError,
+        broken: Callable[[str], Exception] = BrokenConnectionError,
     ) -> InProcessTransport:
         """
         A client transport without sockets.
 
-        Args: token None = the administrator's. closed and silent make the exceptions of streams.
+        Args: token None = the administrator's. closed, silent and broken make its exceptions.
         """
         chosen = self.token if token is None else token
-        return InProcessTransport(self.engine, clock=self._clock, token=chosen, closed=closed, silent=silent)
+        return InProcessTransport(
+            self.engine, clock=self._clock, token=chosen, closed=closed, silent=silent, broken=broken
+        )
 
     def _changed(self) -> None:
         """Something was committed: have the loop look, or look here when there is none."""

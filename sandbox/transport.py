@@ -13,10 +13,12 @@ from typing import Final, NamedTuple
 
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
+from sandbox.faults.faults import LostAnswerError, NoAnswerError
+from sandbox.faults.outlet import Outlet
 from sandbox.requests.request import Request, Response
-from sandbox.storage.watches import Watcher
 from sandbox.wire.query import Query
 
+_REQUEST_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 75.0
 _LONGEST_WAIT_SECONDS: Final = 1.0
 
@@ -26,7 +28,11 @@ class StreamClosedError(Exception):
 
 
 class SilenceError(Exception):
-    """A stream brought nothing for longer than its read timeout."""
+    """A request or a stream brought nothing for longer than its timeout."""
+
+
+class BrokenConnectionError(Exception):
+    """The connection was cut: a request may have been carried out or not."""
 
 
 class Fields(Mapping[str, str]):
@@ -68,17 +74,20 @@ class InProcessTransport:
         token: str = "",
         closed: Callable[[str], Exception] = StreamClosedError,
         silent: Callable[[str], Exception] = SilenceError,
+        broken: Callable[[str], Exception] = BrokenConnectionError,
     ) -> None:
         """
         Prepare.
 
-        Args: closed and silent make the exceptions that streams raise after close() and after silence.
+        Args: closed, silent and broken make the exceptions that are raised after close(), after silence, and
+        when a fault breaks the connection.
         """
         self._engine = engine
         self._clock = clock
         self._token = token
         self._closed = closed
         self._silent = silent
+        self._broken = broken
         self._changed = threading.Condition()
         self._commits = 0
         engine.listen(self.wake)
@@ -93,9 +102,14 @@ class InProcessTransport:
         body: bytes | None = None,
         timeout_seconds: float | None = None,
     ) -> WholeAnswer:
-        """Answer a request at once; a watch is answered with what there is now."""
-        del timeout_seconds
-        answer = self._engine.handle(self._request(method, path, query, headers, body))
+        """
+        Answer a request at once, unless a fault says otherwise; a watch is answered with what there is now.
+
+        Raises: what silent and broken make. Blocks: while a fault delays or withholds the answer, at most
+        timeout_seconds (None = 30) of the clock.
+        """
+        seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
+        answer = self._handle(self._request(method, path, query, headers, body), seconds)
         if isinstance(answer, Response):
             return WholeAnswer(answer.status, Fields(answer.headers), answer.content())
         lines = self._engine.take(answer.watcher)
@@ -112,7 +126,7 @@ class InProcessTransport:
         read_timeout_seconds: float | None = None,
     ) -> InProcessStream:
         """Begin an answer that is read as it comes."""
-        answer = self._engine.handle(self._request(method, path, query, headers, None))
+        answer = self._handle(self._request(method, path, query, headers, None), _REQUEST_SECONDS)
         seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
         return InProcessStream(self, answer, seconds)
 
@@ -122,7 +136,7 @@ class InProcessTransport:
             self._commits += 1
             self._changed.notify_all()
 
-    def read(self, stream: InProcessStream, watcher: Watcher, seconds: float) -> bytes:
+    def read(self, stream: InProcessStream, watcher: Outlet, seconds: float) -> bytes:
         """The next lines of a watch, b"" at its end; for InProcessStream."""
         until = self._clock.time() + seconds
         while True:
@@ -132,6 +146,8 @@ class InProcessTransport:
                 raise self._closed("the stream was closed")
             if lines := self._engine.take(watcher):
                 return b"".join(lines)
+            if watcher.broken:
+                raise self._broken("the connection was cut by a fault")
             if watcher.ended:
                 return b""
             now = self._clock.time()
@@ -139,10 +155,32 @@ class InProcessTransport:
                 raise self._silent(f"no data for {seconds:g} s")
             self._wait(seen, min(watcher.next_wake(), until) - now)
 
-    def end(self, watcher: Watcher) -> None:
+    def end(self, watcher: Outlet) -> None:
         """Forget a watch; for InProcessStream."""
         self._engine.close(watcher)
         self.wake()
+
+    def _handle(self, request: Request, seconds: float) -> Response | Stream:
+        """Carry a request out as the faults will have it; seconds is how long it may take."""
+        delay = self._engine.delay(request)
+        if delay:
+            self._sleep(min(delay, seconds))
+            if delay > seconds:
+                raise self._silent(f"no answer for {seconds:g} s")
+        try:
+            return self._engine.handle(request)
+        except LostAnswerError as error:
+            raise self._broken(str(error)) from error
+        except NoAnswerError as error:
+            self._sleep(seconds)
+            raise self._silent(f"no answer for {seconds:g} s") from error
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait until the clock has moved on by so many seconds."""
+        until = self._clock.time() + seconds
+        while (left := until - self._clock.time()) > 0:
+            with self._changed:
+                self._changed.wait(min(left, _LONGEST_WAIT_SECONDS))
 
     def _wait(self, seen: int, seconds: float) -> None:
         # a moved clock does not notify: the wait is never longer than a second of real time

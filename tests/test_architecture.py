@@ -22,8 +22,8 @@ STARTS_THE_SANDBOX = {"controller/cli/sandbox_command.py"}
 PARTS_OF_THE_SANDBOX = (
     "wire",
     "storage",
-    "cluster",
     "kinds",
+    "cluster",
     "custom",
     "patches",
     "tables",

@@ -8,25 +8,21 @@ from dataclasses import fields
 from typing import Any, Final
 
 from apis.meta import Kind
-from apis.samplecontroller_v1alpha1 import Foo
-from controller.access import FOO_ACCESS, Access, merged
+from controller.access import Access
 from controller.cli.options import Options
+from controller.controllers import access, kinds
 
-KINDS: Final[dict[str, type[Kind]]] = {"foo": Foo}
-"""The kind that each controller is about, and that needs a CRD."""
-
-_ACCESS: Final = {"foo": FOO_ACCESS}
 _COMMAND: Final = "python -m controller manifests rbac"
 
 
-def declared_kinds(_options: Options) -> tuple[type[Kind], ...]:
+def declared_kinds(options: Options) -> tuple[type[Kind], ...]:
     """The kinds of ours that have to be installed."""
-    return tuple(KINDS.values())
+    return kinds(options.controllers)
 
 
-def declared_access(_options: Options) -> tuple[Access, ...]:
+def declared_access(options: Options) -> tuple[Access, ...]:
     """Everything that will be asked of the API server."""
-    return merged(entry for access in _ACCESS.values() for entry in access)
+    return access(options.controllers)
 
 
 def watched_namespaces(options: Options) -> tuple[str, ...]:

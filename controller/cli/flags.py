@@ -15,7 +15,9 @@ from dataclasses import fields
 from typing import Any, Final, NoReturn
 
 from controller.cli.bind_address import LOOPBACK
+from controller.cli.election_options import checked_election
 from controller.cli.options import Options
+from controller.cli.values import boolean
 
 
 class UsageError(Exception):
@@ -89,7 +91,9 @@ def _parser(command: str) -> _Parser:
         if command not in meta["commands"]:
             continue
         spellings = [f"-{meta['short']}"] if meta["short"] else []
-        parser.add_argument(*spellings, flag, dest=name, metavar=meta["metavar"], help=meta["help"])
+        # `--leader-elect` alone means true, as with Go's flags
+        bare = {"nargs": "?", "const": "true"} if meta["parse"] is boolean else {}
+        parser.add_argument(*spellings, flag, dest=name, metavar=meta["metavar"], help=meta["help"], **bare)
     if command in _metadata("namespace")["commands"]:
         parser.add_argument(
             "-A", "--all-namespaces", dest="namespace", action="store_const", const="", help="all namespaces"
@@ -148,7 +152,15 @@ def parse_options(argv: Sequence[str], environment: Mapping[str, str] = os.envir
         # a laptop: nothing but loopback, and no clash with what already listens on 8080
         given.setdefault("metrics_bind_address", LOOPBACK)
         given.setdefault("health_probe_bind_address", LOOPBACK)
-    return Options(**given)
+    return _checked(Options(**given), environment)
+
+
+def _checked(options: Options, environment: Mapping[str, str]) -> Options:
+    """What is right word by word may still be wrong together. Raises: UsageError."""
+    try:
+        return checked_election(options, environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _value(name: str, flag: str, word: str | None, environment: Mapping[str, str]) -> tuple[Any] | None:

@@ -12,13 +12,21 @@ from typing import Any, Final
 
 from controller.cli.bind_address import HEALTH_ADDRESS, METRICS_ADDRESS, BindAddress, parse_bind_address
 from controller.cli.values import (
+    boolean,
     duration,
+    lease_name,
     not_negative,
     one_of,
     port_number,
     verbosity_level,
     whole,
     workers_count,
+)
+from controller.controllers import NAMES, controller_names
+from controller.runtime.leader_election_config import (
+    LEASE_DURATION_SECONDS,
+    RENEW_DEADLINE_SECONDS,
+    RETRY_PERIOD_SECONDS,
 )
 
 LOG_FORMATS: Final = ("klog", "text", "json")
@@ -86,7 +94,17 @@ class Options:
         metavar="NAME",
         commands=(*ASKING, "manifests"),
     )
-    workers: int = _option(2, workers_count, "worker threads", env="CONTROLLER_WORKERS", metavar="N")
+    controllers: tuple[str, ...] = _option(
+        NAMES,
+        controller_names,
+        f"controllers to run, of {', '.join(NAMES)}",
+        env="CONTROLLER_CONTROLLERS",
+        metavar="NAMES",
+        commands=(*ASKING, "manifests"),
+    )
+    workers: int = _option(
+        2, workers_count, "worker threads of each controller", env="CONTROLLER_WORKERS", metavar="N"
+    )
     resync: float = _option(
         30.0,
         duration,
@@ -179,4 +197,52 @@ class Options:
     )
     output: str = _option(
         "", one_of("", "json"), "json", short="o", metavar="FORMAT", commands=("version", "doctor")
+    )
+
+    # leader election
+
+    leader_elect: bool = _option(
+        False,
+        boolean,
+        "work only while holding a lease, so that several replicas can run",
+        env="CONTROLLER_LEADER_ELECT",
+        metavar="BOOL",
+        commands=(*ASKING, "manifests"),
+    )
+    leader_elect_lease_duration: float = _option(
+        LEASE_DURATION_SECONDS,
+        duration,
+        "how long the others wait for a sign of life of the leader; whole seconds count",
+        env="CONTROLLER_LEADER_ELECT_LEASE_DURATION",
+        metavar="D",
+    )
+    leader_elect_renew_deadline: float = _option(
+        RENEW_DEADLINE_SECONDS,
+        duration,
+        "how long the leader goes on without renewing the lease",
+        env="CONTROLLER_LEADER_ELECT_RENEW_DEADLINE",
+        metavar="D",
+    )
+    leader_elect_retry_period: float = _option(
+        RETRY_PERIOD_SECONDS,
+        duration,
+        "pause between two tries to take or renew the lease",
+        env="CONTROLLER_LEADER_ELECT_RETRY_PERIOD",
+        metavar="D",
+    )
+    leader_elect_resource_name: str = _option(
+        "handloop",
+        lease_name,
+        "name of the lease",
+        env="CONTROLLER_LEADER_ELECT_RESOURCE_NAME",
+        metavar="NAME",
+        commands=(*ASKING, "manifests"),
+    )
+    leader_elect_resource_namespace: str = _option(
+        "",
+        lease_name,
+        "namespace of the lease; in a cluster the program's own when empty",
+        env="CONTROLLER_LEADER_ELECT_RESOURCE_NAMESPACE",
+        metavar="NAME",
+        commands=(*ASKING, "manifests"),
     )

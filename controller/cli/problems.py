@@ -307,17 +307,21 @@ def port_in_use(error: ListenError) -> Problem:
     )
 
 
-def nothing_to_do(kind: str, namespace: str, elsewhere: int | None = None) -> Problem:
+def nothing_to_do(
+    kind: str, namespaces: Sequence[str], elsewhere: int | None = None, *, samples: Sequence[str]
+) -> Problem:
     """
     E15: it runs and there is no object to work on.
 
-    Args: elsewhere is how many objects other namespaces hold, None = not known.
+    Args: kind may be several, as `Foo or MyApp`; namespaces () = all; elsewhere is how many objects other
+    namespaces hold, None = not known; samples are manifests to try.
     """
+    namespace = ",".join(namespaces)
     where = f'in namespace "{namespace}"' if namespace else "in any namespace"
     others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
-    fixes = ["kubectl apply -f manifests/samples/foo.yaml"]
+    there = f" -n {namespaces[0]}" if namespaces else ""
+    fixes = [f"kubectl apply -f {sample}{there}" for sample in samples]
     if namespace:
-        fixes = [f"{fixes[0]} -n {namespace}"]
         fixes.insert(0, f"started with -n {namespace}? To watch all namespaces leave it out, or say -A")
     return Problem(
         code="E15",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
 from controller.cli.durations import parse_duration
 
 MAX_VERBOSITY: Final = 9
+_BOOLEANS: Final = {word: True for word in ("true", "True", "TRUE", "t", "T", "1")} | {
+    word: False for word in ("false", "False", "FALSE", "f", "F", "0")
+}
+_MAX_NAME: Final = 253
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 MAX_PORT: Final = 65535
 
 
@@ -33,6 +39,20 @@ def verbosity_level(text: str) -> int:
     if not 0 <= level <= MAX_VERBOSITY:
         raise ValueError("levels are 0 to 9")
     return level
+
+
+def boolean(text: str) -> bool:
+    """A truth value as Go's flags spell it."""
+    if text not in _BOOLEANS:
+        raise ValueError(f'"{text}" is neither true nor false')
+    return _BOOLEANS[text]
+
+
+def lease_name(text: str) -> str:
+    """A name that an object may have."""
+    if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
+        raise ValueError(f'"{text}" is no name: lower case letters, digits, "-" and "."')
+    return text
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

@@ -29,14 +29,14 @@ def wait_for_caches(
     troubles: Troubles,
     stop: threading.Event,
     *,
-    timeout_seconds: float | None,
+    timeout_seconds: float,
     progress: Progress | None = None,
     clock: Clock = REAL_CLOCK,
 ) -> bool:
     """
     Wait until there are no troubles.
 
-    Args: timeout_seconds None = for ever.
+    Args: timeout_seconds may be infinite.
     Returns: False when stop was set first.
     Raises: CacheSyncTimeoutError.
     Blocks: until then.
@@ -45,7 +45,7 @@ def wait_for_caches(
     while left := troubles():
         if progress is not None:
             progress.tick()
-        if timeout_seconds is not None and clock.now() - began_at >= timeout_seconds:
+        if clock.now() - began_at >= timeout_seconds:
             raise CacheSyncTimeoutError(controller, timeout_seconds, left)
         if clock.sleep(SYNC_POLL_SECONDS, stop):
             return False

@@ -90,4 +90,4 @@ class Causes:
 
 
 def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
-    return (*causes, Cause("more", detail=f"{more}")) if more else causes
+    return (*causes, Cause("and", "more", f"{more}")) if more else causes

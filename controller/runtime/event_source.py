@@ -21,9 +21,9 @@ from controller.runtime.predicates import Predicate, all_of
 from informers.keys import (
     DeletedFinalStateUnknown,
     ObjectName,
+    deletion_handling_object_to_name,
     final_state,
     object_name,
-    parse_object_name,
 )
 from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
 
@@ -132,10 +132,7 @@ class EventSource(Generic[T]):
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """An object is gone; a tombstone without a state at least names it."""
         state = final_state(obj)
-        if isinstance(obj, DeletedFinalStateUnknown):
-            name = parse_object_name(obj.key)
-        else:
-            name = object_name(obj)
+        name = deletion_handling_object_to_name(obj)
         self._observed(self.kind, name)
         if state is not None:
             if self._predicate.delete(state):

@@ -151,7 +151,7 @@ class LeaderElector:
             self._config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Returns: once the work has ended; the lease is ours still. Raises: LeadershipLost; what it raised."""
+        """Return once the work has ended; the lease is ours still. Raises: LeadershipLost; what it raised."""
         self._candidacy.start_leading()
         self._spawn("leading", work.run)
         try:

@@ -1,17 +1,17 @@
 """
 The own-write floor: a controller does not act on a cache that lacks its own last writes.
 
-    reconcile --wrote(obj)--> floor of the name --> next reconcile of that name: parked until the cache has obj
+    reconcile --wrote(obj)--> floor of the name --> next reconcile of it: parked until the cache has obj
 
-Without it, a reconcile that comes before its predecessor's write has travelled back through the watch decides
-on the state before that write: creates again, or undoes. A parked name keeps no worker busy: the event of the
-write wakes it. The wait is limited; then the reconcile goes on, and the conflict that may follow is the
-server's to notice.
+Without it, a reconcile that comes before its predecessor's write has travelled back through the watch
+decides on the state before that write: creates again, or undoes. A parked name keeps no worker busy: the
+event of the write wakes it. The wait is limited; then the reconcile goes on, and the conflict that may follow
+is the server's to notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
 import structlog
@@ -174,8 +174,8 @@ class OwnWrites:
             self._metrics.timed_out()
         return 0.0
 
-    def _forget_targets_locked(self, name: ObjectName, targets: set[_Target] | object) -> None:
-        for target in tuple(targets):  # type: ignore[arg-type] # keys() or a set of them
+    def _forget_targets_locked(self, name: ObjectName, targets: Iterable[_Target]) -> None:
+        for target in targets:
             names = self._waiting[target]
             names.discard(name)
             if not names:

@@ -1,8 +1,8 @@
 """
 Nothing is written by a process that does not lead.
 
-Workers are asked to stop when a lease is lost, but one that has been suspended, or is in the middle of a sync,
-would go on with its next write. So the last word is here, before a request leaves.
+Workers are asked to stop when a lease is lost, but one that has been suspended, or is in the middle of a
+sync, would go on with its next write. So the last word is here, before a request leaves.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s af
 
 from __future__ import annotations
 
+from sandbox.cluster.autoscalers import AutoscalerController
 from sandbox.cluster.controllers import Controller
 from sandbox.cluster.deployments import DeploymentController
 from sandbox.cluster.endpoint_slices import EndpointSliceController
@@ -32,6 +33,7 @@ def default_controllers(*, speed: float = 1.0, nodes: int = 2, root_ca: str = ""
         GarbageCollector(pace),
         DeploymentController(pace),
         ReplicaSetController(pace),
+        AutoscalerController(pace),
         Scheduler(pace),
         PodSimulation(pace),
         EndpointSliceController(pace),

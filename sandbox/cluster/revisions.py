@@ -1,8 +1,8 @@
 """
 The history of a Deployment as its ReplicaSets carry it: template hashes, revision numbers, annotations.
 
-Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, differs: the hash is over the
-template's JSON, not over Go's dump of it, so it names the same templates alike but spells other names.
+Follows: kubernetes pkg/controller/deployment/util/deployment_util.go and pkg/controller ComputeHash: a
+template has the hash that it has in a cluster of the same version.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
 from sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
 from sandbox.cluster.workloads import spec_replicas
+from sandbox.kinds.go_dump import dump
 from sandbox.storage.owner_references import controller_reference
 from sandbox.storage.stored import Object
 
@@ -35,16 +34,18 @@ _NOT_COPIED = frozenset(
 )
 _HISTORY_CHARACTERS = 2000
 _FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
+_COUNT_BYTES = 8
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
-
-def template_hash(template: Mapping[str, Any], collisions: int = 0) -> str:
-    """Ten characters that are safe in names; another number of collisions gives another hash."""
+def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
+    """At most ten characters that are safe in names; another number of collisions gives another hash."""
+    counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
-    for byte in _encode(template) + (str(collisions).encode() if collisions else b""):
+    for byte in dump(template).encode() + counted:
         digest = ((digest ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
-    return "".join(NAME_SUFFIX_ALPHABET[int(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in f"{digest:010d}")
+    return "".join(
+        NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest)
+    )
 
 
 def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
@@ -117,7 +118,7 @@ def _history(replica_set: Object, former: int) -> str:
 def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
     """The ReplicaSet of a Deployment's template, as it is sent to the API."""
     spec = deployment["spec"]
-    hashed = template_hash(spec["template"], int((deployment.get("status") or {}).get("collisionCount") or 0))
+    hashed = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     metadata = spec["template"].get("metadata") or {}
     labels = {**(metadata.get("labels") or {}), TEMPLATE_HASH: hashed}
     selector = spec["selector"]

@@ -57,7 +57,7 @@ def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[st
 
     Raises: typed.DecodeError with the path of the embedded resource.
     """
-    if schema is None or not _has_embedded(schema):
+    if schema is None:
         return obj
     result = _embedded(schema, obj, "", unknown)
     assert isinstance(result, dict)
@@ -138,11 +138,12 @@ def _default_object(schema: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _has_embedded(schema: Schema) -> bool:
+def has_embedded(schema: Schema) -> bool:
+    """Whether a resource is embedded anywhere; else there is nothing for decode_embedded to do."""
     if schema.get("x-kubernetes-embedded-resource"):
         return True
     inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
-    return any(_has_embedded(entry) for entry in inner if entry)
+    return any(has_embedded(entry) for entry in inner if entry)
 
 
 def _embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:

@@ -54,8 +54,8 @@ class Fault(
 
     verbs as in RBAC, none = all (or the usual ones of the fault); resources as `foos`, `foos/status` or
     `foos.example.com`; namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
-    for all namespaces has the namespace "". The first `skip` requests are spared, then `count` are hit, None =
-    all. seconds is how long the fault lasts, None = until it is cleared.
+    for all namespaces has the namespace "". The first `skip` requests are spared, then `count` are hit, None
+    = all. seconds is how long the fault lasts, None = until it is cleared.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
@@ -105,7 +105,7 @@ class WatchFault(Fault, frozen=True, kw_only=True):
     after_events: each watch brings that many events more before it happens.
     """
 
-    usual_verbs = ("watch",)
+    usual_verbs: ClassVar[tuple[str, ...]] = ("watch",)
     only_open: bool = False
     after_events: Number = 0
 

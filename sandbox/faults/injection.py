@@ -27,9 +27,9 @@ class Injection:
         *,
         ends_at: float | None,
         resource_version: int,
-        clear: Callable[[str], None],
+        clear: Callable[[str], object],
     ) -> None:
-        """Args: name is its id; ends_at is unix time; resource_version the newest one when it was asked for."""
+        """Args: name is its id, ends_at unix time, resource_version the newest one when it was asked for."""
         self.fault = fault
         self.id = name
         self.ends_at = ends_at

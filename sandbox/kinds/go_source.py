@@ -18,6 +18,7 @@ from typing import NamedTuple
 MODULES = ("api", "apimachinery", "apiextensions-apiserver")
 
 _STRUCT = re.compile(r"^type (\w+) struct \{")
+_NAMED = re.compile(r"^type (\w+) (string|bool|u?int\d*|map\S+|\[\]\S+)$", re.MULTILINE)
 _MEMBER = re.compile(r"^\t(?:(\w+)\s+)?([*\w.\[\]]+)\s+`(.*)`")
 _JSON_TAG = re.compile(r'json:"([^",]*)((?:,\w+)*)"')
 _PROTO_NAME = re.compile(r'protobuf:"[^"]*?name=(\w+)')
@@ -30,6 +31,7 @@ _MAP = re.compile(r"^\s+map<\w+, ([\w.-]+)> (\w+) = (\d+);")
 class Member(NamedTuple):
     """One member of a Go struct: json "" and inline = its members belong to the outer struct."""
 
+    name: str
     go_type: str
     json: str
     proto: str
@@ -93,6 +95,16 @@ def parse_structs(source: str) -> dict[str, list[Member]]:
     return found
 
 
+def read_named_types(root: Path) -> dict[str, str]:
+    """What stands behind each named type that is no struct (`api.core.v1.PullPolicy`: `string`)."""
+    found: dict[str, str] = {}
+    for package, folder in package_dirs(root):
+        for path in sorted(folder.glob("*.go")):
+            for name, behind in _NAMED.findall(path.read_text(encoding="utf-8")):
+                found[f"{package}.{name}"] = behind
+    return found
+
+
 def _parse_member(line: str) -> Member | None:
     matched = _MEMBER.match(line)
     tag = matched and _JSON_TAG.search(matched[3])
@@ -102,7 +114,8 @@ def _parse_member(line: str) -> Member | None:
     options = frozenset(option for option in tag[2].split(",") if option)
     if not tag[1] and not matched[1]:
         options |= {"inline"}
-    return Member(matched[2], tag[1], proto[1] if proto else "", options)
+    name = matched[1] or matched[2].lstrip("*").rpartition(".")[2]
+    return Member(name, matched[2], tag[1], proto[1] if proto else "", options)
 
 
 def read_messages(root: Path) -> dict[str, list[ProtoField]]:

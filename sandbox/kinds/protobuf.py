@@ -1,5 +1,5 @@
 r"""
-Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; nothing is ever written in it.
+Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; only refusals are written in it (wire.status_protobuf).
 
 An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. Field numbers
 come from messages.json. Zero values are kept as they are sent: decoding into the kind drops what its JSON
@@ -69,10 +69,19 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
     try:
-        _, _, raw = _envelope(body[len(MAGIC) :])
-        found: dict[str, Any] = _message(raw, f"{_META}.DeleteOptions")
+        return read_message(body, f"{_META}.DeleteOptions")
     except (_TruncatedError, UnicodeDecodeError, struct.error, IndexError) as error:
         raise bad_request(f"unable to decode protobuf: {error}") from error
+
+
+def read_message(body: bytes, name: str) -> dict[str, Any]:
+    """
+    The message of a known type in an envelope.
+
+    Raises: ValueError for bytes that are none.
+    """
+    _, _, raw = _envelope(body[len(MAGIC) :])
+    found: dict[str, Any] = _message(raw, name)
     return found
 
 

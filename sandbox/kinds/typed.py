@@ -151,7 +151,7 @@ def _object(schema: Schema, reference: str) -> Decoder:
 def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
     go_type = _go_name(reference)
     struct = go_type.rpartition(".")[2]
-    members = {name: (_decoder(schema), structure.omission(schema)) for name, schema in properties.items()}
+    members = {name: _member(schema) for name, schema in properties.items()}
     zeros = {
         name: _zero_maker(schema)
         for name, schema in properties.items()
@@ -170,14 +170,18 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
                 continue
             if given is None:
                 continue
-            report.path.append(name)
-            report.fields.append(name)
-            decoded = member[0](given, report)
-            report.path.pop()
-            report.fields.pop()
-            if member[1] is not Omission.OMITEMPTY or not _is_zero(decoded):
+            decoder, fits, omits_zero = member
+            if type(given) is fits:
+                decoded = given
+            else:
+                report.path.append(name)
+                report.fields.append(name)
+                decoded = decoder(given, report)
+                report.path.pop()
+                report.fields.pop()
+                report.struct = struct
+            if decoded or not omits_zero:
                 result[name] = decoded
-            report.struct = struct
         for name, zero in zeros.items():
             if name not in result:
                 result[name] = zero()
@@ -185,6 +189,13 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
         return result
 
     return decode_struct
+
+
+def _member(schema: Schema) -> tuple[Decoder, type | None, bool]:
+    """How to decode a member, the type whose values stay as they are, and whether zero is left out."""
+    decoder = _decoder(schema)
+    fits = str if decoder is _string else bool if decoder is _boolean else None
+    return decoder, fits, structure.omission(schema) is Omission.OMITEMPTY
 
 
 def _map(value_schema: Schema) -> Decoder:
@@ -330,10 +341,6 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
     Shape.INT_OR_STRING: _int_or_string,
     Shape.RAW: _raw,
 }
-
-
-def _is_zero(value: Any) -> bool:
-    return value is None or value is False or value in ("", 0, [], {})
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:

@@ -19,8 +19,9 @@ from sandbox.wire.go_format import escaped
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
-_SELF = "."
-_MEMBER: FieldSet = {_SELF: {}}
+SELF = "."
+"""The entry by which an element that has members below it is a member, too."""
+_MEMBER: FieldSet = {SELF: {}}
 
 
 def field_element(name: str) -> str:
@@ -38,26 +39,39 @@ def value_element(value: Any) -> str:
     return "v:" + _go_json(value)
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
 def _go_json(value: Any) -> str:
-    return escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+    return escaped(_encode(value))
 
 
 def insert(fields: FieldSet, path: Sequence[str]) -> None:
     """Add one path to a set under construction."""
     if not path:
         return
+    fields = _parent(fields, path)
+    last: FieldSet | None = fields.get(path[-1])
+    if last is None:
+        fields[path[-1]] = {}
+    elif last:
+        last[SELF] = {}
+
+
+def graft(fields: FieldSet, path: Sequence[str], node: FieldSet) -> None:
+    """Add a path that the set under construction does not have yet, with all that is below it."""
+    _parent(fields, path)[path[-1]] = node
+
+
+def _parent(fields: FieldSet, path: Sequence[str]) -> FieldSet:
     for element in path[:-1]:
         child: FieldSet | None = fields.get(element)
         if child is None:
             child = fields[element] = {}
         elif not child:
-            child[_SELF] = {}
+            child[SELF] = {}
         fields = child
-    last: FieldSet | None = fields.get(path[-1])
-    if last is None:
-        fields[path[-1]] = {}
-    elif last:
-        last[_SELF] = {}
+    return fields
 
 
 def _whole(node: FieldSet) -> FieldSet:
@@ -87,7 +101,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if known is None:
             continue
         rest = dict(left) if rest is None else rest
-        below = {} if element == _SELF else difference(_whole(known), _whole(node))
+        below = {} if element == SELF else difference(_whole(known), _whole(node))
         if below:
             rest[element] = _plain(below)
         else:
@@ -102,7 +116,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
         known = left.get(element)
         if known is None:
             continue
-        if element == _SELF:
+        if element == SELF:
             shared[element] = {}
         elif below := intersection(_whole(known), _whole(node)):
             shared[element] = _plain(below)
@@ -116,7 +130,7 @@ def without(left: FieldSet, right: FieldSet) -> FieldSet:
         other = right.get(element)
         if other is None:
             rest[element] = node
-        elif other and _SELF not in other and (below := without(_whole(node), other)):
+        elif other and SELF not in other and (below := without(_whole(node), other)):
             rest[element] = _plain(below)
     return rest
 
@@ -124,7 +138,7 @@ def without(left: FieldSet, right: FieldSet) -> FieldSet:
 def has(fields: FieldSet, element: str) -> bool:
     """Whether the element itself, directly below the root, is a member."""
     node = fields.get(element)
-    return node is not None and (not node or _SELF in node)
+    return node is not None and (not node or SELF in node)
 
 
 def below(fields: FieldSet, element: str) -> FieldSet:
@@ -132,12 +146,12 @@ def below(fields: FieldSet, element: str) -> FieldSet:
     node = fields.get(element)
     if not node:
         return {}
-    return {key: child for key, child in node.items() if key != _SELF} if _SELF in node else node
+    return {key: child for key, child in node.items() if key != SELF} if SELF in node else node
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
     """Every member: those directly below a node first, then what lies deeper; sorted."""
-    ordered = sorted(element for element in fields if element != _SELF)
+    ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):
             yield (*prefix, element)

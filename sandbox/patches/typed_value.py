@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sandbox.patches.field_set import FieldSet, field_element, insert
+from sandbox.patches.field_set import SELF, FieldSet, field_element, graft, insert
 from sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
 
 ABSENT = object()
@@ -42,28 +42,34 @@ def compare(left: Any, right: Any, atom: Atom) -> Comparison:
 
 
 def _compare(left: Any, right: Any, atom: Atom, path: list[str], found: Comparison) -> None:
-    if left is right or (left == right and left is not ABSENT and type(left) is type(right)):
-        return
-    decider = left if right is ABSENT else right
-    if not _compare_as(left, right, atom.of(decider), path, found):
-        if left is ABSENT:
-            insert(found.added, path)
-        elif right is ABSENT:
-            insert(found.removed, path)
+    if left is ABSENT:
+        graft(found.added, path, _members(right, atom))
+    elif right is ABSENT:
+        graft(found.removed, path, _members(left, atom))
+    elif left != right or type(left) is not type(right):
+        _compare_as(left, right, atom.of(right), path, found)
 
 
-def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Comparison) -> bool:
-    """Compare by the type; True when it was one value, whatever is inside."""
+def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Comparison) -> None:
     granular = granular_type(left, right, atom)
     if granular is None:
-        target = found.added if left is ABSENT else found.removed if right is ABSENT else found.modified
-        insert(target, path)
-        return True
-    if isinstance(granular, MapType):
+        insert(found.modified, path)
+    elif isinstance(granular, MapType):
         _compare_maps(as_dict(left), as_dict(right), granular, path, found)
     else:
         _compare_lists(as_list(left), as_list(right), granular, path, found)
-    return False
+
+
+def _members(value: Any, atom: Atom) -> FieldSet:
+    """What is in a value that has nothing to be compared with, itself included."""
+    found: FieldSet = {}
+    if isinstance(value, dict) and (fields := atom.map) and not fields.atomic:
+        for name, entry in value.items():
+            found[field_element(name)] = _members(entry, _member(fields, name))
+    elif isinstance(value, list) and (items := atom.list) and items.associative:
+        for element, entries in _grouped(value, items).items():
+            found[element] = _members(entries[0], items.entry) if len(entries) == 1 else {}
+    return {SELF: {}, **found} if found else found
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
@@ -89,12 +95,17 @@ def _compare_maps(
     left: dict[str, Any], right: dict[str, Any], kind: MapType, path: list[str], found: Comparison
 ) -> None:
     for key in (*left, *(key for key in right if key not in left)):
-        member = kind.member(key)
-        if member is None:
-            raise ElementError(f".{key}: field not declared in schema")
+        member = _member(kind, key)
         path.append(field_element(key))
         _compare(left.get(key, ABSENT), right.get(key, ABSENT), member, path, found)
         path.pop()
+
+
+def _member(kind: MapType, name: str) -> Atom:
+    member = kind.member(name)
+    if member is None:
+        raise ElementError(f".{name}: field not declared in schema")
+    return member
 
 
 def _compare_lists(
@@ -155,9 +166,7 @@ def _collect(value: Any, atom: Atom, path: list[str], found: FieldSet) -> None:
 
 def _collect_map(value: dict[str, Any], kind: MapType, path: list[str], found: FieldSet) -> None:
     for key, child in value.items():
-        member = kind.member(key)
-        if member is None:
-            raise ElementError(f".{key}: field not declared in schema")
+        member = _member(kind, key)
         path.append(field_element(key))
         _collect(child, member, path, found)
         if child is None or child == {} or not kind.declares(key):

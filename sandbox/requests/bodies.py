@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -233,10 +234,16 @@ def _custom(value: Object, strict: list[str], resource: ServedResource, api_vers
         if in_group:
             obj, pruned = structural.prune(schema, obj)
             unknown += pruned
-            obj = structural.decode_embedded(schema, obj, unknown)
+            if _has_embedded(resource):
+                obj = structural.decode_embedded(schema, obj, unknown)
     except typed.DecodeError as error:
         raise MisfitError(str(error), kind=value["kind"], version=version) from error
     return Decoded(obj, strict + [f'unknown field "{path}"' for path in sorted(unknown)])
+
+
+@lru_cache(maxsize=256)
+def _has_embedded(resource: ServedResource) -> bool:
+    return resource.schema is not None and structural.has_embedded(resource.schema)
 
 
 def _check_registered(kind: str, api_version: str, resource: ServedResource, catalog: Catalog) -> None:

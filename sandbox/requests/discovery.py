@@ -177,7 +177,7 @@ def _response_kind(resource: ServedResource, sub: Subresource | None) -> Documen
 
 def root_paths(catalog: Catalog) -> Document:
     """`/`: every path worth looking at."""
-    paths = ["/api", "/apis", "/apis/", *_HEALTH, "/openapi/v3", "/openapi/v3/", "/version"]
+    paths = ["/api", "/apis", "/apis/", *_HEALTH, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
     paths += [f"/api/{version}" for version in catalog.versions("")]
     for group in catalog.groups():
         paths += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in catalog.versions(group))]

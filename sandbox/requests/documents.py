@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sandbox.requests import discovery, openapi, routes
+from sandbox.requests import discovery, openapi, openapi_v2, routes
 from sandbox.requests.request import Headers, Request, Response
 from sandbox.storage.catalog import Catalog
 from sandbox.storage.state import State
@@ -56,6 +56,10 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
             return _health(request, name, rest)
         case ("metrics",):
             return _text(site.metrics(), _METRICS)
+        case ("openapi", "v2"):
+            check_document(request.headers.get("accept", ""), (JSON,))
+            content = openapi_v2.document(site.catalog)
+            return Response(200, (("Content-Type", JSON), _NO_CACHE, _VARY), (content,))
         case ("openapi", "v3", *rest):
             return _openapi(site, request, "/".join(rest))
         case ("api" | "apis", *_):

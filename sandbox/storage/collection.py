@@ -61,6 +61,13 @@ class History:
                 return
             yield change
 
+    def until(self, rv: int) -> History:
+        """A copy that ends with rv; positions in it are positions here."""
+        copy = History(size=self._size, floor=self.floor)
+        copy._dropped = self._dropped
+        copy._entries = self._entries[: self.position_after(rv) - self._dropped]
+        return copy
+
     def forget(self, rv: int) -> None:
         """Drop everything: nobody can continue from a version before rv."""
         self._dropped += len(self._entries)
@@ -96,9 +103,21 @@ class Collection:
             self.objects[key] = change.new
         self.history.append(change)
 
+    def until(self, rv: int) -> Collection:
+        """A copy as of rv, or of as long ago as is remembered."""
+        copy = Collection(history_size=self._history_size, floor=self.history.floor)
+        keys, objects = self.as_of(max(rv, self.history.floor), "")
+        copy.keys, copy.objects = list(keys), dict(objects)
+        copy.history = self.history.until(rv)
+        return copy
+
     def begin_again(self, rv: int) -> None:
         """Start a new history: nobody can continue from before rv."""
         self.history = History(size=self._history_size, floor=rv)
+
+    def become(self, other: Collection) -> None:
+        """Take over another one's objects and history; who watches this one's history sees that it ends."""
+        self.objects, self.keys, self.history = other.objects, other.keys, other.history
 
     def select(self, namespace: str) -> list[str]:
         """The keys of a namespace, "" = all, in order."""

@@ -111,6 +111,31 @@ class Store:
         """End the watches of a kind that was changed or removed; they cannot be continued."""
         self.collection(group_resource).begin_again(self._resource_version)
 
+    def rewind(self, rv: int) -> builtins.list[Change]:
+        """
+        Go back to a version, as after a backup was restored; every watch ends, later versions are used again.
+
+        Returns: the changes that lead there, for those who follow the state; they are in no history.
+        Raises: ValueError when some collection does not remember that far.
+        """
+        if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
+            raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
+        for group_resource, collection in self._collections.items():
+            if collection.history.floor > rv and (collection.objects or collection.history.end):
+                raise ValueError(f"version {rv} of {group_resource.plural} is forgotten")
+        changes: builtins.list[Change] = []
+        for group_resource, collection in self._collections.items():
+            past = collection.until(rv)
+            changes += _differences(group_resource, collection, past)
+            self._collections[group_resource].become(past)
+        for change in changes:
+            self._unindex(change)
+        for change in changes:
+            self._index(change)
+        self._resource_version = rv
+        self._compacted = min(self._compacted, rv)
+        return changes
+
     def _at(self, place: _Place) -> Object:
         return self._collections[place[0]].objects[place[1]].object
 
@@ -135,3 +160,16 @@ class Store:
         self._by_uid[metadata.get("uid", "")] = place
         for owner in metadata.get("ownerReferences") or ():
             self._by_owner.setdefault(owner.get("uid", ""), {})[place] = None
+
+
+def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:
+    """What turns the objects of one collection into those of another."""
+    changes = []
+    for key, old in before.objects.items():
+        new = after.objects.get(key)
+        if new is None:
+            changes.append(Change(ChangeType.DELETED, group_resource, new=old, old=old))
+        elif new is not old:
+            changes.append(Change(ChangeType.MODIFIED, group_resource, new=new, old=old))
+    gone = (stored for key, stored in after.objects.items() if key not in before.objects)
+    return changes + [Change(ChangeType.ADDED, group_resource, new=new, old=None) for new in gone]

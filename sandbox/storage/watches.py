@@ -82,22 +82,27 @@ class Watcher:
         self._bookmark_seconds = bookmark_seconds
         self._next_bookmark = self._bookmark_after(now)
 
-    def take(self, now: float) -> list[bytes]:
-        """The lines that are due, oldest first; `ended` is set with the last ones."""
+    def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
+        """
+        The lines that are due, oldest first; `ended` is set with the last ones.
+
+        Args: up_to is the newest version to tell of, None = all.
+        """
         if self.ended:
             return []
         lines = [] if self._started else self._opening(now)
         self._started = True
-        lines += self._changes(now)
-        lines += self._periodic_bookmark(now)
+        lines += self._changes(now, up_to)
+        lines += self._periodic_bookmark(now, up_to)
         if now >= self.subscription.deadline or self._history is not self._collection.history:
             self.ended = True
         return lines
 
-    def is_due(self, now: float) -> bool:
+    def is_due(self, now: float, *, up_to: int | None = None) -> bool:
         """Whether take() has something to do."""
         history = self._history
-        behind = self._position != history.end or history is not self._collection.history
+        end = history.end if up_to is None else history.position_after(up_to)
+        behind = self._position < end or history is not self._collection.history
         return not self.ended and (behind or not self._started or now >= self.next_wake())
 
     def next_wake(self) -> float:
@@ -116,13 +121,15 @@ class Watcher:
             lines.append(self._bookmark(now, subscription.rv, {INITIAL_EVENTS_END: "true"}))
         return lines
 
-    def _changes(self, now: float) -> list[bytes]:
+    def _changes(self, now: float, up_to: int | None) -> list[bytes]:
         if self.ended:
             return []
         changes = self._history.read(self._position)
         if changes is None:
             self.ended = True
             return [error_line(too_old(self._seen_rv, self._history.floor))]
+        if up_to is not None:
+            changes = [change for change in changes if change.rv <= up_to]
         lines = []
         for change in changes:
             self._seen_rv = max(self._seen_rv, change.rv)
@@ -162,11 +169,12 @@ class Watcher:
         self._known_rv = max(self._known_rv, stored.rv)
         return b"".join((_OPENINGS[kind], content, _END))
 
-    def _periodic_bookmark(self, now: float) -> list[bytes]:
+    def _periodic_bookmark(self, now: float, up_to: int | None) -> list[bytes]:
         if self.ended or self._next_bookmark is None or now < self._next_bookmark:
             return []
         self._next_bookmark = self._bookmark_after(now)
         newest = self._state.resource_version
+        newest = newest if up_to is None else min(newest, up_to)
         if newest <= self._known_rv or self.subscription.silent_until > newest:
             return []
         return [self._bookmark(now, newest, {})]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 SECONDS: Final = "2006-01-02T15:04:05Z07:00"
@@ -63,6 +64,7 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
     return _moment(text, numbers, fraction.group()[1:] if fraction else "", zone.group())
 
 
+@lru_cache(maxsize=4096)  # writers send the same few times again and again
 def canonical(text: str, *, micros: bool) -> str:
     """A time as the server writes it back. Raises: TimeError."""
     moment = parse(text, MICROS if micros else SECONDS)

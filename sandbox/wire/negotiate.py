@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 import yaml
@@ -110,10 +111,11 @@ class Clause:
         return minor == "*" and media_type.startswith(f"{major}/")
 
 
-def clauses(accept: str) -> list[Clause]:
+@lru_cache(maxsize=256)  # clients send the same few with every request
+def clauses(accept: str) -> tuple[Clause, ...]:
     """The clauses of an Accept header, best first."""
     found = [_clause(part) for part in accept.split(",") if part.strip()]
-    return sorted(found, key=lambda clause: -clause.quality)
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
 def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedResource | None) -> Form:
@@ -141,6 +143,13 @@ def error_form(accept: str, pretty: str | None = None) -> Form:
         if clause.media_type in (JSON, "*/*", YAML):
             return Form(yaml=clause.media_type == YAML, pretty=_truthy(pretty))
     return PLAIN
+
+
+def reads_only_protobuf(accept: str) -> bool:
+    """Whether a refusal can be sent as protobuf only."""
+    wanted = clauses(accept)
+    readable = any(clause.accepts(media) for clause in wanted for media in (JSON, YAML))
+    return not readable and any(clause.media_type == PROTOBUF for clause in wanted)
 
 
 def wants_aggregated(accept: str) -> str | None:

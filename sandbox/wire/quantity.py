@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_UP, Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 _PATTERN: Final = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(.*)$", re.DOTALL)
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
@@ -18,6 +18,7 @@ _EXPONENT: Final = re.compile(r"[eE][+-]?\d+")
 _KIBI: Final = 1024
 _NANO: Final = Decimal("1e-9")
 _STEP: Final = 3
+_ODD_BITS: Final = 0x07
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -94,3 +95,34 @@ def _mantissa(number: Decimal) -> tuple[int, int]:
         scaled //= 10**_STEP
         exponent += _STEP
     return scaled, exponent
+
+
+class Int64Amount(NamedTuple):
+    """A quantity as Go keeps it in an int64; text is what Go remembers of its spelling, "" for nothing."""
+
+    value: int
+    scale: int
+    format: str
+    text: str
+
+
+def int64_amount(text: str) -> Int64Amount:
+    """
+    A canonical quantity the way Go parses it when an int64 is enough, which is nearly always.
+
+    Raises: QuantityError.
+    """
+    if text == "0":
+        return Int64Amount(0, 0, "DecimalSI", text)
+    number, suffix = _split(text)
+    _, digits, exponent = number.as_tuple()
+    places = -int(exponent)
+    shifted = int(number.scaleb(places))
+    if suffix in _BINARY:
+        power = 10 * _BINARY[suffix]
+        kept = text if shifted & _ODD_BITS else ""
+        return Int64Amount(shifted << power, -places, "BinarySI", kept)
+    plain = suffix in _DECIMAL
+    scale = (_DECIMAL[suffix] if plain else int(suffix[1:])) - places
+    short = scale % _STEP == 0 and digits[-_STEP:] != (0,) * _STEP and digits[0] != 0
+    return Int64Amount(shifted, scale, "DecimalSI" if plain else "DecimalExponent", text if short else "")

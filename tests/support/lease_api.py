@@ -21,8 +21,8 @@ class LeaseAPI:
     Implements client.transport.Transport for Leases.
 
     ops is every request's verb, whatever became of it; holders the holder after each write. before is called
-    with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or act
-    as somebody else. Threads: any; before runs without the lock.
+    with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or
+    act as somebody else. Threads: any; before runs without the lock.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class LeaseAPI:
         method: str,
         path: str,
         *,
-        query: Mapping[str, str] | None = None,  # noqa: ARG002 - the Protocol's signature
-        headers: Mapping[str, str] | None = None,  # noqa: ARG002 - the Protocol's signature
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
     ) -> Response:

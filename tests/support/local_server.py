@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sandbox.cluster.controllers import Controller
 from sandbox.engine import Engine, Stream
+from sandbox.faults.outlet import Outlet
 from sandbox.requests.request import Request, Response, User
-from sandbox.storage.watches import Watcher
 from sandbox.wire.query import Query
 from support.widgets import CRDS, widget_definition
 
@@ -79,13 +79,13 @@ class LocalServer:
         self.engine.tick()
         return answer
 
-    def watch(self, path: str, **headers: str) -> Watcher:
+    def watch(self, path: str, **headers: str) -> Outlet:
         """Open a watch."""
         stream = self.send("GET", path, **headers)
         assert isinstance(stream, Stream), stream
         return stream.watcher
 
-    def events(self, watcher: Watcher) -> list[dict[str, Any]]:
+    def events(self, watcher: Outlet) -> list[dict[str, Any]]:
         """What a watch has to send now."""
         return [json.loads(line) for line in self.engine.take(watcher)]
 

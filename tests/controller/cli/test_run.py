@@ -15,7 +15,7 @@ import pytest
 from controller.cli.flags import parse_options
 from controller.cli.logs import configure_logging
 from controller.cli.options import Options
-from controller.cli.run import run, shown_server
+from controller.cli.run import run
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
 from support.program import NO_SERVERS, ON_FREE_PORTS
@@ -167,9 +167,3 @@ def test_requests_are_logged_at_the_highest_level_without_the_token(
     for sign in ("Request headers", "<masked>", "Response body", "GET", "/apis/apps/v1/deployments"):
         assert sign in text.text()
     assert cluster.sandbox.token not in text.text()
-
-
-def test_a_server_is_shown_without_its_path() -> None:
-    """A path may hold a secret."""
-    assert shown_server("http://127.0.0.1:1234/secret") == "http://127.0.0.1:1234"
-    assert shown_server("https://[::1]:6443") == "https://[::1]:6443"

@@ -48,7 +48,7 @@ def test_a_priority_queue_is_shown_by_priority() -> None:
 def test_too_many_priorities_become_one() -> None:
     """Beyond 25 values a user's choice of priorities must not become as many series; the sum stays right."""
     depth = QueueDepth()
-    depth.show("app", lambda: {priority: 2 for priority in range(100)})
+    depth.show("app", lambda: dict.fromkeys(range(100), 2))
     values = shown(depth)
     assert len(values) == MAX_PRIORITIES + 1
     assert sum(values.values()) == 200
@@ -63,7 +63,7 @@ def test_a_priority_that_was_known_keeps_its_label() -> None:
     waiting = {5: 1}
     depth.show("app", lambda: waiting)
     shown(depth)
-    waiting |= {priority: 1 for priority in range(100, 200)}
+    waiting |= dict.fromkeys(range(100, 200), 1)
     assert shown(depth)["app", "5"] == 1
 
 

@@ -38,8 +38,8 @@ def test_hash_follows_the_template_only() -> None:
     turned = {"spec": _TEMPLATE["spec"], "metadata": _TEMPLATE["metadata"]}
     hashed = revisions.template_hash(_TEMPLATE)
     assert revisions.template_hash(turned) == hashed
-    assert len(hashed) == 10
-    assert revisions.template_hash(_TEMPLATE, 1) != hashed
+    assert 0 < len(hashed) <= 10
+    assert len({hashed, revisions.template_hash(_TEMPLATE, 0), revisions.template_hash(_TEMPLATE, 1)}) == 3
     other = {**_TEMPLATE, "spec": {"containers": [{"name": "c", "image": "i:2"}]}}
     assert revisions.template_hash(other) != hashed
 

@@ -62,3 +62,19 @@ def test_writing_keeps_the_value_and_is_stable(text: str) -> None:
     written = quantity.canonical(text)
     assert quantity.parse(written) == quantity.parse(text)
     assert quantity.canonical(written) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("0", (0, 0, "DecimalSI", "0")),
+        ("100m", (100, -3, "DecimalSI", "100m")),
+        ("2k", (2, 3, "DecimalSI", "2k")),
+        ("1Gi", (1 << 30, 0, "BinarySI", "1Gi")),
+        ("8Gi", (1 << 33, 0, "BinarySI", "")),
+        ("12e6", (12, 6, "DecimalExponent", "12e6")),
+    ],
+)
+def test_amounts_as_go_keeps_them(text: str, amount: tuple[int, int, str, str]) -> None:
+    """Value, scale and format of a quantity, and whether Go keeps its spelling. Follows ParseQuantity."""
+    assert quantity.int64_amount(text) == amount

@@ -1,0 +1,79 @@
+"""The Foo controller, which is written by hand, as a runnable of the manager: it shares the informers."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import structlog
+
+from apis.apps_v1 import Deployment
+from apis.samplecontroller_v1alpha1 import Foo
+from controller.foo import CONTROLLER_AGENT_NAME, CachesNotSyncedError, Controller
+from controller.runtime.manager import Manager
+from controller.runtime.runnable import WorkersBusyError
+
+log = structlog.get_logger("foo")
+
+NAME: Final = "foo"
+
+
+class FooRunnable:
+    """
+    Implements controller.runtime.runnable.Runnable.
+
+    State: _running, set by run and never cleared.
+    """
+
+    needs_leader_election = True
+
+    def __init__(self, manager: Manager, *, workers: int) -> None:
+        self.name = NAME
+        self._workers = workers
+        self._shutdown_timeout_seconds = manager.shutdown_timeout_seconds
+        self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
+        self._running = threading.Event()
+        self._stop = threading.Event()
+        self.controller = Controller(
+            manager.client,
+            *self._informers,
+            manager.recorder(CONTROLLER_AGENT_NAME),
+            metrics_provider=manager.workqueue_metrics,
+            shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+            clock=manager.clock,
+            spawn=manager.spawn,
+        )
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set.
+
+        Raises: WorkersBusyError; CachesNotSyncedError without a stop.
+        """
+        self._stop = stop
+        self._running.set()
+        try:
+            self.controller.run(self._workers, stop)
+        except CachesNotSyncedError as error:
+            if not stop.is_set():
+                raise
+            log.info("Stopped before the caches were filled", err=str(error))
+        busy = self.controller.statistics().workers_alive
+        if busy:
+            raise WorkersBusyError(self.name, busy, self._shutdown_timeout_seconds)
+
+    def workers_check(self) -> str | None:
+        """A health check: no worker has died. Before the caches are filled there is none."""
+        if not self._running.is_set() or self._stop.is_set():
+            return None
+        if not all(informer.has_synced() for informer in self._informers):
+            return None
+        alive = self.controller.statistics().workers_alive
+        return f"{alive} of {self._workers} are alive" if alive < self._workers else None
+
+
+def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
+    """Set the Foo controller up in a manager."""
+    runnable = FooRunnable(manager, workers=workers)
+    manager.add(runnable)
+    return runnable

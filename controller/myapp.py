@@ -1,0 +1,203 @@
+"""
+MyApp with the runtime: one name in, the children as that MyApp wants them, and a true status.
+
+    MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, events
+
+A reconcile reads the caches, takes each step whatever became of the others, and writes only what differs:
+without a change in the cluster it writes nothing. What a MyApp owns in its children: `myapp_changes`; when it
+is Ready, Progressing or Degraded: `myapp_status`; whom it leaves alone: `myapp_child`.
+
+While autoscaling is on, or an autoscaler of ours still exists, the replicas are the autoscaler's. A MyApp
+that is being deleted gets nothing: its children go with it, by their owner references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment
+from apis.autoscaling_v2 import HorizontalPodAutoscaler
+from apis.core_v1 import Service
+from apis.example_v1 import MyApp, problems
+from apis.meta import Kind, Object, is_controlled_by
+from client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound
+from client.resource_client import Client
+from controller.myapp_access import MYAPP_ACCESS
+from controller.myapp_changes import autoscaler_changes, deployment_changes, service_changes
+from controller.myapp_child import FIELD_MANAGER, Child, PredecessorError
+from controller.myapp_children import new_autoscaler, new_deployment, new_service
+from controller.myapp_reports import MyAppReporter
+from controller.myapp_status import new_status
+from controller.runtime.builder import controller_for
+from controller.runtime.controller import Controller
+from controller.runtime.events import EventRecorder
+from controller.runtime.manager import Manager
+from controller.runtime.predicates import GenerationChanged, PredicateFuncs
+from controller.runtime.reconcile import DONE, ReconcileContext, Result
+from controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from informers.keys import ObjectName, object_name
+from informers.lister import Lister
+from workqueue.clock import REAL_CLOCK, Clock
+
+NAME: Final = "myapp"
+LOOK_AGAIN_SECONDS: Final = 30.0
+CHILDREN: Final[tuple[type[Kind], ...]] = (Deployment, Service, HorizontalPodAutoscaler)
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Kind)
+
+
+class Listers(Protocol):
+    """The caches."""
+
+    def lister_for(self, kind: type[K]) -> Lister[K]:
+        """The cached objects of a kind."""
+
+
+class Steps:
+    """
+    How the steps of one reconcile went.
+
+    State: failures and waits, in words; lost = a race that somebody else won, so that what we know is old.
+    """
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.waits: list[str] = []
+        self.lost: APIError | None = None
+
+    def take(self, what: str, step: Callable[[], T]) -> T | None:
+        """Do it; None when it could not be done."""
+        try:
+            return step()
+        except (Conflict, AlreadyExists) as error:
+            self.lost = error
+        except PredecessorError as wait:
+            self.waits.append(str(wait))
+        except (ClientError, ReconcileError) as error:
+            self.failures.append(f"{what}: {error}")
+        return None
+
+
+class MyAppReconciler:
+    """Keeps MyApps and their children in step. State: none; all of it is in the cluster. Threads: any."""
+
+    def __init__(
+        self, client: Client, listers: Listers, recorder: EventRecorder, *, clock: Clock = REAL_CLOCK
+    ) -> None:
+        self._apps = listers.lister_for(MyApp)
+        self._myapps = client.resource(MyApp)
+        self._deployment = Child(Deployment, client, listers.lister_for(Deployment))
+        self._service = Child(Service, client, listers.lister_for(Service))
+        self._autoscaler = Child(HorizontalPodAutoscaler, client, listers.lister_for(HorizontalPodAutoscaler))
+        self._reporter = MyAppReporter(recorder)
+        self._clock = clock
+
+    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result:
+        """
+        Make the children what the MyApp wants, and its status what they are.
+
+        Raises: TerminalError for a spec that cannot work; ReconcileError when a step failed; Conflict and
+        AlreadyExists when the cache is behind.
+        """
+        try:
+            app = self._apps.namespace(name.namespace).get(name.name)
+        except NotFound:
+            return DONE
+        if app.metadata.deletion_timestamp is not None:
+            return DONE
+        steps = Steps()
+        wrong = problems(app)
+        if wrong:
+            steps.failures.extend(wrong)
+            self._tell(app, self._deployment.owned(app), steps, context)
+            raise TerminalError("; ".join(wrong))
+        deployment = self._bring_up_to_date(app, steps, context)
+        if steps.lost is not None:
+            raise steps.lost
+        self._tell(app, deployment, steps, context)
+        if steps.failures:
+            raise ReconcileError("; ".join(steps.failures))
+        return Result(requeue_after=LOOK_AGAIN_SECONDS)
+
+    def _bring_up_to_date(self, app: MyApp, steps: Steps, context: ReconcileContext) -> Deployment | None:
+        deployment = steps.take("Deployment", partial(self._sync_deployment, app, context))
+        context.deadline.check()
+        steps.take("Service", partial(self._sync_service, app, context))
+        context.deadline.check()
+        steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
+        return deployment or self._deployment.owned(app)
+
+    def _sync_deployment(self, app: MyApp, context: ReconcileContext) -> Deployment:
+        scaled = app.spec.is_auto_scaled or self._autoscaler.owned(app) is not None
+        changes = partial(deployment_changes, keep_replicas=scaled)
+        return self._deployment.ensure(app, new_deployment(app), changes, context)[0]
+
+    def _sync_service(self, app: MyApp, context: ReconcileContext) -> None:
+        service, written = self._service.ensure(app, new_service(app), service_changes, context)
+        if written:
+            self._reporter.serves(app, service)
+
+    def _sync_autoscaler(self, app: MyApp, context: ReconcileContext) -> None:
+        """Once ours is gone from the cache, too, the next reconcile takes the replicas back."""
+        scaling = app.spec.auto_scaling
+        if scaling is None or not scaling.enabled:
+            self._autoscaler.remove(app, context)
+            return
+        self._autoscaler.ensure(app, new_autoscaler(app, scaling), autoscaler_changes, context)
+
+    def _tell(
+        self, app: MyApp, deployment: Deployment | None, steps: Steps, context: ReconcileContext
+    ) -> None:
+        """Write the status if it says something new, and then the events that go with it."""
+        now = self._clock.time()
+        status = new_status(app, deployment, steps.failures, steps.waits, now=now)
+        if status is app.status:
+            return
+        written = self._myapps.update_status(replace(app, status=status), field_manager=FIELD_MANAGER)
+        context.wrote(written)
+        self._reporter.changed(app, status, steps.failures)
+
+
+def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
+    """
+    From an object that is not a MyApp's to the MyApp of its name.
+
+    It may be in the way of a child: when it goes, or changes hands, that MyApp should look again.
+    """
+
+    def find(obj: Object) -> Iterable[ObjectName]:
+        name = object_name(obj)
+        try:
+            app = apps.namespace(name.namespace).get(name.name)
+        except NotFound:
+            return ()
+        return () if is_controlled_by(obj, app) else (name,)
+
+    return find
+
+
+def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
+    """
+    Have a manager run it.
+
+    Only a change of the spec counts in a MyApp itself, or its status would wake it; children count with all
+    they have, or their status would not.
+    """
+    builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
+    find = namesakes(manager.lister_for(MyApp))
+    changes_hands = PredicateFuncs(update=_has_other_owners)
+    for child in CHILDREN:
+        builder.owns(child).watches(child, find, predicates=(changes_hands,))
+    builder.with_options(max_concurrent_reconciles=workers).declares(*MYAPP_ACCESS)
+    recorder = manager.recorder(FIELD_MANAGER)
+    reconciler = MyAppReconciler(manager.client, manager, recorder, clock=manager.clock)
+    return builder.complete(reconciler)
+
+
+def _has_other_owners(old: Object, new: Object) -> bool:
+    return old.metadata.owner_references != new.metadata.owner_references

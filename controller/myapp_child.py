@@ -1,0 +1,110 @@
+"""
+The child of one kind, by the name of its MyApp: looked up in the cache, created, corrected, deleted.
+
+What is not controlled by this very MyApp, by UID, is never written. A correction carries the resource version
+and the UID that were read, a deletion the UID: what changed in between makes a Conflict, and a retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from apis.example_v1 import MyApp
+from apis.meta import Kind, OwnerReference, controller_of, is_controlled_by
+from client.errors import NotFound
+from client.resource_client import Client, PatchType
+from controller.myapp_changes import Changes, guarded
+from controller.runtime.reconcile import ReconcileContext
+from controller.runtime.reconcile_errors import ReconcileError
+from informers.lister import Lister
+
+FIELD_MANAGER: Final = "myapp-operator"
+
+K = TypeVar("K", bound=Kind)
+
+
+class NameTakenError(ReconcileError):
+    """The name of a child belongs to somebody else's object."""
+
+
+class PredecessorError(ReconcileError):
+    """The child of an earlier MyApp of this name has not been collected yet."""
+
+
+class Child(Generic[K]):
+    """The children of one kind. State: none. Threads: any."""
+
+    def __init__(self, kind: type[K], client: Client, lister: Lister[K]) -> None:
+        self._kind = kind.resource.kind
+        self._objects = client.resource(kind)
+        self._lister = lister
+
+    def owned(self, app: MyApp) -> K | None:
+        """The child as the cache has it; None when there is none, or it is not ours."""
+        live = self._cached(app)
+        return live if live is not None and is_controlled_by(live, app) else None
+
+    def ensure(
+        self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: ReconcileContext
+    ) -> tuple[K, bool]:
+        """
+        Create the child, or change in it what differs.
+
+        Args: changes(live, wanted) is a strategic merge patch, {} for none.
+        Returns: the child, and whether it was written.
+        Raises: NameTakenError, PredecessorError, ClientError.
+        """
+        live = self._cached(app)
+        if live is None:
+            return self._written(self._objects.create(wanted, field_manager=FIELD_MANAGER), context)
+        if not is_controlled_by(live, app):
+            raise self._foreign(live, app)
+        patch = changes(live, wanted)
+        if not patch or live.metadata.deletion_timestamp is not None:
+            return live, False
+        corrected = self._objects.patch(
+            live.metadata.name,
+            guarded(live, patch),
+            namespace=live.metadata.namespace,
+            patch_type=PatchType.STRATEGIC,
+            field_manager=FIELD_MANAGER,
+        )
+        return self._written(corrected, context)
+
+    def remove(self, app: MyApp, context: ReconcileContext) -> None:
+        """Delete the child if there is one of ours."""
+        live = self.owned(app)
+        if live is None or live.metadata.deletion_timestamp is not None:
+            return
+        metadata = live.metadata
+        try:
+            self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
+        except NotFound:
+            return
+        context.deleted(live)
+
+    def _cached(self, app: MyApp) -> K | None:
+        try:
+            return self._lister.namespace(app.metadata.namespace).get(app.metadata.name)
+        except NotFound:
+            return None
+
+    def _written(self, child: K, context: ReconcileContext) -> tuple[K, bool]:
+        context.wrote(child)
+        return child, True
+
+    def _foreign(self, live: K, app: MyApp) -> ReconcileError:
+        what = f'{self._kind} "{live.metadata.name}"'
+        owner = controller_of(live) or next(iter(live.metadata.owner_references), None)
+        if owner is None:
+            return NameTakenError(f"{what} already exists and belongs to nobody")
+        if _is_predecessor(owner, app):
+            return PredecessorError(f"{what} of the MyApp of this name before is not gone yet")
+        return NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
+
+
+def _is_predecessor(owner: OwnerReference, app: MyApp) -> bool:
+    group = owner.api_version.partition("/")[0]
+    resource = app.resource
+    return (group, owner.kind, owner.name) == (resource.group, resource.kind, app.metadata.name)

@@ -1,0 +1,54 @@
+"""
+What the MyApp controller tells people: an event when a status says something new, not when it says it again.
+
+Both statuses are looked at, not a memory: a restart repeats nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apis.conditions import find_condition, is_condition_true
+from apis.core_v1 import Service
+from apis.example_v1 import MyApp, MyAppStatus
+from controller.myapp_status import (
+    DEGRADED,
+    DEPLOYMENT_READY,
+    READY,
+    RECONCILE_ERROR,
+    RECONCILE_SUCCESS,
+    SERVICE_READY,
+)
+from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
+
+INVALID_OBJECT = "InvalidObject"
+
+
+class MyAppReporter:
+    """Records the events of the MyApp controller. State: none. Threads: any."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def changed(self, app: MyApp, after: MyAppStatus, failures: Sequence[str]) -> None:
+        """
+        A status was written in the place of the one that app has.
+
+        Args: failures are those of this reconcile: each is told unless the status before had it.
+        """
+        before = find_condition(app.status.conditions, DEGRADED)
+        said = before.message if before is not None else ""
+        for failure in failures:
+            if failure not in said:
+                self._recorder.event(app, EVENT_TYPE_WARNING, RECONCILE_ERROR, failure)
+        was_degraded = is_condition_true(app.status.conditions, DEGRADED)
+        if was_degraded and not is_condition_true(after.conditions, DEGRADED):
+            self._recorder.event(app, EVENT_TYPE_NORMAL, RECONCILE_SUCCESS, "No step fails any more")
+        if not is_condition_true(app.status.conditions, READY) and is_condition_true(after.conditions, READY):
+            text = f"Ready replicas: {after.ready_replicas}"
+            self._recorder.event(app, EVENT_TYPE_NORMAL, DEPLOYMENT_READY, text)
+
+    def serves(self, app: MyApp, service: Service) -> None:
+        """The Service was written."""
+        text = f"Service is a {service.spec.type} on port {app.spec.port}"
+        self._recorder.event(app, EVENT_TYPE_NORMAL, SERVICE_READY, text)

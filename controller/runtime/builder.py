@@ -1,0 +1,217 @@
+"""
+A controller in a few words.
+
+    controller_for(manager, "myapp").for_(MyApp, predicates=(GenerationChanged(),)).owns(Deployment)
+        .watches(Secret, names_of_apps).with_options(max_concurrent_reconciles=2)
+        .complete(reconciler)
+
+Follows: controller-runtime pkg/builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+from apis.meta import Kind
+from controller.access import Access
+from controller.runtime.controller import Controller, ControllerOptions
+from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from controller.runtime.kind_informer import KindInformer, Synced
+from controller.runtime.manager import Manager
+from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from controller.runtime.predicates import Predicate
+from controller.runtime.reconcile import Reconciler
+from controller.runtime.reconcile_queue import ReconcileQueue
+from controller.runtime.undecodable_reports import UndecodableReports
+from informers.keys import ObjectName
+from workqueue.rate_limiters import RateLimiter
+
+T = TypeVar("T", bound=Kind)
+
+
+class BuilderError(Exception):
+    """What was asked for makes no controller."""
+
+
+class _Asked(NamedTuple):
+    """One watch as it was asked for; names_of None = the owner's."""
+
+    kind: type[Any]
+    names_of: MapFunc[Any] | None
+    predicates: tuple[Predicate, ...]
+
+
+class InformerWatch(Generic[T]):
+    """An event source on its informer. Implements controller.runtime.controller.Watch."""
+
+    def __init__(
+        self, informer: KindInformer[T], source: EventSource[T], undecodable: UndecodableReports | None
+    ) -> None:
+        self._informer = informer
+        self._source = source
+        self._undecodable = undecodable
+        self._registration: Synced | None = None
+
+    def start(self) -> None:
+        """Feed the queue from here on, beginning with what there is."""
+        self._registration = self._informer.add_event_handler(self._source)
+        if self._undecodable is not None:
+            self._undecodable.start()
+
+    def troubles(self) -> list[str]:
+        """What keeps the first list from being complete and handed over."""
+        troubles = self._informer.troubles()
+        if troubles or self._registration is None or self._registration.has_synced():
+            return troubles
+        return [f"{self._informer.kind.resource.group_resource}: still handing the first list over"]
+
+
+class ControllerBuilder:
+    """Collects what a controller is about; `complete` makes it."""
+
+    def __init__(self, manager: Manager, name: str) -> None:
+        self._manager = manager
+        self._name = name
+        self._for: type[Kind] | None = None
+        self._asked: list[_Asked] = []
+        self._access: tuple[Access, ...] = ()
+        self._options = ControllerOptions(
+            cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
+            shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+        )
+        self._needs_leader_election = True
+
+    def for_(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
+        """
+        Reconcile the objects of a kind; exactly once.
+
+        Raises: BuilderError.
+        """
+        if self._for is not None:
+            raise BuilderError(f"controller {self._name}: for_() could only be called once")
+        self._for = kind
+        self._asked.insert(0, _Asked(kind, own_name, tuple(predicates)))
+        return self
+
+    def owns(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
+        """Reconcile the controlling owner of an object of a kind that changes."""
+        self._asked.append(_Asked(kind, None, tuple(predicates)))
+        return self
+
+    def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
+        """Reconcile the names that map_func makes of an object that changes."""
+        self._asked.append(_Asked(kind, map_func, tuple(predicates)))
+        return self
+
+    def with_options(
+        self,
+        *,
+        max_concurrent_reconciles: int = 1,
+        rate_limiter: RateLimiter[ObjectName] | None = None,
+        reconcile_timeout_seconds: float | None = None,
+        own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
+        cache_sync_timeout_seconds: float | None = None,
+        needs_leader_election: bool = True,
+    ) -> Self:
+        """
+        Say how it works; see ControllerOptions.
+
+        Args: cache_sync_timeout_seconds None = as the manager says.
+        Raises: ValueError.
+        """
+        if cache_sync_timeout_seconds is None:
+            cache_sync_timeout_seconds = self._manager.cache_sync_timeout_seconds
+        self._options = replace(
+            self._options,
+            max_concurrent_reconciles=max_concurrent_reconciles,
+            rate_limiter=rate_limiter,
+            reconcile_timeout_seconds=reconcile_timeout_seconds,
+            own_write_timeout_seconds=own_write_timeout_seconds,
+            cache_sync_timeout_seconds=cache_sync_timeout_seconds,
+        )
+        self._needs_leader_election = needs_leader_election
+        return self
+
+    def declares(self, *access: Access) -> Self:
+        """Say what the reconciler asks of the server: RBAC manifests, preflight and doctor read it."""
+        self._access = (*self._access, *access)
+        return self
+
+    def complete(self, reconciler: Reconciler) -> Controller:
+        """
+        Make the controller and add it to the manager.
+
+        Raises: BuilderError without a kind to reconcile; ValueError when the name is taken.
+        """
+        if self._for is None:
+            raise BuilderError(f"controller {self._name}: there are no watches configured: call for_()")
+        informers = {asked.kind: self._manager.informer_for(asked.kind) for asked in self._asked}
+        queue = self._new_queue()
+        own_writes = OwnWrites(
+            informers.get,
+            wake=queue.wake,
+            metrics=self._manager.own_write_metrics.for_controller(self._name),
+            timeout_seconds=self._options.own_write_timeout_seconds,
+            clock=self._manager.clock,
+        )
+        controller = self._new_controller(reconciler, queue, own_writes)
+        self._manager.add(controller)
+        self._manager.declare(*self._access)
+        for asked in self._asked:
+            controller.watch(self._new_watch(asked, informers, queue, own_writes))
+        return controller
+
+    def _new_queue(self) -> ReconcileQueue:
+        queue = ReconcileQueue(
+            self._name,
+            rate_limiter=self._options.rate_limiter,
+            metrics_provider=self._manager.workqueue_metrics,
+            clock=self._manager.clock,
+            spawn=self._manager.spawn,
+        )
+        self._manager.workqueue_metrics.show_depths(self._name, queue.depths)
+        return queue
+
+    def _new_controller(
+        self, reconciler: Reconciler, queue: ReconcileQueue, own_writes: OwnWrites
+    ) -> Controller:
+        manager, workers = self._manager, self._options.max_concurrent_reconciles
+        controller = Controller(
+            self._name,
+            reconciler,
+            queue=queue,
+            own_writes=own_writes,
+            metrics=manager.reconcile_metrics.for_controller(self._name, workers),
+            own_metrics=manager.own_write_metrics.for_controller(self._name),
+            options=self._options,
+            clock=manager.clock,
+            spawn=manager.spawn,
+        )
+        controller.needs_leader_election = self._needs_leader_election
+        return controller
+
+    def _new_watch(
+        self,
+        asked: _Asked,
+        informers: dict[type[Any], KindInformer[Any]],
+        queue: ReconcileQueue,
+        own_writes: OwnWrites,
+    ) -> InformerWatch[Any]:
+        informer = informers[asked.kind]
+        assert self._for is not None
+        names_of = asked.names_of or OwnerNames(self._for, informers[self._for])
+        undecodable = None
+        if asked.names_of is own_name:
+            undecodable = UndecodableReports(asked.kind, self._manager.recorder(self._name))
+            informer.on_undecodable(undecodable)
+        source = EventSource(
+            asked.kind, names_of, sink=queue, predicates=asked.predicates, observed=own_writes.observed
+        )
+        return InformerWatch(informer, source, undecodable)
+
+
+def controller_for(manager: Manager, name: str) -> ControllerBuilder:
+    """Begin a controller; queue, logs, metrics, and the source of events are called by its name."""
+    return ControllerBuilder(manager, name)

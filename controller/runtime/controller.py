@@ -1,0 +1,307 @@
+"""
+A controller: event sources feed a queue, workers take names from it and call a reconciler.
+
+    sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
+                                       ^                 |
+                                       '-- later, retry, parked
+
+Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
+resync does not retry what failed for good; a delayed reconcile that an earlier one has made needless is left
+out; a process whose caches do not fill says which kind, and why.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+import structlog
+
+from controller.runtime.cache_sync import Troubles, wait_for_caches
+from controller.runtime.causes import Cause
+from controller.runtime.deadline import Deadline
+from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
+from controller.runtime.reconcile_errors import TerminalError
+from controller.runtime.reconcile_metrics import ControllerMetrics, ControllerOwnWrites
+from controller.runtime.reconcile_queue import ReconcileQueue
+from controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from controller.runtime.runnable import WorkersBusyError
+from informers.keys import ObjectName
+from informers.sync import Progress
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.queue import ShutDown
+from workqueue.rate_limiters import RateLimiter
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
+_WORKER_PERIOD_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """
+    How a controller works.
+
+    Args: rate_limiter None = per name 5 ms doubling up to 1000 s. reconcile_timeout_seconds None = no
+    deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait for our
+    own writes.
+    """
+
+    max_concurrent_reconciles: int = 1
+    rate_limiter: RateLimiter[ObjectName] | None = None
+    reconcile_timeout_seconds: float | None = None
+    cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
+    own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
+    shutdown_timeout_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.max_concurrent_reconciles < 1:
+            raise ValueError("max_concurrent_reconciles must be at least 1")
+
+
+class Watch(Protocol):
+    """One source of events, not started."""
+
+    def start(self) -> None:
+        """Feed the queue from here on, beginning with what there is."""
+
+    def troubles(self) -> list[str]:
+        """What keeps its first list from being complete and handed over; empty once it is."""
+
+
+class ReconcileStatistics(NamedTuple):
+    """Workers wanted and alive (0 wanted before the caches are filled), and how reconciles ended so far."""
+
+    workers: int = 0
+    workers_alive: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminal: int = 0
+    unexpected: int = 0
+    timed_out: int = 0
+
+
+class Controller:
+    """
+    Implements controller.runtime.runnable.Runnable.
+
+    State, under _lock: _counts. Own to `run` and what comes before: _watches.
+    Threads: `<name>-worker-<i>`, each with a name that no other has; listeners add to the queue.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        *,
+        queue: ReconcileQueue,
+        own_writes: OwnWrites,
+        metrics: ControllerMetrics,
+        own_metrics: ControllerOwnWrites,
+        options: ControllerOptions = ControllerOptions(),
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        new_progress: Callable[[], Progress | None] = lambda: None,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        self.name = name
+        self.needs_leader_election = True
+        self.queue = queue
+        self._reconciler = reconciler
+        self._own_writes = own_writes
+        self._metrics = metrics
+        self._own_metrics = own_metrics
+        self._options = options
+        self._reports = ReconcileReports(name)
+        self._new_id = new_id
+        self._new_progress = new_progress
+        self._clock = clock
+        self._spawn = spawn
+        self._log = structlog.get_logger(name)
+        self._stop = threading.Event()
+        self._watches: list[Watch] = []
+        self._lock = new_lock("Controller._lock", 95)
+        self._counts = ReconcileStatistics()
+
+    def watch(self, watch: Watch) -> None:
+        """Add a source of events; before run."""
+        self._watches.append(watch)
+
+    def enqueue(self, name: ObjectName, cause: str) -> None:
+        """Reconcile a name for a reason of the caller's own, such as news from outside the cluster."""
+        self.queue.add(name, Cause(cause))
+
+    def statistics(self) -> ReconcileStatistics:
+        """A snapshot."""
+        with self._lock:
+            return self._counts
+
+    def workers_check(self) -> str | None:
+        """A health check: no worker has died."""
+        counts = self.statistics()
+        if self._stop.is_set() or counts.workers_alive >= counts.workers:
+            return None
+        return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Wait for the caches, work until stop is set, and let the reconciles in flight end.
+
+        Raises: CacheSyncTimeoutError; WorkersBusyError when reconciles are still under way then.
+        Blocks: until stop is set, and then at most shutdown_timeout_seconds.
+        """
+        self._stop = stop
+        workers: list[Joinable] = []
+        try:
+            self._log.info("Starting controller", controller=self.name)
+            for watch in self._watches:
+                watch.start()
+            if self._wait_for_caches(stop):
+                workers = self._start_workers(stop)
+                stop.wait()
+            self._log.info("Shutting down workers", controller=self.name)
+        finally:
+            self.queue.shut_down()
+        self._join(workers)
+
+    def _wait_for_caches(self, stop: threading.Event) -> bool:
+        troubles: Troubles = lambda: [text for watch in self._watches for text in watch.troubles()]  # noqa: E731 - a name for the type
+        return wait_for_caches(
+            self.name,
+            troubles,
+            stop,
+            timeout_seconds=self._options.cache_sync_timeout_seconds,
+            progress=self._new_progress(),
+            clock=self._clock,
+        )
+
+    def _start_workers(self, stop: threading.Event) -> list[Joinable]:
+        count = self._options.max_concurrent_reconciles
+        self._log.info("Starting workers", controller=self.name, count=count)
+        self._count(workers=count, workers_alive=count)
+        return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
+
+    def _join(self, workers: Sequence[Joinable]) -> None:
+        deadline = self._clock.now() + self._options.shutdown_timeout_seconds
+        for worker in workers:
+            worker.join(max(0.0, deadline - self._clock.now()))
+        busy = sum(worker.is_alive() for worker in workers)
+        if busy:
+            raise WorkersBusyError(self.name, busy, self._options.shutdown_timeout_seconds)
+
+    # worker threads
+
+    def _run_worker(self, stop: threading.Event) -> None:
+        """Take and process names until stop is set; what is still queued then is left alone."""
+        running = True
+        try:
+            while running and not stop.is_set():
+                try:
+                    running = self._process_next()
+                except BaseException:  # noqa: BLE001 - the reporting of an error failed, too: the worker lives on
+                    self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
+        finally:
+            self._count(workers_alive=-1)
+
+    def _process_next(self) -> bool:
+        """Returns: False once the queue is shut down."""
+        try:
+            name = self.queue.get()
+        except ShutDown:
+            return False
+        self._metrics.worker_started()
+        try:
+            self._work_on(name)
+        finally:
+            self._metrics.worker_ended()
+            self.queue.done(name)
+        return True
+
+    def _work_on(self, name: ObjectName) -> None:
+        causes = self.queue.take(name)
+        if not causes:
+            return
+        try:
+            seconds = self._own_writes.seconds_to_wait(name)
+        except BaseException:
+            self.queue.retry(name, "own write check")
+            raise
+        if seconds > 0:
+            self.queue.park(name, causes, seconds)
+            return
+        for cause in causes:
+            self._own_metrics.caused_by(cause.label)
+        self._reconcile(name, causes)
+
+    def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
+        context = self._context(name, causes)
+        began_at = self._clock.now()
+        try:
+            with structlog.contextvars.bound_contextvars(reconcileID=context.id):
+                self._reports.begins(context)
+                result = _checked(self._reconciler.reconcile(name, context))
+        except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
+            self._failed(name, context, error, began_at)
+        else:
+            self._settled(name, context, result, began_at)
+        if context.deadline.passed():
+            self._metrics.timeout()
+            self._count(timed_out=1)
+            self._reports.timed_out(context, self._clock.now() - began_at)
+
+    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> ReconcileContext:
+        identity = self._new_id()
+        return ReconcileContext(
+            id=identity,
+            causes=tuple(str(cause) for cause in causes),
+            deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
+            log=self._log.bind(controller=self.name, object=name, reconcileID=identity),
+            writes=self._own_writes.observer(name),
+        )
+
+    def _settled(self, name: ObjectName, context: ReconcileContext, result: Result, began_at: float) -> None:
+        after = result.requeue_after
+        if after is None:
+            self.queue.settle(name)
+        else:
+            self.queue.requeue(name, after)
+        self._metrics.observe("success" if after is None else "requeue_after", self._clock.now() - began_at)
+        self._count(succeeded=1)
+        self._reports.settled(context, after)
+
+    def _failed(
+        self, name: ObjectName, context: ReconcileContext, error: BaseException, began_at: float
+    ) -> None:
+        terminal, unexpected = isinstance(error, TerminalError), not is_expected(error)
+        # first of all the name, so that nothing that fails below loses it
+        if terminal:
+            self.queue.give_up(name)
+            self._metrics.terminal_error()
+        else:
+            self.queue.retry(name, type(error).__name__)
+        if unexpected:
+            self._metrics.panic()
+        self._metrics.error()
+        self._metrics.observe("error", self._clock.now() - began_at)
+        self._count(failed=1, terminal=int(terminal), unexpected=int(unexpected))
+        self._reports.failed(context, error, self.queue.num_requeues(name))
+
+    def _count(self, **changes: int) -> None:
+        with self._lock:
+            before = self._counts._asdict()
+            self._counts = ReconcileStatistics(**before | {k: before[k] + v for k, v in changes.items()})
+
+
+def _checked(result: Any) -> Result:
+    """None is DONE; anything else that is no Result is a mistake of the reconciler's."""
+    if result is None:
+        return DONE
+    if not isinstance(result, Result):
+        raise TypeError(f"a reconcile returns a Result or None, not {result!r}")
+    return result

@@ -1,0 +1,62 @@
+"""
+Finalizers: an object with one does not go before whoever set it has cleaned up.
+
+Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that holds only for
+the version that was seen, so that nobody else's finalizer is lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from apis.meta import Kind
+from client.resource_client import ResourceClient
+
+T = TypeVar("T", bound=Kind)
+
+
+def has_finalizer(obj: Kind, finalizer: str) -> bool:
+    """Whether it is there."""
+    return finalizer in obj.metadata.finalizers
+
+
+def is_being_deleted(obj: Kind) -> bool:
+    """Whether a deletion has begun, and waits for finalizers."""
+    return obj.metadata.deletion_timestamp is not None
+
+
+def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
+    """
+    Put a finalizer on an object that is not being deleted; without a request when it is there.
+
+    Returns: the object as it is then. Raises: Conflict when the object has changed since it was read.
+    """
+    if has_finalizer(obj, finalizer):
+        return obj
+    return _write(client, obj, [*obj.metadata.finalizers, finalizer], field_manager)
+
+
+def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
+    """
+    Take a finalizer off an object, which may go then; without a request when it is not there.
+
+    Returns: the object as it was then. Raises: Conflict when the object has changed since it was read.
+    """
+    if not has_finalizer(obj, finalizer):
+        return obj
+    kept = [each for each in obj.metadata.finalizers if each != finalizer]
+    return _write(client, obj, kept, field_manager)
+
+
+def _write(client: ResourceClient[T], obj: T, finalizers: list[str], field_manager: str) -> T:
+    metadata = obj.metadata
+    patch: dict[str, Any] = {
+        "metadata": {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "finalizers": finalizers,
+        }
+    }
+    return client.patch(
+        metadata.name, patch, namespace=metadata.namespace, field_manager=field_manager or None
+    )

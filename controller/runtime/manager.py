@@ -1,0 +1,373 @@
+"""
+What several controllers of one process share, started and stopped in order.
+
+    start:  caches --> (leader election) --> controllers
+    stop:   controllers --> (the lease) --> caches --> events
+
+Each controller waits for its own caches: one whose CRD is missing keeps no other from working. With leader
+election the caches are filled first, so that a standby that comes to lead can act at once; what cannot be
+filled is not waited for.
+Follows: controller-runtime pkg/manager, differs: an informer is of a kind in its one typed form, and is made
+before the start; a failing controller ends the process in order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from apis.core_v1 import Event
+from apis.meta import Kind
+from client.resource_client import Client
+from controller.access import Access, merged
+from controller.runtime.candidacy import ElectionStatistics
+from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from controller.runtime.events import EventBroadcaster, EventRecorder
+from controller.runtime.health import Check, stopped_check
+from controller.runtime.kind_informer import KindInformer
+from controller.runtime.leader_election import LeaderElector, LeadershipLost
+from controller.runtime.leader_election_config import LeaderElection
+from controller.runtime.leader_election_metrics import LeaderElectionMetrics
+from controller.runtime.metrics import InformerMetricsProvider, WorkqueueMetricsProvider
+from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from controller.runtime.runnable import Runnable, RunnableGroup, WorkersBusyError, needs_leader_election
+from informers.factory import SharedInformerFactory
+from informers.lister import Lister
+from informers.progress import INTERVAL_SECONDS, SyncProgress
+from informers.shared_informer import SharedIndexInformer
+from informers.sync import SYNC_POLL_SECONDS
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("manager")
+
+T = TypeVar("T", bound=Kind)
+
+# runnables bound their own ends; this is what the manager waits beyond that
+_GRACE_SECONDS: Final = 2.0
+# caches that are still being filled keep us from leading for so long at most
+_WARM_UP_SECONDS: Final = 60.0
+
+
+class Manager:
+    """
+    Informers, events, metrics and the life of the controllers of one process.
+
+    State, under _lock: _runnables and _access, complete before run; _stop, that of run; _failure, the first
+    one, why run ends. _guarded is set by run before another thread reads it. Informers are made before run,
+    by whoever sets up a controller.
+    Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespaces: Sequence[str] = (),
+        resync_seconds: float = 0,
+        registry: CollectorRegistry,
+        leader_election: LeaderElection | None = None,
+        shutdown_timeout_seconds: float = 30.0,
+        cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
+        progress_seconds: float = INTERVAL_SECONDS,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Make a manager; nothing is asked of the server before run.
+
+        Args: namespaces to watch, () = all. cache_sync_timeout_seconds is what controllers take that say
+        nothing else; it may be infinite. A registry takes one manager.
+        """
+        self.client = client
+        self.clock = clock
+        self.spawn = spawn
+        self.shutdown_timeout_seconds = shutdown_timeout_seconds
+        self.cache_sync_timeout_seconds = cache_sync_timeout_seconds
+        self.workqueue_metrics = WorkqueueMetricsProvider(registry)
+        self.reconcile_metrics = ReconcileMetrics(registry)
+        self.own_write_metrics = OwnWriteMetrics(registry)
+        self._progress_seconds = progress_seconds
+        self._stop = threading.Event()
+        self._caches_stop = threading.Event()
+        self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
+        self._factories = self._new_factories(namespaces, resync_seconds, InformerMetricsProvider(registry))
+        self._lock = new_lock("Manager._lock", 3)
+        self._runnables: list[Runnable] = []
+        self._access: list[Access] = []
+        self._failure: BaseException | None = None
+        self._registry = registry
+        self._leader_election: LeaderElection | None = None
+        self._elector: LeaderElector | None = None
+        self._guarded = self._group(())
+        if leader_election is not None:
+            self.elect(leader_election)
+
+    # what controllers are made of
+
+    def informer_for(self, kind: type[T]) -> KindInformer[T]:
+        """The informers of a kind, shared by all who ask; before run."""
+        if not kind.resource.namespaced:
+            factory = next(iter(self._factories.values()))
+            return KindInformer(kind, {"": factory.informer_for(kind)})
+        made = {namespace: factory.informer_for(kind) for namespace, factory in self._factories.items()}
+        return KindInformer(kind, made)
+
+    def lister_for(self, kind: type[T]) -> Lister[T]:
+        """Reads the caches of a kind; incomplete until they have synced."""
+        return self.informer_for(kind).lister()
+
+    def recorder(self, component: str) -> EventRecorder:
+        """Records events in the name of a component."""
+        return self._broadcaster.new_recorder(component)
+
+    def add(self, runnable: Runnable) -> None:
+        """
+        Run it, too.
+
+        Raises: ValueError when the name is taken.
+        """
+        with self._lock:
+            if any(known.name == runnable.name for known in self._runnables):
+                raise ValueError(f"controller with name {runnable.name} already exists")
+            self._runnables.append(runnable)
+
+    def declare(self, *access: Access) -> None:
+        """Say what a controller asks of the server."""
+        with self._lock:
+            self._access += access
+
+    def elect(
+        self,
+        config: LeaderElection,
+        *,
+        on_waiting: Callable[[ElectionStatistics], None] | None = None,
+        on_new_leader: Callable[[str], None] | None = None,
+    ) -> None:
+        """
+        Work only while holding a lease; before run, once. For a lock that needs a recorder of this manager.
+
+        Args: as LeaderElector.
+        Raises: ValueError for a configuration that makes no sense.
+        """
+        self._leader_election = config
+        self._elector = LeaderElector(
+            config,
+            on_started_leading=self._lead,
+            on_stopped_leading=lambda: None,
+            on_waiting=on_waiting,
+            on_new_leader=on_new_leader,
+            clock=self.clock,
+            spawn=self.spawn,
+            metrics=LeaderElectionMetrics(self._registry),
+        )
+
+    # what others ask
+
+    def access(self) -> tuple[Access, ...]:
+        """What all controllers declared, each thing once."""
+        with self._lock:
+            return merged(self._access)
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """All of them, in the order of the first requests."""
+        return [informer for factory in self._factories.values() for informer in factory.informers()]
+
+    def may_write(self) -> bool:
+        """Whether no other process can be leading; True without leader election. For a WriteFence."""
+        return self._elector is None or self._elector.may_write()
+
+    @property
+    def elector(self) -> LeaderElector | None:
+        """Who takes part in the election; None without one."""
+        return self._elector
+
+    def liveness_checks(self) -> Mapping[str, Check]:
+        """`/healthz`: the process answers, no worker has died, and no lease is held beyond its time."""
+        checks: dict[str, Check] = {"ping": lambda: None, "workers": self._workers_check}
+        if self._elector is not None:
+            checks["leader-election"] = self._elector.check
+        return checks
+
+    def readiness_checks(self) -> Mapping[str, Check]:
+        """`/readyz`: the caches are filled, the workers alive, and no stop was asked for."""
+        return {
+            "informers-synced": self._synced_check,
+            "workers": self._workers_check,
+            "shutdown": self._stopped_check,
+        }
+
+    # the life of it
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set, then stop everything in order; stop is set, too, when a controller fails.
+
+        Raises: LeadershipLost; what a controller raised.
+        Blocks: until stop is set, and then at most the shutdown timeout and a few seconds for events and
+                sockets.
+        """
+        with self._lock:
+            self._stop = stop
+        free = self._prepare()
+        lease: Joinable | None = None
+        try:
+            self._broadcaster.start_structured_logging(verbosity=3)
+            self._broadcaster.start_recording_to_sink(self.client.resource(Event))
+            for factory in self._factories.values():
+                factory.start(self._caches_stop)
+            free.start(stop)
+            if self._elector is None:
+                self._guarded.start(stop)
+            else:
+                self._warm_up(stop)
+                lease = self._start_election(self._elector, stop)
+            self._report_caches(stop)
+            stop.wait()
+        finally:
+            stop.set()
+            self._end(free, lease)
+        self._raise_failure()
+
+    def _prepare(self) -> RunnableGroup:
+        """Set the runnables that only run while we lead apart. Returns: the others."""
+        with self._lock:
+            runnables = list(self._runnables)
+        self._guarded = self._group([each for each in runnables if needs_leader_election(each)])
+        return self._group([each for each in runnables if not needs_leader_election(each)])
+
+    def _group(self, runnables: Sequence[Runnable]) -> RunnableGroup:
+        return RunnableGroup(runnables, on_failure=self._fail, clock=self.clock, spawn=self.spawn)
+
+    def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
+        """Consumers first: while they drain they may still read; the lease goes with the last of them."""
+        seconds = self._seconds_to_stop()
+        busy = self._guarded.join(seconds) + free.join(seconds)
+        if busy:
+            log.error("Controllers did not end in time", controllers=busy)
+        if lease is not None:
+            lease.join(seconds)
+        self._caches_stop.set()
+        for factory in self._factories.values():
+            factory.shutdown()
+        self._broadcaster.shutdown()
+
+    def _stopping(self) -> threading.Event:
+        with self._lock:
+            return self._stop
+
+    def _seconds_to_stop(self) -> float:
+        """After a lost lease, less than it takes another to begin."""
+        with self._lock:
+            lost = isinstance(self._failure, LeadershipLost)
+        if lost and self._leader_election is not None:
+            config = self._leader_election
+            return (config.lease_duration_seconds - config.renew_deadline_seconds) / 2
+        return self.shutdown_timeout_seconds + _GRACE_SECONDS
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        """A runnable or the elector has failed: the process ends in order, and says so."""
+        log.error("Controller failed", controller=name, err=str(error) or repr(error))
+        with self._lock:
+            if self._failure is None:
+                self._failure = error
+            stop = self._stop
+        stop.set()
+
+    def _raise_failure(self) -> None:
+        with self._lock:
+            failure = self._failure
+        if failure is not None and not isinstance(failure, WorkersBusyError):
+            raise failure
+
+    # leader election
+
+    def _start_election(self, elector: LeaderElector, stop: threading.Event) -> Joinable:
+        def take_part() -> None:
+            try:
+                elector.run(stop)
+            except BaseException as error:  # noqa: BLE001 - main raises it
+                self._fail("leader election", error)
+
+        return self.spawn("lease", take_part)
+
+    def _lead(self, stop: threading.Event) -> None:
+        """
+        Run the controllers until stop is set. The elector's thread `leading`.
+
+        Raises: WorkersBusyError when some still work after that: then the lease must not be released.
+        """
+        self._guarded.start(stop)
+        busy = self._guarded.join()
+        with self._lock:
+            failure = self._failure
+        if busy or isinstance(failure, WorkersBusyError):
+            raise WorkersBusyError("manager", len(busy), self.shutdown_timeout_seconds)
+
+    # caches
+
+    def _new_factories(
+        self, namespaces: Sequence[str], resync_seconds: float, metrics: InformerMetricsProvider
+    ) -> dict[str, SharedInformerFactory]:
+        wanted = list(dict.fromkeys(namespaces)) or [""]
+        return {
+            namespace: SharedInformerFactory(
+                self.client,
+                resync_seconds=resync_seconds,
+                namespace=namespace,
+                name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
+                metrics_provider=metrics,
+                clock=self.clock,
+                spawn=self.spawn,
+            )
+            for namespace in wanted
+        }
+
+    def _warm_up(self, stop: threading.Event) -> None:
+        """Wait until every cache is filled or in trouble, for a minute at most."""
+        progress = self._progress()
+        until = self.clock.now() + _WARM_UP_SECONDS
+        while self.clock.now() < until and any(map(_is_being_filled, self.informers())):
+            progress.tick()
+            if self.clock.sleep(SYNC_POLL_SECONDS, stop):
+                return
+
+    def _report_caches(self, stop: threading.Event) -> None:
+        """Say now and then how far the caches are, until all are filled."""
+        progress = self._progress()
+        while not all(informer.has_synced() for informer in self.informers()):
+            progress.tick()
+            if self.clock.sleep(SYNC_POLL_SECONDS, stop):
+                return
+        progress.finished()
+
+    def _progress(self) -> SyncProgress:
+        return SyncProgress(self.informers(), interval_seconds=self._progress_seconds, clock=self.clock)
+
+    # checks
+
+    def _synced_check(self) -> str | None:
+        waiting = [i.kind.resource.plural for i in self.informers() if not i.has_synced()]
+        return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
+
+    def _stopped_check(self) -> str | None:
+        return stopped_check(self._stopping())()
+
+    def _workers_check(self) -> str | None:
+        with self._lock:
+            checks = [getattr(runnable, "workers_check", None) for runnable in self._runnables]
+        reasons = [reason for check in checks if check is not None and (reason := check())]
+        return "; ".join(reasons) or None
+
+
+def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
+    """Whether a first list is under way that may well come to an end."""
+    if informer.has_synced():
+        return False
+    reflector = informer.statistics().reflector
+    return reflector is None or not reflector.last_error

@@ -1,0 +1,98 @@
+"""What a manager runs: controllers, and anything else that works until it is told to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+
+class Runnable(Protocol):
+    """
+    Something with a life of its own.
+
+    It may have an attribute `needs_leader_election`, True where there is none: run it only while we lead; and
+    a method `workers_check`, a controller.runtime.health.Check for its threads.
+    """
+
+    @property
+    def name(self) -> str:
+        """For logs and thread names; unlike any other's."""
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set.
+
+        Raises: what ends the whole process; WorkersBusyError when threads are left behind.
+        """
+
+
+class WorkersBusyError(Exception):
+    """A stop was not obeyed in time: somebody may still be writing."""
+
+    def __init__(self, name: str, workers: int, seconds: float) -> None:
+        super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
+
+
+def needs_leader_election(runnable: Runnable) -> bool:
+    """Whether it may only run while we lead."""
+    return bool(getattr(runnable, "needs_leader_election", True))
+
+
+OnFailure = Callable[[str, BaseException], None]
+"""(name of the runnable, what it raised)"""
+
+
+class RunnableGroup:
+    """
+    Runnables that start and stop together, each on a thread `run-<name>`.
+
+    State, under _lock: _threads by name.
+    """
+
+    def __init__(
+        self,
+        runnables: Sequence[Runnable],
+        *,
+        on_failure: OnFailure,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Args: on_failure is called on the thread of the runnable that raised."""
+        self._runnables = tuple(runnables)
+        self._on_failure = on_failure
+        self._clock = clock
+        self._spawn = spawn
+        self._lock = new_lock("RunnableGroup._lock", 4)
+        self._threads: dict[str, Joinable] = {}
+
+    def start(self, stop: threading.Event) -> None:
+        """Start all; once."""
+        with self._lock:
+            for runnable in self._runnables:
+                name = f"run-{runnable.name}"
+                self._threads[runnable.name] = self._spawn(name, partial(self._run, runnable, stop))
+
+    def join(self, seconds: float | None = None) -> list[str]:
+        """
+        Wait until all have ended, together at most so long; None = as long as it takes.
+
+        Returns: the names of those that have not.
+        """
+        with self._lock:
+            threads = dict(self._threads)
+        deadline = None if seconds is None else self._clock.now() + seconds
+        for thread in threads.values():
+            thread.join(None if deadline is None else max(0.0, deadline - self._clock.now()))
+        return [name for name, thread in threads.items() if thread.is_alive()]
+
+    def _run(self, runnable: Runnable, stop: threading.Event) -> None:
+        try:
+            runnable.run(stop)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the process must not live on without it
+            self._on_failure(runnable.name, error)

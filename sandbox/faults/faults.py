@@ -1,0 +1,363 @@
+"""
+The faults of a sandbox: asked for, listed, cleared, and met by requests.
+
+The core never hears of them. The engine asks meet() before it carries a request out, whoever carries requests
+asks delay() before that, and every open watch asks grips() before it sends.
+"""
+
+from __future__ import annotations
+
+import builtins
+import random
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack
+
+from sandbox.faults import fault as kinds
+from sandbox.faults.asked import Asked
+from sandbox.faults.fault import Expire, Fault, Lag, Latency, LoseAnswer, Refusal, Silence, WatchFault
+from sandbox.faults.injection import Injection
+from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import StatusError
+
+K = TypeVar("K", bound=Fault)
+
+
+class LostAnswerError(Exception):
+    """The connection is to break instead of bringing an answer."""
+
+
+class NoAnswerError(Exception):
+    """The connection is to stay open without bringing an answer."""
+
+
+class Where(TypedDict, total=False):
+    """Which requests, how many and how long; see Fault."""
+
+    verbs: Iterable[str]
+    resources: Iterable[str]
+    namespace: str
+    name: str
+    user: str
+    user_agent: str
+    path: str
+    skip: int
+    count: int | None
+    seconds: float | None
+
+
+class Verdict(NamedTuple):
+    """
+    What happens to one request.
+
+    refusal is answered instead of carrying it out; up_to is the newest version it sees; lost and silent: see
+    LoseAnswer and Silence.
+    """
+
+    refusal: StatusError | None = None
+    lost: LoseAnswer | None = None
+    silent: Silence | None = None
+    up_to: int | None = None
+
+
+UNTOUCHED = Verdict()
+
+
+class Machine(Protocol):
+    """What the faults need of the sandbox they are in. Threads: any."""
+
+    def now(self) -> float:
+        """Unix time."""
+
+    def version(self) -> int:
+        """The newest resource version."""
+
+    def seize(self, injection: Injection) -> None:
+        """Offer an injection to every watch that is open."""
+
+    def compact(self, resource_version: int | None = None) -> None:
+        """Forget older versions."""
+
+    def expire(self, group_resource: GroupResource | None = None) -> None:
+        """Forget the history that watches continue from."""
+
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """Go back to an older version."""
+
+
+class Faults:
+    """
+    The faults at work in one sandbox.
+
+    State: _active by id, in the order they were asked for; revision rises whenever that changes, so that a
+    watch looks again only then; active is false while there are none. All under _lock, a leaf.
+    Threads: any.
+    """
+
+    def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
+        """Args: changed is called, without a lock, when open watches should look."""
+        self._machine = machine
+        self._random = random
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._active: dict[str, Injection] = {}
+        self._number = 0
+        self.revision = 0
+        self.active = False
+
+    def error(
+        self,
+        code: int = 500,
+        *,
+        retry_after: int | str | None = None,
+        reason: str = "",
+        message: str = "",
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Answer with an error code."""
+        return self._ask(
+            kinds.Error, where, code=code, retry_after=retry_after, reason=reason, message=message
+        )
+
+    def conflict(self, **where: Unpack[Where]) -> Injection:
+        """Answer updates and patches with 409."""
+        return self._ask(kinds.Conflict, where)
+
+    def deny(self, **where: Unpack[Where]) -> Injection:
+        """Answer with 403."""
+        return self._ask(kinds.Deny, where)
+
+    def latency(
+        self, delay_seconds: float, *, jitter_seconds: float = 0.0, **where: Unpack[Where]
+    ) -> Injection:
+        """Have requests wait before they are worked on."""
+        return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
+
+    def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
+        """Break the connection instead of answering a write (or the verbs that are named)."""
+        return self._ask(LoseAnswer, where, executed=executed)
+
+    def silence(
+        self,
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        executed: bool = True,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Keep connections open without a byte: watches, or the verbs that are named."""
+        return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
+
+    def drop_watches(
+        self,
+        how: Literal["end", "cut", "reset"] = "end",
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """End watches."""
+        return self._ask(kinds.DropWatch, where, how=how, after_events=after_events, only_open=only_open)
+
+    def delay_watches(
+        self, delay_seconds: float | None = None, *, only_open: bool = False, **where: Unpack[Where]
+    ) -> Injection:
+        """Have events come later; None holds them back until the fault is cleared."""
+        return self._ask(kinds.DelayWatch, where, delay_seconds=delay_seconds, only_open=only_open)
+
+    def distort_watches(
+        self,
+        how: Literal["repeat", "reverse", "lose", "garble"] = "repeat",
+        *,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Send events twice, in the wrong order, not at all, or as garbage."""
+        return self._ask(kinds.DistortWatch, where, how=how, after_events=after_events, only_open=only_open)
+
+    def expire(
+        self,
+        *,
+        as_status: bool = False,
+        after_events: int = 0,
+        only_open: bool = False,
+        **where: Unpack[Where],
+    ) -> Injection:
+        """Answer 410 to watches that continue, and to a list's further pages."""
+        return self._ask(Expire, where, as_status=as_status, after_events=after_events, only_open=only_open)
+
+    def lag(
+        self, changes: int | None = None, *, consistent_reads: bool = False, **where: Unpack[Where]
+    ) -> Injection:
+        """Show reads the past."""
+        return self._ask(Lag, where, changes=changes, consistent_reads=consistent_reads)
+
+    def compact(self, resource_version: int | None = None) -> None:
+        """
+        Forget what was before a version, None = the newest, as etcd does when it compacts.
+
+        Watches, exact lists and further pages from before are Expired; open watches go on.
+        """
+        self._machine.compact(resource_version)
+        self._machine.expire()
+
+    def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
+        """
+        Go back by so many changes or to a version, as after a backup was restored; every watch ends.
+
+        Returns: the version that is the newest from here on; later ones will be given out a second time.
+        Raises: ValueError when that is not remembered any more.
+        """
+        return self._machine.rewind(changes=changes, resource_version=resource_version)
+
+    def inject(self, fault: Fault) -> Injection:
+        """Have a fault happen from here on."""
+        now, version = self._machine.now(), self._machine.version()
+        with self._lock:
+            self._number += 1
+            injection = Injection(
+                fault,
+                f"f{self._number}",
+                ends_at=None if fault.seconds is None else now + fault.seconds,
+                resource_version=version,
+                clear=self.clear,
+            )
+            if not _is_over_at_once(fault):
+                self._active[injection.id] = injection
+                self._moved_locked()
+        if isinstance(fault, WatchFault) and fault.only_open:
+            self._machine.seize(injection)
+        self._changed()
+        return injection
+
+    def list(self) -> builtins.list[Injection]:
+        """Those that are at work, oldest first."""
+        now = self._machine.now()
+        with self._lock:
+            self._end_those_due_locked(now)
+            return [*self._active.values()]
+
+    def clear(self, name: str | None = None) -> int:
+        """End one, or all; returns how many there were."""
+        with self._lock:
+            names = [*self._active] if name is None else [name] if name in self._active else []
+            for found in names:
+                self._active.pop(found).over = True
+            self._moved_locked()
+        self._changed()
+        return len(names)
+
+    def delay(self, asked: Asked) -> float:
+        """How many seconds a request has to wait before meet(); which counts it."""
+        now = self._machine.now()
+        with self._lock:
+            self._end_those_due_locked(now)
+            seconds = 0.0
+            for injection in tuple(self._active.values()):
+                fault = injection.fault
+                if isinstance(fault, Latency) and self._claim_locked(injection, asked):
+                    seconds += fault.delay_seconds + fault.jitter_seconds * self._random.random()
+            return seconds
+
+    def meet(self, asked: Asked, now: float, version: int) -> Verdict:
+        """What happens to a request that is about to be carried out; version is the newest one."""
+        with self._lock:
+            self._end_those_due_locked(now)
+            verdict = UNTOUCHED
+            for injection in tuple(self._active.values()):
+                verdict = self._met_locked(injection, asked, version, verdict)
+                if verdict.refusal is not None:
+                    break
+            return verdict
+
+    def grips(self, asked: Asked, known: set[str], now: float, *, opening: bool) -> builtins.list[Injection]:
+        """
+        The injections that take hold of a watch and are not known to it; known grows.
+
+        Args: opening says that the watch has only just been opened.
+        """
+        with self._lock:
+            self._end_those_due_locked(now)
+            found = []
+            for injection in tuple(self._active.values()):
+                fault = injection.fault
+                if not isinstance(fault, WatchFault) or fault.only_open or injection.id in known:
+                    continue
+                known.add(injection.id)
+                if _holds_watch(fault, asked, opening=opening) and self._claim_locked(injection, asked):
+                    found.append(injection)
+            return found
+
+    def offer(self, injection: Injection, asked: Asked) -> bool:
+        """Whether an injection takes hold of this watch."""
+        with self._lock:
+            return self._claim_locked(injection, asked)
+
+    def next_wake(self) -> float | None:
+        """The unix time at which a fault is over by itself."""
+        with self._lock:
+            ends = [i.ends_at for i in self._active.values() if i.ends_at is not None]
+        return min(ends, default=None)
+
+    def _ask(self, kind: type[K], where: Where, **arguments: Any) -> Injection:
+        chosen: dict[str, Any] = dict(where)
+        for name in ("verbs", "resources"):
+            if name in chosen:
+                chosen[name] = tuple(chosen[name])
+        return self.inject(kind(**arguments, **chosen))
+
+    def _met_locked(self, injection: Injection, asked: Asked, version: int, verdict: Verdict) -> Verdict:
+        """The verdict with what one more fault adds."""
+        match injection.fault:
+            case Refusal() as fault if self._claim_locked(injection, asked):
+                return verdict._replace(refusal=fault.status(asked))
+            case LoseAnswer() as fault if self._claim_locked(injection, asked):
+                return verdict._replace(lost=fault)
+            case Silence() as fault if asked.verb != "watch" and self._claim_locked(injection, asked):
+                return verdict._replace(silent=fault)
+            case Expire() as fault if _refuses(fault, asked) and self._claim_locked(injection, asked):
+                return verdict._replace(refusal=fault.status(asked))
+            case Lag() as fault if fault.answers_from_the_past(asked) and self._claim_locked(
+                injection, asked
+            ):
+                return verdict._replace(up_to=injection.newest_visible(version))
+        return verdict
+
+    def _claim_locked(self, injection: Injection, asked: Asked) -> bool:
+        claimed = injection.claim(asked)
+        if claimed and injection.is_spent and not injection.fault.lasting:
+            # its watches still hold it; it is only no longer listed
+            self._active.pop(injection.id, None)
+            self._moved_locked()
+        return claimed
+
+    def _end_those_due_locked(self, now: float) -> None:
+        for injection in tuple(self._active.values()):
+            if injection.ends_at is not None and injection.ends_at <= now:
+                injection.over = True
+                del self._active[injection.id]
+                self._moved_locked()
+
+    def _moved_locked(self) -> None:
+        self.revision += 1
+        self.active = bool(self._active)
+
+
+def _is_over_at_once(fault: Fault) -> bool:
+    """Whether a fault has done all it can once it was offered to the open watches."""
+    return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
+
+
+def _holds_watch(fault: WatchFault, asked: Asked, *, opening: bool) -> bool:
+    if isinstance(fault, Lag):
+        return fault.count is None
+    if isinstance(fault, Expire) and opening and not fault.after_events:
+        # one that begins with the present cannot be too old
+        return asked.resource_version not in ("", "0")
+    return True
+
+
+def _refuses(fault: Expire, asked: Asked) -> bool:
+    """Whether the request itself is answered with 410; a watch gets an event otherwise."""
+    return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

@@ -1,0 +1,188 @@
+"""
+The end of a watch that its client holds: what the watcher has to send, as the faults let it through.
+
+Without faults an outlet is its watcher. Under faults lines are kept here until they may go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from math import inf
+from typing import Literal, TypeVar
+
+from sandbox.faults.asked import Asked
+from sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fault, Lag, Silence
+from sandbox.faults.faults import Faults
+from sandbox.faults.injection import Injection
+from sandbox.storage.state import State
+from sandbox.storage.watches import Watcher, error_line
+
+F = TypeVar("F", bound=Fault)
+
+_GARBAGE = b'{"type":"MODIFIED","object":{"kind":\n'
+
+
+class Outlet:
+    """
+    One open watch as its client sees it.
+
+    State: ended is set with the last lines; broken says how the connection ends then, "" = as it should.
+    _grips are the injections that hold this watch, _known those that were looked at, _held the lines that
+    wait, each with the time it came at, _sent how many lines have gone out, _opening true before the first.
+    Threads: the engine's lock is held throughout.
+    """
+
+    def __init__(self, watcher: Watcher, state: State, asked: Asked, faults: Faults) -> None:
+        self.ended = False
+        self.broken: Literal["", "cut", "reset"] = ""
+        self._watcher = watcher
+        self._state = state
+        self._asked = asked
+        self._faults = faults
+        self._revision = -1
+        self._opening = True
+        self._known: set[str] = set()
+        self._grips: list[Injection] = []
+        self._held: deque[tuple[float, bytes]] = deque()
+        self._sent = 0
+
+    @property
+    def watcher(self) -> Watcher:
+        """Where the lines come from."""
+        return self._watcher
+
+    def take(self, now: float) -> list[bytes]:
+        """The lines that go out now, oldest first."""
+        if self.ended:
+            return []
+        if not self._is_touched():
+            self._opening = False
+            lines = self._watcher.take(now)
+            self.ended = self._watcher.ended
+            self._sent += len(lines)
+            return lines
+        self._look(now)
+        lines = self._release(now)
+        self._sent += len(lines)
+        if self._quota() <= 0:
+            lines += self._end()
+        elif self._watcher.ended and not self._held:
+            self.ended = True
+        return lines
+
+    def is_due(self, now: float) -> bool:
+        """Whether take() has something to do."""
+        if self.ended:
+            return False
+        if not self._is_touched():
+            return self._watcher.is_due(now)
+        if self._revision != self._faults.revision or now >= self.next_wake():
+            return True
+        return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
+
+    def next_wake(self) -> float:
+        """The unix time at which something is due even without changes, infinity = never."""
+        if not self._is_touched():
+            return self._watcher.next_wake()
+        due = self._held[0][0] + self._delay() if self._held and self._may_send() else inf
+        return min(due, self._watcher.next_wake()) if self._may_take() else due
+
+    def seize(self, injection: Injection) -> None:
+        """Let an injection take hold of this watch if it chooses it."""
+        if not self.ended and self._faults.offer(injection, self._asked):
+            self._grips.append(injection)
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        self.ended = self._watcher.ended = True
+
+    def _is_touched(self) -> bool:
+        return self._faults.active or bool(self._grips) or bool(self._held)
+
+    def _look(self, now: float) -> None:
+        """Find out which faults hold this watch; once a change of them."""
+        if self._revision != self._faults.revision:
+            opening, self._opening = self._opening, False
+            self._grips += self._faults.grips(self._asked, self._known, now, opening=opening)
+            self._grips = [injection for injection in self._grips if not injection.over]
+            self._revision = self._faults.revision
+
+    def _release(self, now: float) -> list[bytes]:
+        """Take what there is, and let go what is not held back."""
+        if self._may_take():
+            lines = self._distorted(self._watcher.take(now, up_to=self._up_to()))
+            self._held.extend((now, line) for line in lines)
+        room = min(self._quota(), self._room_before_silence())
+        due = now - self._delay()
+        out: list[bytes] = []
+        while self._held and len(out) < room and self._held[0][0] <= due:
+            out.append(self._held.popleft()[1])
+        return out
+
+    def _distorted(self, lines: list[bytes]) -> list[bytes]:
+        for fault in self._holding(DistortWatch):
+            spared = max(0, fault.after_events - self._sent - len(self._held))
+            lines = lines[:spared] + _distort(fault.how, lines[spared:])
+        return lines
+
+    def _end(self) -> list[bytes]:
+        """The stream is over because a fault says so."""
+        self.ended = self._watcher.ended = True
+        self._held.clear()
+        for injection in self._grips:
+            match injection.fault:
+                case Expire() as fault if self._sent >= fault.after_events:
+                    return [error_line(fault.event(self._asked))]
+                case DropWatch() as fault if self._sent >= fault.after_events:
+                    self.broken = "" if fault.how == "end" else fault.how
+                    return []
+        return []
+
+    def _holding(self, kind: type[F]) -> Iterable[F]:
+        return (i.fault for i in self._grips if not i.over and isinstance(i.fault, kind))
+
+    def _quota(self) -> float:
+        """How many lines may go out before the stream is over."""
+        limits = [fault.after_events for fault in self._holding(DropWatch)]
+        limits += [fault.after_events for fault in self._holding(Expire)]
+        return min(limits, default=inf) - self._sent
+
+    def _room_before_silence(self) -> float:
+        return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
+
+    def _delay(self) -> float:
+        """How long lines wait, infinity = until a fault is cleared."""
+        return max(
+            (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
+            default=0.0,
+        )
+
+    def _up_to(self) -> int | None:
+        """The newest version that may be seen, None = all."""
+        newest = self._state.resource_version
+        limits = [
+            injection.newest_visible(newest)
+            for injection in self._grips
+            if not injection.over and isinstance(injection.fault, Lag)
+        ]
+        return min(limits, default=None)
+
+    def _may_send(self) -> bool:
+        return self._room_before_silence() > 0 and self._delay() < inf
+
+    def _may_take(self) -> bool:
+        """Whether more is wanted of the watcher: not while nothing of it could go out."""
+        return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
+
+
+def _distort(how: str, lines: list[bytes]) -> list[bytes]:
+    match how:
+        case "repeat":
+            return [copy for line in lines for copy in (line, line)]
+        case "reverse":
+            return lines[::-1]
+        case "lose":
+            return []
+        case _:
+            return [_GARBAGE for _ in lines]

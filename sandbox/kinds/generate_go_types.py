@@ -1,0 +1,86 @@
+"""
+Write go_types.json: the Go types behind a pod template, whose names depend on how Go prints it.
+
+    python -m sandbox.kinds.generate_go_types [--proto DIR]
+
+Source: the public Go modules k8s.io/api and apimachinery (`--proto`: the folder that holds them; default
+`$(go env GOMODCACHE)/k8s.io`).
+
+structs: by full name, [Go name, type, JSON name ("" = its members are those of the outer object)] in the
+order of declaration. named: what stands behind a named type. A type is `*`, `[]` or `map[string]` before a
+full name or a type of the language.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from sandbox.kinds.generate_kinds import go_modules, write
+from sandbox.kinds.go_source import Member, Structs, read_named_types, read_structs
+
+ROOT: Final = "api.core.v1.PodTemplateSpec"
+_META: Final = "apimachinery.pkg.apis.meta.v1"
+_ALIASES: Final = {
+    "metav1": _META,
+    "resource": "apimachinery.pkg.api.resource",
+    "intstr": "apimachinery.pkg.util.intstr",
+    "types": "apimachinery.pkg.types",
+}
+_ELSEWHERE: Final = {"apimachinery.pkg.types.UID": "string"}
+"""Named types of packages without API types."""
+_PREFIX: Final = re.compile(r"(?:\*|\[\]|map\[[\w.]+\])")
+
+
+def main() -> None:
+    """Write the table beside this file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
+    root = parser.parse_args().proto or go_modules()
+    table = build(read_structs(root), {**read_named_types(root), **_ELSEWHERE})
+    write(Path(__file__).parent / "go_types.json", table)
+
+
+def build(structs: Structs, named: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Everything that can be reached from a pod template."""
+    found: dict[str, Any] = {}
+    behind: dict[str, str] = {}
+    pending = [ROOT]
+    while pending:
+        name = pending.pop()
+        if name in structs and name not in found:
+            found[name] = [_row(member, name) for member in structs[name]]
+            pending += [_bare(row[1]) for row in found[name]]
+        elif name in named and name not in behind:
+            behind[name] = full_type(named[name], name)
+            pending.append(_bare(behind[name]))
+    return {"structs": dict(sorted(found.items())), "named": dict(sorted(behind.items()))}
+
+
+def _row(member: Member, owner: str) -> list[str]:
+    return [member.name, full_type(member.go_type, owner), "" if member.inline else member.json]
+
+
+def full_type(go_type: str, owner: str) -> str:
+    """A type as one of the owner's package writes it, with full names."""
+    bare = _bare(go_type)
+    prefix = go_type.removesuffix(bare)
+    if "." in bare:
+        alias, _, bare = bare.partition(".")
+        bare = f"{_ALIASES.get(alias, alias)}.{bare}"
+    elif bare[0].isupper():
+        bare = f"{owner.rpartition('.')[0]}.{bare}"
+    return prefix + bare
+
+
+def _bare(go_type: str) -> str:
+    while matched := _PREFIX.match(go_type):
+        go_type = go_type[matched.end() :]
+    return go_type
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,498 @@
+"""
+Whole runs of an election, on virtual time, against client-go's scenarios.
+
+What one step does is in test_candidacy.py, which also says which scenarios do not apply.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from client.errors import DeadlineExceeded
+from client.response import Response
+from controller.runtime.candidacy import ElectionStatistics
+from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.leader_election import LeaderElector, LeadershipLost
+from controller.runtime.leader_election_config import LeaderElection
+from controller.runtime.leader_election_metrics import LeaderElectionMetrics
+from controller.runtime.lease_lock import LeaseLock
+from support.captured_logs import captured_logs
+from support.lease_api import LeaseAPI, no_answer, refusal
+from support.stepping_clock import SteppingClock
+from support.threads import Background
+
+PATH = "demo/foo"
+BING = {"holderIdentity": "bing", "leaseDurationSeconds": 15, "leaseTransitions": 0}
+
+
+class Rig:
+    """
+    One elector whose sleeps pass at once; before each of them `at_sleep` may act, with its number from 0.
+
+    work is the guarded work: by default it waits for its stop.
+    """
+
+    def __init__(self, **durations: Any) -> None:
+        self.api = LeaseAPI()
+        self.stop = threading.Event()
+        self.recorder = FakeRecorder()
+        self.registry = CollectorRegistry(auto_describe=True)
+        self.calls: list[str] = []
+        self.leaders: list[str] = []
+        self.waits: list[ElectionStatistics] = []
+        self.at_sleep: Callable[[int], None] = lambda _number: None
+        self.work: Callable[[threading.Event], None] = _wait
+        self.clock = _Clock(self)
+        lock = LeaseLock(
+            self.api.client(), namespace="demo", name="foo", identity="baz", recorder=self.recorder
+        )
+        self.elector = LeaderElector(
+            LeaderElection(lock, **durations),
+            on_started_leading=self._lead,
+            on_stopped_leading=lambda: self.calls.append("stopped"),
+            on_new_leader=self.leaders.append,
+            on_waiting=self.waits.append,
+            clock=self.clock,
+            random=random.Random(7).random,
+            metrics=LeaderElectionMetrics(self.registry),
+        )
+
+    def run(self) -> None:
+        """Run to the end."""
+        Background(lambda: self.elector.run(self.stop)).result()
+
+    def status(self) -> float | None:
+        """leader_election_master_status."""
+        return self.registry.get_sample_value("leader_election_master_status", {"name": "foo"})
+
+    def _lead(self, stop: threading.Event) -> None:
+        self.calls.append("started")
+        try:
+            self.work(stop)
+        finally:
+            self.calls.append("work ended")
+
+
+class _Clock(SteppingClock):
+    """Counts sleeps, and lets the rig act at each."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(start=1000.0)
+        self._rig = rig
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        self._rig.at_sleep(len(self.slept))
+        return super().sleep(seconds, stop)
+
+
+def _wait(stop: threading.Event) -> None:
+    assert stop.wait(20.0)
+
+
+def stopping(rig: Rig, after: int) -> Callable[[int], None]:
+    """An at_sleep that stops the rig's run at that sleep."""
+
+    def act(number: int) -> None:
+        if number == after:
+            rig.stop.set()
+
+    return act
+
+
+def test_a_stop_ends_the_work_and_then_releases() -> None:
+    """LE-11, P02: the lease is ours until the work has ended, and free directly after."""
+    rig = Rig()
+    rig.at_sleep = stopping(rig, 3)
+
+    def work(stop: threading.Event) -> None:
+        _wait(stop)
+        assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+    rig.work = work
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.api.spec(PATH)["holderIdentity"] == ""
+    assert rig.leaders == ["baz", ""]
+    assert rig.recorder.events == [
+        "Normal LeaderElection baz became leader",
+        "Normal LeaderElection baz stopped leading",
+    ]
+
+
+def test_without_release_on_cancel_the_lease_runs_out() -> None:
+    """LE-11: the holder stays."""
+    rig = Rig(release_on_cancel=False)
+    rig.at_sleep = stopping(rig, 1)
+    rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+
+@pytest.mark.parametrize("verb", ["update", "get"])
+def test_a_stop_during_a_request_still_releases(verb: str) -> None:
+    """LE-14, LE-15: the stop comes while an update, or a get, is on its way."""
+    rig = Rig()
+    conflicts = iter([verb == "get"])
+
+    def before(seen: str) -> Response | None:
+        if seen == "update" and rig.status() == 1 and next(conflicts, False):
+            return refusal(409, "Conflict")  # makes it look with a get
+        if seen == verb and rig.status() == 1:
+            rig.stop.set()
+        return None
+
+    rig.api.before = before
+    rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == ""
+    assert rig.recorder.events == [
+        "Normal LeaderElection baz became leader",
+        "Normal LeaderElection baz stopped leading",
+    ]
+
+
+def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
+    """P02: a drain of 30 s does not lose a lease of 15 s."""
+    rig = Rig()
+    wound_up = threading.Event()
+
+    def act(number: int) -> None:
+        if number == 1:
+            rig.stop.set()
+        if rig.clock.now() > 1030.0:
+            wound_up.set()
+
+    rig.at_sleep = act
+    rig.work = lambda _stop: _wait(wound_up)
+    rig.run()
+    assert rig.api.ops.count("update") >= 15
+    assert rig.api.holders == ["baz"] * (len(rig.api.holders) - 1) + [""]
+
+
+def test_nothing_is_written_when_stopped_before_the_start() -> None:
+    """LE-25: and on_stopped_leading is called though we never led."""
+    rig = Rig()
+    rig.stop.set()
+    rig.run()
+    assert rig.calls == ["stopped"]
+    assert rig.api.ops == []
+
+
+def test_a_standby_that_is_stopped_never_leads() -> None:
+    """LE-25: on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
+    rig = Rig()
+    rig.api.put(PATH, **BING)
+    rig.at_sleep = stopping(rig, 2)
+    rig.run()
+    assert rig.calls == ["stopped"]
+    assert rig.leaders == ["bing"]
+    assert rig.api.spec(PATH) == BING
+    assert rig.recorder.events == []
+    assert rig.status() == 0
+
+
+def test_a_standby_knocks_at_jittered_times() -> None:
+    """LE-24: each wait is in [retry, 2.2 retry), and they differ."""
+    rig = Rig()
+    rig.api.put(PATH, holderIdentity="bing", leaseDurationSeconds=100_000)
+    rig.at_sleep = stopping(rig, 200)
+    rig.run()
+    assert all(2.0 <= wait < 4.4 for wait in rig.clock.slept)
+    assert min(rig.clock.slept) < 2.1
+    assert max(rig.clock.slept) > 4.3
+    assert len(rig.waits) == 201
+    assert {seen.holder for seen in rig.waits} == {"bing"}
+
+
+def test_a_dead_leader_is_followed_within_duration_and_retry() -> None:
+    """G10, I10: 15 s after its last sign of life, and at most one wait of a standby later."""
+    rig = Rig()
+    rig.api.put(PATH, **BING)
+    started_at: list[float] = []
+
+    def work(stop: threading.Event) -> None:
+        started_at.append(rig.clock.now())
+        rig.stop.set()
+        _wait(stop)
+
+    rig.work = work
+    rig.run()
+    assert 15.0 <= started_at[0] - 1000.0 < 15.0 + 4.4
+    assert rig.leaders == ["bing", "baz", ""]
+
+
+@pytest.mark.parametrize(
+    ("spec", "leaders"),
+    [
+        (None, ["baz"]),
+        ({}, ["baz"]),
+        ({"holderIdentity": "", "leaseDurationSeconds": 15}, ["baz"]),
+        (BING, ["bing"]),
+        ({"holderIdentity": "baz", "leaseDurationSeconds": 15}, ["baz"]),
+    ],
+)
+def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: list[str]) -> None:
+    """LE-09: ourselves, the first one we see, and nobody; renewals are no news."""
+    rig = Rig(release_on_cancel=False)
+    if spec is not None:
+        rig.api.put(PATH, **spec)
+    rig.at_sleep = stopping(rig, 3)
+    rig.run()
+    assert rig.leaders == leaders
+
+
+def test_a_listener_that_raises_ends_nothing() -> None:
+    """LE-09: it is logged, and renewing goes on."""
+    rig = Rig()
+    rig.elector._on_new_leader = lambda _holder: 1 / 0  # type: ignore[assignment] # a listener
+    rig.at_sleep = stopping(rig, 3)
+    with captured_logs() as entries:
+        rig.run()
+    assert [e["event"] for e in entries if e["log_level"] == "error"] == ["on_new_leader raised"] * 2
+    assert rig.calls == ["started", "work ended", "stopped"]
+
+
+def test_renewals_come_every_retry_period_without_jitter() -> None:
+    """LE-17: the leader's rhythm is even."""
+    rig = Rig()
+    rig.at_sleep = stopping(rig, 5)
+    rig.run()
+    assert set(rig.clock.slept) == {2.0}
+    assert rig.api.ops[:8] == ["get", "create", *["update"] * 6]
+    assert rig.api.ops[-2:] == ["get", "update"]
+
+
+def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
+    """P07, E12: 10 s after its last renewal, 5 s before others may take over, and says why."""
+    rig = Rig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.before = no_answer
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost) as lost:
+        rig.run()
+    # renewed at 1000, 1000 and 1002 and 1004: the last one before the server went
+    assert rig.clock.now() == pytest.approx(1014.0)
+    assert lost.value.seconds == pytest.approx(10.0)
+    assert lost.value.why == "last error: https://test:6443: no answer within 5 s"
+    assert lost.value.lease == PATH
+    assert set(rig.calls) >= {"started", "stopped"}
+    assert not rig.elector.may_write()
+    assert rig.status() == 0
+
+
+def test_a_lost_lease_is_not_released() -> None:
+    """What is under way may still be writing: others wait until it expires."""
+    rig = Rig()
+
+    def before(_verb: str) -> Response | None:
+        if rig.status() == 1 and rig.clock.now() < 1010.0:
+            raise DeadlineExceeded("no answer")
+        return None
+
+    rig.api.before = before
+    with pytest.raises(LeadershipLost):
+        rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+
+def test_a_slow_server_cannot_stretch_the_deadline() -> None:
+    """P09: requests that hang are cut at the renew deadline, however many fit before it."""
+    rig = Rig()
+
+    def hang(_verb: str) -> Response | None:
+        if rig.status() != 1:
+            return None
+        seconds = rig.api.timeouts[-1]
+        assert seconds is not None
+        rig.clock.advance(seconds)
+        raise DeadlineExceeded(f"no answer within {seconds:g} s")
+
+    rig.api.before = hang
+    with pytest.raises(LeadershipLost):
+        rig.run()
+    assert rig.clock.now() == pytest.approx(1010.0)
+    assert all(seconds is not None and seconds <= 5.0 for seconds in rig.api.timeouts)
+
+
+def test_a_short_outage_is_survived() -> None:
+    """Renewing goes on as soon as the server answers, and nobody noticed."""
+    rig = Rig()
+
+    def act(number: int) -> None:
+        rig.api.before = no_answer if 2 <= number < 5 else lambda _verb: None
+        if number == 9:
+            rig.stop.set()
+
+    rig.at_sleep = act
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert set(rig.api.holders) == {"baz", ""}
+
+
+def test_a_lease_that_another_took_ends_us_at_once() -> None:
+    """P10: there is nothing to hope for; the holder is named."""
+    rig = Rig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.put(PATH, **BING)
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost, match="held by bing"):
+        rig.run()
+    assert rig.clock.now() == pytest.approx(1006.0)
+    assert rig.leaders == ["baz", "bing"]
+    assert rig.api.spec(PATH) == BING
+
+
+def test_a_lease_that_was_deleted_is_kept() -> None:
+    """P10: the leader makes it again, and works on."""
+    rig = Rig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.delete(PATH)
+        if number == 4:
+            rig.stop.set()
+
+    rig.at_sleep = act
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.api.ops.count("create") == 2
+
+
+def test_work_that_raises_ends_the_election() -> None:
+    """P11: renewing stops, and what was raised comes out of run."""
+    rig = Rig()
+
+    def work(_stop: threading.Event) -> None:
+        raise ZeroDivisionError("the work broke")
+
+    rig.work = work
+    with pytest.raises(ZeroDivisionError, match="the work broke"):
+        rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.status() == 0
+
+
+def test_a_machine_that_slept_does_not_go_on() -> None:
+    """P13: after ten minutes without a renewal the lease counts as lost, without asking."""
+    rig = Rig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.clock.advance(600.0)
+            assert not rig.elector.may_write()
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost) as lost:
+        rig.run()
+    assert lost.value.seconds >= 600.0
+
+
+def test_the_gauge_follows_the_lease() -> None:
+    """0 when made, 1 while leading, 0 at the end."""
+    rig = Rig()
+    assert rig.status() == 0
+    seen: list[float | None] = []
+
+    def work(stop: threading.Event) -> None:
+        seen.append(rig.status())
+        rig.stop.set()
+        _wait(stop)
+
+    rig.work = work
+    rig.run()
+    assert seen == [1]
+    assert rig.status() == 0
+
+
+def test_checks_and_renewals_do_not_race() -> None:
+    """LE-20: the lock's ranks hold, and a leader that renews is never called unwell."""
+    rig = Rig()
+    over = threading.Event()
+    wrong: list[object] = []
+
+    def ask() -> None:
+        while not over.is_set():
+            wrong.extend(found for found in (rig.elector.check(0.0),) if found is not None)
+            statistics = rig.elector.statistics()
+            if statistics.leading and statistics.holder != "baz":
+                wrong.append(statistics)
+            rig.elector.may_write()
+            time.sleep(0)
+
+    rig.at_sleep = stopping(rig, 500)
+    askers = [Background(ask) for _ in range(3)]
+    try:
+        rig.run()
+    finally:
+        over.set()
+    for asker in askers:
+        asker.result()
+    assert wrong == []
+
+
+def test_of_many_candidates_one_leads_at_a_time() -> None:
+    """I8: five processes on real time, each stopped in turn: the work of two never overlaps."""
+    api, inside, overlaps = LeaseAPI(), [], []
+    served: set[str] = set()
+    lock = threading.Lock()
+    stops = {f"pod-{number}": threading.Event() for number in range(5)}
+
+    def elector(identity: str) -> LeaderElector:
+        def work(stop: threading.Event) -> None:
+            with lock:
+                inside.append(identity)
+                overlaps.append(len(inside))
+                served.add(identity)
+            stops[identity].set()
+            assert stop.wait(20.0)
+            with lock:
+                inside.remove(identity)
+
+        held = LeaseLock(api.client(), namespace="demo", name="foo", identity=identity)
+        return LeaderElector(
+            LeaderElection(held, 15.0, 10.0, 0.01),
+            on_started_leading=work,
+            on_stopped_leading=lambda: None,
+            random=random.Random(identity).random,
+        )
+
+    runs = [Background(partial(elector(identity).run, stop)) for identity, stop in stops.items()]
+    for run in runs:
+        run.result()
+    assert served == set(stops)
+    assert set(overlaps) == {1}
+
+
+def test_a_configuration_that_makes_no_sense_is_refused() -> None:
+    """LE-16: before anything is sent."""
+    with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
+        Rig(lease_duration_seconds=10.0)
+
+
+def test_the_leader_is_known_to_all() -> None:
+    """get_leader and is_leader, on both sides."""
+    rig = Rig()
+    assert rig.elector.get_leader() == ""
+    seen: list[tuple[str, bool]] = []
+
+    def work(stop: threading.Event) -> None:
+        seen.append((rig.elector.get_leader(), rig.elector.is_leader()))
+        rig.stop.set()
+        _wait(stop)
+
+    rig.work = work
+    rig.run()
+    assert seen == [("baz", True)]
+    assert not rig.elector.is_leader()
