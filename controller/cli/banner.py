@@ -44,6 +44,7 @@ def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
         context=facts.context,
         source=facts.source,
         identity=facts.user,
+        controllers=",".join(options.controllers),
         namespaces=options.namespace or "all",
         workers=options.workers,
         resync=format_duration(options.resync),
@@ -54,7 +55,7 @@ def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
 
 
 def banner(facts: Facts, options: Options) -> str:
-    """Five lines for people."""
+    """Six lines for people."""
     server = f" ({facts.server_version})" if facts.server_version else ""
     context = f"  context {facts.context}" if facts.context else ""
     source = f"  from {facts.source}" if facts.source else ""
@@ -62,7 +63,8 @@ def banner(facts: Facts, options: Options) -> str:
     rows = [
         f"{DISTRIBUTION} {version()} · python {platform.python_version()} · pid {os.getpid()}",
         f"  cluster   {facts.host}{server}{context}{source}",
-        f"  identity  {facts.user or 'unknown'} · namespaces: {scope} · workers {options.workers} · resync "
+        f"  identity  {facts.user or 'unknown'} · namespaces: {scope}",
+        f"  running   {', '.join(options.controllers)} · workers {options.workers} each · resync "
         + format_duration(options.resync),
         f"  serving   metrics {facts.metrics} · health {facts.health}",
         f"  checks    {facts.checks}",

@@ -27,7 +27,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
 
 def watched_namespaces(options: Options) -> tuple[str, ...]:
     """() = all of them."""
-    return (options.namespace,) if options.namespace else ()
+    return tuple(dict.fromkeys(name.strip() for name in options.namespace.split(",") if name.strip()))
 
 
 def rbac_command(options: Options) -> str:

@@ -88,7 +88,7 @@ class Options:
     namespace: str = _option(
         "",
         str,
-        "namespace to watch; all when empty (also -A)",
+        "namespace to watch, or several as a,b; all when empty (also -A)",
         env="CONTROLLER_NAMESPACE",
         short="n",
         metavar="NAME",

@@ -7,6 +7,7 @@ Every problem has a code (E01 to E15), an exit code and a section in docs/errors
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
 from client.config import ClientConfig
 from client.credentials import StaticCredentials
 from client.errors import ConfigError, ConfigProblem
@@ -21,6 +20,7 @@ from controller.cli.flags import SANDBOX_LIMITS
 from controller.cli.options import Options
 from controller.cli.problems import EXIT_OK, config_problem, port_in_use
 from controller.cli.tell import tell
+from controller.controllers import NAMES, kinds
 from controller.runtime.health import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -43,7 +43,8 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     except OSError as error:
         raise listen_error(error, "127.0.0.1", options.sandbox_port, "the sandbox") from error
     try:
-        _install(sandbox.url, sandbox.token, custom_resource_definition(Foo))
+        for kind in kinds(NAMES):
+            _install(sandbox.url, sandbox.token, custom_resource_definition(kind))
         with _kubeconfig(sandbox.kubeconfig_text(), sandbox.write_kubeconfig, options) as path:
             yield path
     finally:

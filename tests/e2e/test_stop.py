@@ -53,7 +53,7 @@ def test_a_sync_in_flight_is_finished_first(sandbox: SandboxCluster, run: Run) -
         finally:
             hold.let_go.set()
         assert program.wait(seconds=SOON_SECONDS) == 0
-        assert "slow" in sandbox.list(sandbox.cluster.deployments)
+        assert "slow" in sandbox.list(sandbox.deployments)
 
 
 def test_a_second_signal_ends_it_at_once(sandbox: SandboxCluster, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Whether somebody acts, once a second: how long each Foo waits for its Deployment."""
+"""Whether somebody acts: how long each of many Foos waits for its Deployment."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ PERIOD_SECONDS: Final = 1.0
 
 class Heartbeat:
     """
-    Creates a Foo every second and notes when its Deployment was first seen.
+    Creates a Foo in every period and notes when its Deployment was first seen.
 
     State: _asked and _served, by name, in seconds of the monotonic clock, under _lock. Threads: one creates,
     one looks; both end with the context.
     """
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, *, period_seconds: float = PERIOD_SECONDS) -> None:
         self._cluster = cluster
         self._name = name
+        self._period_seconds = period_seconds
         self._lock = threading.Lock()
         self._asked: dict[str, float] = {}
         self._served: dict[str, float] = {}
@@ -69,7 +70,7 @@ class Heartbeat:
 
     def _ask(self) -> None:
         number = 0
-        while not self._stop.wait(PERIOD_SECONDS):
+        while not self._stop.wait(self._period_seconds):
             number += 1
             name = f"{self._name}-{number}"
             with self._lock:

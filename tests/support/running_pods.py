@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +30,9 @@ class Pods(Protocol):
 
     def kill(self, pod: str) -> None:
         """End the container's first process with -9."""
+
+    def page(self, pod: str, port: int, path: str) -> str:
+        """What the pod answers on a port."""
 
     def logs(self) -> dict[str, list[str]]:
         """The lines that each pod wrote so far, also of pods that are gone where that can be known."""
@@ -49,6 +53,14 @@ class ProcessPods:
     def kill(self, pod: str) -> None:
         """The kernel does it."""
         os.kill(self._pid(pod), signal.SIGKILL)
+
+    def page(self, pod: str, port: int, path: str) -> str:
+        """Asked from within the pod's network, which nobody else is in."""
+        fetch = (
+            f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}{path}').read().decode())"
+        )
+        command = ["nsenter", "-t", str(self._pid(pod)), "-n", sys.executable, "-c", fetch]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
 
     def logs(self) -> dict[str, list[str]]:
         """Files stay when pods go."""
@@ -81,6 +93,10 @@ class KindPods:
         """From the node: inside the container nobody can kill its first process."""
         self._on_node(pod, "kill", "-9", self._pid(pod))
 
+    def page(self, pod: str, port: int, path: str) -> str:
+        """Through the API server."""
+        return proxied(self._kubectl, pod, port, path)
+
     def logs(self) -> dict[str, list[str]]:
         """Of the pods there are, their previous containers included."""
         return kept_logs(self._kubectl)
@@ -111,6 +127,10 @@ class ForeignPods:
         """Nobody can."""
         self.process(pod)
 
+    def page(self, pod: str, port: int, path: str) -> str:
+        """Through the API server."""
+        return proxied(self._kubectl, pod, port, path)
+
     def logs(self) -> dict[str, list[str]]:
         """Of the pods there are, their previous containers included."""
         return kept_logs(self._kubectl)
@@ -134,6 +154,13 @@ def kept_logs(kubectl: Kubectl) -> dict[str, list[str]]:
         ]
         for name in names
     }
+
+
+def proxied(kubectl: Kubectl, pod: str, port: int, path: str) -> str:
+    """A page of a pod, fetched by the API server."""
+    return kubectl(
+        "get", "--raw", f"/api/v1/namespaces/{kubectl.namespace}/pods/{pod}:{port}/proxy{path}"
+    ).out
 
 
 def complaints(lines: list[str]) -> Iterator[dict[str, Any]]:

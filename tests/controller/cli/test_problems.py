@@ -244,13 +244,16 @@ def test_e10_for_an_address_that_is_not_ours() -> None:
 
 def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     """Nothing to do is information, not an error."""
-    assert problems.nothing_to_do("Foo", "").fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
-    scoped = problems.nothing_to_do("Foo", "demo", 12)
+    samples = ["manifests/samples/foo.yaml"]
+    everywhere = problems.nothing_to_do("Foo", (), samples=samples)
+    assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
+    scoped = problems.nothing_to_do("Foo", ("demo",), 12, samples=samples)
     assert scoped.what == 'no Foo in namespace "demo" (12 in other namespaces)'
     assert "-A" in scoped.fixes[0]
     assert scoped.fixes[1].endswith("-n demo")
     assert str(scoped).startswith("info: ")
-    assert problems.nothing_to_do("Foo", "demo").what == 'no Foo in namespace "demo"'
+    alone = problems.nothing_to_do("Foo or MyApp", ("demo",), samples=samples)
+    assert alone.what == 'no Foo or MyApp in namespace "demo"'
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from support.threads import Background
 from workqueue.clock import REAL_CLOCK, Clock
 
 SECONDS = 15.0
+FOO = Options(controllers=("foo",))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -84,7 +86,7 @@ class World:
 
 def test_readiness_says_what_it_waits_for() -> None:
     """Not ready until the caches are filled, alive all the time, and ready by itself when the CRD appears."""
-    world = World(Options())
+    world = World(FOO)
     assert world.unwell("readiness")["informers-synced"] == "no complete list yet of deployments, foos"
     with world.running():
         until(world.program.informers[0].has_synced, "Deployments listed", seconds=SECONDS)
@@ -98,7 +100,7 @@ def test_readiness_says_what_it_waits_for() -> None:
 
 def test_dead_workers_fail_both_checks() -> None:
     """A process that answers and does nothing is the worst kind: the kubelet is told to start it again."""
-    world = World(Options(workers=3))
+    world = World(replace(FOO, workers=3))
     world.install()
     with world.running():
         world.wait_ready()
@@ -110,7 +112,7 @@ def test_dead_workers_fail_both_checks() -> None:
 
 def test_a_foo_gets_its_deployment() -> None:
     """The parts are put together in a way that works, and measured under the names of the dashboards."""
-    world = World(Options())
+    world = World(FOO)
     world.install()
     world.create_foo("web")
     path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -125,7 +127,7 @@ def test_a_foo_gets_its_deployment() -> None:
 
 def test_only_the_chosen_namespace_is_watched() -> None:
     """With -n a Foo elsewhere is none of our business."""
-    world = World(Options(namespace="demo"))
+    world = World(replace(FOO, namespace="demo"))
     world.install()
     world.create_foo("web")
     with world.running():
@@ -143,7 +145,7 @@ def hint_of(world: World) -> dict[str, Any]:
 
 def test_nothing_to_do_is_said_once() -> None:
     """E15, as information: what it found, and what to type."""
-    world = World(Options(), clock=HastyClock())
+    world = World(FOO, clock=HastyClock())
     world.install()
     hint = hint_of(world)
     assert (hint["event"], hint["log_level"]) == ("no Foo in any namespace", "info")
@@ -152,7 +154,7 @@ def test_nothing_to_do_is_said_once() -> None:
 
 def test_foos_in_other_namespaces_are_counted() -> None:
     """The usual cause is the wrong -n."""
-    world = World(Options(namespace="demo"), clock=HastyClock())
+    world = World(replace(FOO, namespace="demo"), clock=HastyClock())
     world.install()
     for name in ("a", "b", "c"):
         world.create_foo(name)
@@ -161,7 +163,7 @@ def test_foos_in_other_namespaces_are_counted() -> None:
 
 def test_foos_that_may_not_be_counted_are_left_out() -> None:
     """A Role of one namespace is enough: a 403 for the others is no error."""
-    world = World(Options(namespace="default"), clock=HastyClock(), user="alice")
+    world = World(replace(FOO, namespace="default"), clock=HastyClock(), user="alice")
     world.install()
     allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     world.create(f"{RBAC}/namespaces/default/roles", {"metadata": {"name": "r"}, "rules": [allowed]})
@@ -177,7 +179,7 @@ def test_foos_that_may_not_be_counted_are_left_out() -> None:
 
 def test_nothing_is_said_where_there_is_something_to_do() -> None:
     """With a Foo in the cache the hint ends in silence, long before the program does."""
-    world = World(Options(), clock=HastyClock())
+    world = World(FOO, clock=HastyClock())
     world.install()
     world.create_foo("web")
     with captured_logs() as logs, world.running():
@@ -205,7 +207,7 @@ class _HintClock(HastyClock):
 def test_the_hint_waits_for_the_caches() -> None:
     """While the CRD is missing another message holds; the hint comes after it was installed."""
     clock = _HintClock()
-    world = World(Options(), clock=clock)
+    world = World(FOO, clock=clock)
     with captured_logs() as logs, world.running():
         for _ in range(2):
             assert clock.waited.acquire(timeout=SECONDS)
@@ -216,7 +218,7 @@ def test_the_hint_waits_for_the_caches() -> None:
 
 def test_a_stop_before_the_caches_are_filled_is_a_clean_end() -> None:
     """Ctrl-C while it waits for a CRD is no error, and leaves no thread."""
-    world = World(Options())
+    world = World(FOO)
     with captured_logs() as logs, world.running():
         until(lambda: [e for e in logs if e["event"] == "Failed to list"], "waiting", seconds=SECONDS)
     assert "Stopped before the caches were filled" in [entry["event"] for entry in logs]
@@ -224,7 +226,7 @@ def test_a_stop_before_the_caches_are_filled_is_a_clean_end() -> None:
 
 def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a stop nobody asked for, the end is not clean; what was started still ends."""
-    world = World(Options())
+    world = World(FOO)
 
     def give_up(*_: object) -> None:
         raise CachesNotSyncedError("gave up")

@@ -1,0 +1,257 @@
+"""
+The program as a Deployment: manifests/default with TEST_IMAGE in the cluster behind TEST_KUBECONFIG.
+
+Only where that is asked for: `make e2e-local` (pods as processes of this machine), `make e2e` (kind), or by
+hand with both variables. What needs a way into the node is skipped where TEST_PODS names none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+import yaml
+
+from apis.time import parse_time
+from support.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
+from support.deadline import until
+from support.foo_story import tell_story
+from support.heartbeat import Heartbeat
+from support.kubectl import Kubectl
+from support.program import ROOT
+from support.running_pods import Pods, complaints, pods_of
+from workqueue.clock import REAL_CLOCK
+
+IMAGE: Final = os.environ.get("TEST_IMAGE", "")
+TOKEN_SECONDS: Final = float(os.environ.get("TEST_TOKEN_SECONDS", "3600"))
+pytestmark = [
+    pytest.mark.in_cluster,
+    pytest.mark.skipif(not IMAGE, reason="TEST_IMAGE names no image to deploy"),
+]
+
+SYSTEM: Final = "handloop-system"
+NAME: Final = "handloop"
+SECONDS: Final = 120.0
+LEASE_SECONDS: Final = 15.0
+RETRY_SECONDS: Final = 2.0
+LOAD_SECONDS: Final = 3.0
+"""What a machine with other work may add to a promise."""
+METRICS_PORT: Final = 8080
+HEALTH_PORT: Final = 8081
+
+EXPLAINED: Final = {
+    r"storage is \(re\)initializing": "a CRD is new, and the API server's cache of its objects still empty",
+    r"has no resource \S+|could not find the requested resource": "a CRD is new, and not served yet",
+}
+"""What may stand in a log, and why."""
+
+
+class Deployed(NamedTuple):
+    """The program in the cluster; user is where objects are made, system is where it runs."""
+
+    kubectl: Kubectl
+    pods: Pods
+    user: Cluster
+    system: Cluster
+
+    def list_pods(self) -> list[Object]:
+        """The pods that are not being deleted."""
+        found = self.system.list(f"{NAMESPACES}/{SYSTEM}/pods").values()
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def leader(self) -> str:
+        """The pod that holds the lease."""
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
+        holder = until(
+            lambda: self.system.list(leases).get(NAME, {}).get("spec", {}).get("holderIdentity"),
+            "led",
+            seconds=SECONDS,
+        )
+        return str(holder).partition("_")[0]
+
+    def wait_whole(self) -> None:
+        """Until every replica is there, new, and ready."""
+        self.system.wait(self.system.deployments, _is_whole, "rolled out")
+
+
+def _is_whole(deployments: Objects) -> bool:
+    found = deployments[NAME]
+    status, wanted = found.get("status", {}), found["spec"]["replicas"]
+    counts = [status.get(key, 0) for key in ("replicas", "updatedReplicas", "readyReplicas")]
+    return status.get("observedGeneration") == found["metadata"]["generation"] and counts == [wanted] * 3
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """manifests/default with another image, and nothing else changed."""
+    folder = tmp_path_factory.mktemp("overlay")
+    patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": IMAGE}]
+    kustomization = {
+        "resources": [os.path.relpath(ROOT / "manifests/default", folder.resolve())],
+        "patches": [{"target": {"kind": "Deployment", "name": NAME}, "patch": yaml.safe_dump(patch)}],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def deployed(overlay: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """Applied and whole; removed at the end."""
+    kubeconfig = Path(os.environ["TEST_KUBECONFIG"])
+    binary = os.environ.get("KUBECTL") or shutil.which("kubectl") or "kubectl"
+    kubectl = Kubectl(binary, kubeconfig, tmp_path_factory.mktemp("home"), SYSTEM)
+    kubectl("apply", "-k", str(overlay))
+    user = Cluster(kubeconfig, f"{NAMESPACE_PREFIX}{secrets.token_hex(4)}", seconds=SECONDS)
+    user.create(NAMESPACES, {"metadata": {"name": user.namespace}})
+    there = Deployed(kubectl, pods_of(kubectl), user, Cluster(kubeconfig, SYSTEM, seconds=SECONDS))
+    try:
+        there.wait_whole()
+        yield there
+    finally:
+        user.close()
+        there.system.transport.close()
+        kubectl("delete", "-k", str(overlay), "--wait=false")
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Writes a figure where whoever started the tests sees it."""
+
+    def write(text: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n  {text} ")
+
+    return write
+
+
+def disturb(there: Deployed, name: str, disturbance: Callable[[], object]) -> float:
+    """
+    Do something to the program while Foos come in.
+
+    Returns: the longest that one of them waited, in seconds.
+    """
+    beat = Heartbeat(there.user, name)
+    with beat.beating():
+        beat.wait_served(2, seconds=SECONDS)
+        disturbance()
+        there.wait_whole()
+        beat.wait_served(3, seconds=SECONDS)
+        until(lambda: not beat.waiting(), "all served", seconds=SECONDS)
+        return beat.longest_gap()
+
+
+def test_only_the_image_is_changed(deployed: Deployed, overlay: Path) -> None:
+    """What is tested is manifests/default, line by line, but for one."""
+    usual = deployed.kubectl("kustomize", str(ROOT / "manifests/default")).lines
+    ours = deployed.kubectl("kustomize", str(overlay)).lines
+    differing = [
+        (before.strip(), after.strip()) for before, after in zip(usual, ours, strict=True) if before != after
+    ]
+    assert differing == [("image: handloop:latest", f"image: {IMAGE}")]
+
+
+def test_every_probe_passes_and_nothing_was_restarted(deployed: Deployed) -> None:
+    """Each replica is ready, on its first container."""
+    wanted = deployed.system.get(deployed.system.deployments, NAME)["spec"]["replicas"]
+    pods = deployed.list_pods()
+    assert len(pods) == wanted
+    for pod in pods:
+        (container,) = pod["status"]["containerStatuses"]
+        assert (container["ready"], container["started"], container["restartCount"]) == (True, True, 0)
+        verbose = deployed.pods.page(pod["metadata"]["name"], HEALTH_PORT, "/readyz?verbose")
+        assert "[-]" not in verbose
+
+
+def test_it_runs_as_nobody_on_a_root_it_cannot_write(deployed: Deployed) -> None:
+    """The kernel says so: user 65532, no capabilities, no way to gain any, `/` mounted read-only."""
+    for pod in deployed.list_pods():
+        facts = deployed.pods.process(pod["metadata"]["name"])
+        assert facts["Uid"].split() == ["65532"] * 4
+        assert facts["Gid"].split() == ["65532"] * 4
+        assert {facts[key] for key in ("CapEff", "CapPrm", "CapBnd", "CapInh")} == {"0" * 16}
+        assert facts["NoNewPrivs"] == "1"
+        assert "ro" in facts["root"].split(",")
+
+
+def test_it_has_only_its_service_account(deployed: Deployed) -> None:
+    """It found the cluster by itself, and all that it needs is allowed."""
+    (account,) = {pod["spec"]["serviceAccountName"] for pod in deployed.list_pods()}
+    for pod, lines in deployed.pods.logs().items():
+        starts = [line for line in lines if '"Starting handloop"' in line]
+        assert starts, f"{pod} has not said how it starts"
+        for start in starts:
+            assert '"source": "in-cluster"' in start
+            assert f'"identity": "system:serviceaccount:{SYSTEM}:{account}"' in start
+            granted = re.search(r"✓ RBAC (\d+)/(\d+)", start)
+            assert granted is not None
+            assert granted[1] == granted[2]
+
+
+def test_a_foo_is_served(deployed: Deployed) -> None:
+    """From its creation to the end of all that it had."""
+    tell_story(deployed.user)
+
+
+def test_a_deleted_leader_is_replaced(deployed: Deployed, report: Callable[[str], None]) -> None:
+    """Its pod deleted, it gives the lease back, and the other acts."""
+    leader = deployed.leader()
+    gap = disturb(deployed, "deleted", lambda: deployed.kubectl("delete", "pod", leader, "--wait=false"))
+    report(f"leader's pod deleted: the longest gap is {gap:.1f} s")
+    assert deployed.leader() != leader
+    assert gap <= LEASE_SECONDS + RETRY_SECONDS
+
+
+def test_a_killed_leader_is_replaced(deployed: Deployed, report: Callable[[str], None]) -> None:
+    """Killed with -9 it gives nothing back: the other acts once the lease has run out."""
+    leader = deployed.leader()
+    gap = disturb(deployed, "killed", lambda: deployed.pods.kill(leader))
+    report(f"leader killed with -9: the longest gap is {gap:.1f} s")
+    assert gap <= LEASE_SECONDS + RETRY_SECONDS + LOAD_SECONDS
+
+
+def test_a_rollout_is_hardly_noticed(deployed: Deployed, report: Callable[[str], None]) -> None:
+    """`kubectl rollout restart` replaces every pod, the leader's too."""
+    before = {pod["metadata"]["name"] for pod in deployed.list_pods()}
+    gap = disturb(deployed, "rolled", lambda: deployed.kubectl("rollout", "restart", f"deployment/{NAME}"))
+    report(f"rollout restart: the longest gap is {gap:.1f} s")
+    assert not before & {pod["metadata"]["name"] for pod in deployed.list_pods()}
+    assert gap <= LEASE_SECONDS + RETRY_SECONDS
+
+
+def test_an_expired_token_was_replaced_in_time(deployed: Deployed, report: Callable[[str], None]) -> None:
+    """Longer than the first token lives, Foos are served, and no request was refused for its token."""
+    if TOKEN_SECONDS > 600:
+        pytest.skip("tokens live too long to wait for: TEST_TOKEN_SECONDS")
+    pods = {pod["metadata"]["name"]: pod for pod in deployed.list_pods()}
+    youngest = max(parse_time(pod["status"]["startTime"]) for pod in pods.values())
+    left = youngest + TOKEN_SECONDS + 30 - REAL_CLOCK.time()
+    beat = Heartbeat(deployed.user, "rotated", period_seconds=10)
+    with beat.beating():
+        until(lambda: REAL_CLOCK.time() > youngest + TOKEN_SECONDS + 30, "past the token", seconds=left + 60)
+        beat.wait_served(2, seconds=SECONDS)
+        gap = beat.longest_gap()
+    report(f"tokens of {TOKEN_SECONDS:g} s run out: the longest gap is {gap:.1f} s")
+    assert {pod["metadata"]["name"] for pod in deployed.list_pods()} == set(pods)
+    for pod in pods:
+        metrics = deployed.pods.page(pod, METRICS_PORT, "/metrics")
+        assert "rest_client_requests_total" in metrics
+        assert 'code="401"' not in metrics
+    assert gap <= RETRY_SECONDS + LOAD_SECONDS
+
+
+def test_every_complaint_is_explained(deployed: Deployed) -> None:
+    """After all that, no warning and no error stands in a log but those that have a reason."""
+    unexplained: dict[str, list[Any]] = {}
+    for pod, lines in deployed.pods.logs().items():
+        for complaint in complaints(lines):
+            text = str(complaint)
+            if not any(re.search(pattern, text) for pattern in EXPLAINED):
+                unexplained.setdefault(pod, []).append(complaint)
+    assert not unexplained
