@@ -2,10 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+KUBECTL ?= kubectl
+DOCKER ?= docker
+IMG ?= handloop:latest
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run sandbox test lint format bench manifests lock size clean
+.PHONY: help install-deps install-dev run sandbox test lint format bench manifests lock size clean
+.PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## this menu
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +41,11 @@ bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/READ
 	$(BIN)/python benchmarks/queue_cycles.py
 
 manifests: install ## write the generated manifests from the types and the declared access
-	$(BIN)/python -m controller manifests crd > manifests/crd/samplecontroller.k8s.io_foos.yaml
-	$(BIN)/python -m controller manifests rbac > manifests/rbac/role.yaml
+	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
+	$(BIN)/python -m controller manifests crd --controllers=myapp > manifests/crd/example.com_myapps.yaml
+	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
+# as the Deployment runs them
+RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
 
 lock: install-dev ## pin the dependencies again, with hashes
 	$(BIN)/python -m pip install --quiet pip-tools

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from apis.example_v1 import MyApp
 from apis.meta import Kind
 from apis.samplecontroller_v1alpha1 import Foo
 from controller.access import FOO_ACCESS, Access, merged
 from controller.foo_runnable import add_foo
+from controller.myapp import add_myapp
+from controller.myapp_access import MYAPP_ACCESS
 from controller.runtime.manager import Manager
 
 ALL: Final = "*"
@@ -41,6 +44,13 @@ CONTROLLERS: Final[Mapping[str, Setup]] = {
             access=FOO_ACCESS,
             sample="manifests/samples/foo.yaml",
             add=lambda manager, workers: add_foo(manager, workers=workers),
+        ),
+        Setup(
+            name="myapp",
+            kind=MyApp,
+            access=MYAPP_ACCESS,
+            sample="manifests/samples/myapp.yaml",
+            add=lambda manager, workers: add_myapp(manager, workers=workers),
         ),
     )
 }

@@ -112,7 +112,7 @@ class Engine:
         self._tokens_in_paths = tokens_in_paths
         self._watchers: dict[Outlet, None] = {}
         self.faults = Faults(
-            self, random=random.Random(self._random.getrandbits(64)), changed=self._tell_listeners
+            self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
         self._store = Store(history_size=history_size)
         self._catalog = crds.catalog(self._store, revision=1)
@@ -123,6 +123,11 @@ class Engine:
     def listen(self, listener: Callable[[], None]) -> None:
         """Have listener called, by any thread, whenever something changed; it must be quick."""
         self._listeners.append(listener)
+
+    def tell_listeners(self) -> None:
+        """Have everybody look who waits for changes. Locks: none is held."""
+        for listener in self._listeners:
+            listener()
 
     def delay(self, request: Request) -> float:
         """How many seconds a fault has a request wait before handle(); to be asked once."""
@@ -146,7 +151,7 @@ class Engine:
         with self._lock:
             handled = self._handle(request)
         if handled.changed:
-            self._tell_listeners()
+            self.tell_listeners()
         if handled.failure is not None:
             raise handled.failure
         return handled.answer
@@ -164,7 +169,10 @@ class Engine:
     def take(self, watcher: Outlet) -> list[bytes]:
         """The lines a watch has to send now."""
         with self._lock:
-            lines = watcher.take(self._clock.time())
+            now = self._clock.time()
+            if self.faults.active:
+                self.faults.end_those_due(now)
+            lines = watcher.take(now)
             if watcher.ended:
                 self._watchers.pop(watcher, None)
             return lines
@@ -174,6 +182,8 @@ class Engine:
         taken = []
         with self._lock:
             now = self._clock.time()
+            if self.faults.active:
+                self.faults.end_those_due(now)
             for watcher in watchers:
                 if watcher.is_due(now):
                     taken.append((watcher, watcher.take(now)))
@@ -233,15 +243,11 @@ class Engine:
             self._runner.committed(undone)
             if any(change.group_resource == DEFINITIONS for change in undone):
                 self._follow_definitions()
-        self._tell_listeners()
+        self.tell_listeners()
         return version
 
     def _unveiled(self, request: Request) -> Request:
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
-
-    def _tell_listeners(self) -> None:
-        for listener in self._listeners:
-            listener()
 
     def _control(self, request: Request) -> Response:
         """Answer a request on the sandbox itself. Locks: none is held, faults take theirs."""

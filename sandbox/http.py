@@ -13,7 +13,6 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Collection
 from math import inf
 from typing import Final
 
@@ -25,6 +24,7 @@ from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
 from sandbox.api import MAX_BODY_BYTES, refusal
+from sandbox.bind_address import BindAddress
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
 from sandbox.faults.faults import LostAnswerError, NoAnswerError
@@ -35,8 +35,6 @@ from sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
 
-HOST: Final = "127.0.0.1"
-LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _MAX_LINE: Final = 64 * 1024
 _MAX_BUFFERED: Final = 64 * 1024 * 1024
@@ -93,15 +91,14 @@ class HTTPServer:
         engine: Engine,
         clock: Clock,
         *,
-        address: str = HOST,
-        names: Collection[str] | None = LOCAL_NAMES,
+        address: BindAddress = BindAddress(),  # noqa: B008 - frozen
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Args: address is where to listen; names are the hosts it answers for, None = any."""
+        """Args: address is where to listen; tls None = plain HTTP."""
         self._engine = engine
         self._clock = clock
         self._address = address
-        self._names = names
+        self._names = address.served_names()
         self._tls = tls
         self._sleepers: dict[asyncio.Future[None], float] = {}
         self._silent: set[asyncio.Future[None]] = set()
@@ -166,7 +163,7 @@ class HTTPServer:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        listener = await loop.create_server(server, self._address, port, ssl=self._tls)
+        listener = await loop.create_server(server, self._address.text, port, ssl=self._tls)
         self._port = listener.sockets[0].getsockname()[1]
         with self._lock:
             self._loop = loop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import tempfile
 from pathlib import Path
@@ -13,18 +14,23 @@ CONTEXT: Final = "sandbox"
 DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
 
 
-def kubeconfig(url: str, token: str) -> str:
+def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
     The text of a kubeconfig whose only context is `sandbox`; token "" = no credentials.
 
-    The token is in the URL, too: kubectl does not send it over plain HTTP.
+    Over plain HTTP the token is in the URL, too: kubectl does not send it otherwise. certificate is the one
+    to trust, as PEM.
     """
     user: dict[str, Any] = {"token": token} if token else {}
+    plain = url.startswith("http://")
+    cluster = {"server": f"{url}/{token}" if token and plain else url}
+    if certificate:
+        cluster["certificate-authority-data"] = base64.b64encode(certificate).decode()
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": CONTEXT,
-        "clusters": [{"name": CONTEXT, "cluster": {"server": f"{url}/{token}" if token else url}}],
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
         "users": [{"name": CONTEXT, "user": user}],
         "contexts": [
             {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}

@@ -1,14 +1,15 @@
 """
 The sandbox as a program uses it: start, talk to it, stop.
 
-A started sandbox listens on a loopback port and lives by the clock on its own thread. One that was not
-started answers its in-process transport just the same, and lives only when something is written or tick()
-is called: that is how simulations stay deterministic.
+A started sandbox listens on a port, of loopback unless told otherwise, and lives by the clock on its own
+thread. One that was not started answers its in-process transport just the same, and lives only when something
+is written or tick() is called: that is how simulations stay deterministic.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -17,16 +18,21 @@ from types import TracebackType
 from typing import Self
 
 from sandbox import kubeconfig
+from sandbox.bind_address import LOOPBACK, BindAddress
+from sandbox.certificate import self_signed
 from sandbox.clock import Clock, RealClock
 from sandbox.cluster import lifecycle
 from sandbox.cluster.controllers import Controller
 from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from sandbox.faults.faults import Faults
-from sandbox.http import HOST, HTTPServer
+from sandbox.http import HTTPServer
 from sandbox.requests.request import User
+from sandbox.settable_clock import SettableClock
 from sandbox.storage.store import DEFAULT_HISTORY_SIZE
 from sandbox.transport import BrokenConnectionError, InProcessTransport, SilenceError, StreamClosedError
+
+log = logging.getLogger("sandbox")
 
 
 class Sandbox:
@@ -48,16 +54,25 @@ class Sandbox:
         controllers: Sequence[Controller] | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
+        address: str = LOOPBACK,
+        tls: bool = False,
     ) -> None:
         """
         Build a cluster; nothing listens yet.
 
         Args: port 0 = any free one. token None = a random one, "" = nobody needs one. users are further users
         by token. speed is how many times faster than nominal pods and controllers work. seed None = different
-        every time. controllers None = the default ones.
+        every time. controllers None = the default ones. address is the IP address to listen on. tls makes a
+        certificate, which the kubeconfig carries; the token is then taken from the Authorization header only.
+        Raises: ValueError for an address that is none, or one without a token that others can reach.
+        NoCertificateError.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._port = port
+        self._address = BindAddress(address)
+        if not self._address.is_loopback and not self.token:
+            raise ValueError(f"a sandbox on {address} without a token would be everybody's")
+        self._certificate = self_signed(self._address.certified_names()) if tls else None
         self._clock = clock or RealClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
         chosen = lifecycle.default_controllers(speed=speed) if controllers is None else controllers
@@ -68,11 +83,19 @@ class Sandbox:
             seed=seed,
             history_size=history_size,
             bookmark_seconds=bookmark_seconds,
+            tokens_in_paths=not tls,
         )
         self._http: HTTPServer | None = None
         self._url = ""
         self.engine.listen(self._changed)
+        if isinstance(self._clock, SettableClock):
+            self._clock.listen(self.engine.tell_listeners)
         self.tick()
+
+    @property
+    def clock(self) -> Clock:
+        """The time it lives by."""
+        return self._clock
 
     @property
     def faults(self) -> Faults:
@@ -81,7 +104,7 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT`, "" while it does not listen."""
+        """`http://127.0.0.1:PORT` (or https), "" while it does not listen."""
         return self._url
 
     def start(self) -> str:
@@ -90,11 +113,16 @@ class Sandbox:
 
         Returns: the URL. Raises: OSError when the port is taken. Blocks: until requests are accepted.
         """
-        http = HTTPServer(self.engine, self._clock)
+        tls = self._certificate.context if self._certificate else None
+        http = HTTPServer(self.engine, self._clock, address=self._address, tls=tls)
         port = http.start(self._port)
         self._http = http
-        self._url = f"http://{HOST}:{port}"
-        self.engine.address = f"{HOST}:{port}"
+        self.engine.address = f"{self._address.host}:{port}"
+        self._url = f"{'https' if tls else 'http'}://{self.engine.address}"
+        if not self._address.is_loopback:
+            log.warning("the sandbox listens on %s: others can reach it", self._address.text)
+            if tls is None:
+                log.warning("its token goes over the network unencrypted; ask for TLS")
         return self._url
 
     def stop(self) -> None:
@@ -137,7 +165,8 @@ class Sandbox:
 
     def kubeconfig_text(self) -> str:
         """The text of a kubeconfig for the running sandbox."""
-        return kubeconfig.kubeconfig(self._url, self.token)
+        certificate = self._certificate.pem if self._certificate else b""
+        return kubeconfig.kubeconfig(self._url, self.token, certificate=certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
         """Write the kubeconfig, 0600, all at once; returns its absolute path."""

@@ -30,6 +30,7 @@ PARTS_OF_THE_SANDBOX = (
     "rules",
     "requests",
     "verbs",
+    "faults",
 )
 NOT_A_NOUN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "core", "tools", "lib"}
 MODULES = sorted(

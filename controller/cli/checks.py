@@ -14,7 +14,7 @@ from workqueue.clock import Clock
 
 
 def preflight_for(client: Client, config: ClientConfig, options: Options, clock: Clock) -> Preflight:
-    """Ask for what the chosen controllers need, where they watch."""
+    """Ask for what the chosen controllers need, where they watch, and for the lease where it is."""
     return Preflight(
         client,
         host=shown_server(config.host),

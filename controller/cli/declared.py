@@ -11,6 +11,7 @@ from apis.meta import Kind
 from controller.access import Access
 from controller.cli.options import Options
 from controller.controllers import access, kinds
+from controller.runtime.leader_election_access import leader_election_access
 
 _COMMAND: Final = "python -m controller manifests rbac"
 
@@ -21,8 +22,11 @@ def declared_kinds(options: Options) -> tuple[type[Kind], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """Everything that will be asked of the API server."""
-    return access(options.controllers)
+    """Everything that will be asked of the API server; the lease is in "" when its namespace is not given."""
+    lease = leader_election_access(
+        options.leader_elect_resource_name, options.leader_elect_resource_namespace
+    )
+    return (*access(options.controllers), *(lease if options.leader_elect else ()))
 
 
 def watched_namespaces(options: Options) -> tuple[str, ...]:

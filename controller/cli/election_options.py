@@ -1,8 +1,8 @@
 """
 What the options say about leader election, taken together.
 
-Follows: controller-runtime pkg/leaderelection for the namespace (the program's own; outside a cluster it has to
-be said), client-go for the durations.
+Follows: controller-runtime pkg/leaderelection for the namespace (the program's own; outside a cluster it has
+to be said), client-go for the durations.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ def _check_durations(options: Options) -> None:
     deadline, retry = options.leader_elect_renew_deadline, options.leader_elect_retry_period
     try:
         validate_durations(lease, deadline, retry)
-        # only whole seconds are written into the lease, and the server wants one at least
-        if lease != int(lease) and not int(lease) > deadline:
-            raise ValueError(
-                f"leaseDuration counts as {int(lease)}s for others, which must be greater than renewDeadline"
-            )
+        _check_whole_seconds(lease, deadline)
     except ValueError as error:
         said = {
             "--leader-elect-lease-duration": lease,
@@ -53,6 +49,14 @@ def _check_durations(options: Options) -> None:
         }
         words = " ".join(f"{flag}={format_duration(seconds)}" for flag, seconds in said.items())
         raise ValueError(f"{error} ({words})") from None
+
+
+def _check_whole_seconds(lease: float, deadline: float) -> None:
+    """Only whole seconds are written into the lease: others may come before we have given up."""
+    if not int(lease) > deadline:
+        raise ValueError(
+            f"leaseDuration counts as {int(lease)}s for others, which must be greater than renewDeadline"
+        )
 
 
 def _own_namespace(options: Options, environment: Mapping[str, str], service_account: str) -> str:

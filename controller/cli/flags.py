@@ -92,7 +92,7 @@ def _parser(command: str) -> _Parser:
             continue
         spellings = [f"-{meta['short']}"] if meta["short"] else []
         # `--leader-elect` alone means true, as with Go's flags
-        bare = {"nargs": "?", "const": "true"} if meta["parse"] is boolean else {}
+        bare: dict[str, Any] = {"nargs": "?", "const": "true"} if meta["parse"] is boolean else {}
         parser.add_argument(*spellings, flag, dest=name, metavar=meta["metavar"], help=meta["help"], **bare)
     if command in _metadata("namespace")["commands"]:
         parser.add_argument(

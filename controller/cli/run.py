@@ -18,11 +18,14 @@ from client.transport import HTTPTransport, Transport
 from controller.cli.banner import Facts, show_banner
 from controller.cli.bind_address import BindAddress
 from controller.cli.checks import preflight_for, shown_server
+from controller.cli.election import Election
 from controller.cli.options import Options
 from controller.cli.preflight import Report
 from controller.cli.problems import (
     EXIT_CONFIG,
+    EXIT_FATAL,
     EXIT_OK,
+    Problem,
     config_problem,
     port_in_use,
 )
@@ -30,9 +33,12 @@ from controller.cli.program import Program
 from controller.cli.sandbox_command import running_sandbox, sandbox_hint
 from controller.cli.tell import tell
 from controller.cli.version import version
+from controller.cli.version_skew import version_skew
 from controller.runtime.collector import relax_collector
 from controller.runtime.health import ListenError, Page, PageServer, health_page
+from controller.runtime.leader_election import LeadershipLost
 from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
+from controller.runtime.write_fence import WriteFence
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
@@ -57,6 +63,9 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
             return tell(config_problem(error), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
+        except LeadershipLost:
+            # E12 was said when it happened
+            return EXIT_FATAL
 
 
 def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
@@ -75,20 +84,37 @@ def _run_with(
     registry = new_registry()
     metrics = ClientMetrics(registry)
     interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS
-    with closing(HTTPTransport(config, metrics=metrics, clock=clock)) as transport:
-        client = _client(transport, options, stop, metrics, clock)
+
+    def say(problem: Problem) -> None:
+        tell(problem, options, stream)
+
+    with ExitStack() as stack:
+        transport = stack.enter_context(closing(HTTPTransport(config, metrics=metrics, clock=clock)))
+        fence = WriteFence(transport)
+        client = _client(fence, options, stop, metrics, clock)
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
         servers = _Servers(options, registry)
         with servers.serving():
             report = _preflight(client, config, options, stop, clock)
-            for problem in report.problems:
-                tell(problem, options, stream)
+            skew = version_skew(report.server_version)
+            for problem in (*report.problems, *([skew] if skew else [])):
+                say(problem)
             if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
             show_banner(_facts(config, report, servers), options, stream)
-            program = Program(
-                client, options, stop, registry=registry, progress_seconds=interval, clock=clock
+            election = stack.enter_context(
+                Election(config, options, say=say, metrics=metrics, clock=clock)
             )
+            program = Program(
+                client,
+                options,
+                stop,
+                registry=registry,
+                elect=election.elect if options.leader_elect else None,
+                progress_seconds=interval,
+                clock=clock,
+            )
+            fence.guard(program.manager.may_write)
             servers.show(program)
             program.run()
     log.info("Stopped")

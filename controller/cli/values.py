@@ -9,9 +9,8 @@ from typing import Final
 from controller.cli.durations import parse_duration
 
 MAX_VERBOSITY: Final = 9
-_BOOLEANS: Final = {word: True for word in ("true", "True", "TRUE", "t", "T", "1")} | {
-    word: False for word in ("false", "False", "FALSE", "f", "F", "0")
-}
+_TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
+_FALSE: Final = ("false", "False", "FALSE", "f", "F", "0")
 _MAX_NAME: Final = 253
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 MAX_PORT: Final = 65535
@@ -43,9 +42,9 @@ def verbosity_level(text: str) -> int:
 
 def boolean(text: str) -> bool:
     """A truth value as Go's flags spell it."""
-    if text not in _BOOLEANS:
+    if text not in (*_TRUE, *_FALSE):
         raise ValueError(f'"{text}" is neither true nor false')
-    return _BOOLEANS[text]
+    return text in _TRUE
 
 
 def lease_name(text: str) -> str:

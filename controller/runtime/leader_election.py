@@ -60,6 +60,7 @@ class LeaderElector:
         on_stopped_leading: Callable[[], None],
         on_new_leader: Callable[[str], None] | None = None,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
+        on_lost: Callable[[LeadershipLost], None] | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = random_module.random,
         spawn: Spawn = spawn_thread,
@@ -70,8 +71,9 @@ class LeaderElector:
 
         Args: on_started_leading does the guarded work on a thread of its own, and ends soon after its event
         is set. on_stopped_leading is called at the end of every run, even of one that never led.
-        on_new_leader gets each new holder ("" = nobody); on_waiting is called after each try in vain. Both
-        are called on the elector's thread and must not block.
+        on_new_leader gets each new holder ("" = nobody); on_waiting is called after each try in vain; on_lost
+        as soon as the lease is lost, before anything is stopped. These three are called on the elector's
+        thread and must not block.
         Raises: ValueError for a configuration that makes no sense.
         """
         config.validate()
@@ -80,6 +82,7 @@ class LeaderElector:
         self._on_stopped_leading = on_stopped_leading
         self._on_new_leader = on_new_leader
         self._on_waiting = on_waiting
+        self._on_lost = on_lost
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -210,5 +213,8 @@ class LeaderElector:
         why = f"held by {seen.holder}" if taken else f"last error: {seen.last_error or 'none'}"
         age = self._clock.now() - self._candidacy.renew_deadline() + self._config.renew_deadline_seconds
         lost = LeadershipLost(seen.lease, age, why)
+        self._candidacy.stop_leading()
         log.error("Failed to renew lease", lease=seen.lease, err=str(lost))
+        if self._on_lost is not None:
+            self._on_lost(lost)
         return lost

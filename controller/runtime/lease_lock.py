@@ -62,6 +62,10 @@ class LeaseLock:
         self._recorder = recorder
         self._lease: Lease | None = None
 
+    def report_to(self, recorder: EventRecorder) -> None:
+        """Record events there from here on; before the election begins."""
+        self._recorder = recorder
+
     @property
     def identity(self) -> str:
         """Who we are, unlike any other candidate."""

@@ -148,6 +148,7 @@ class Manager:
         *,
         on_waiting: Callable[[ElectionStatistics], None] | None = None,
         on_new_leader: Callable[[str], None] | None = None,
+        on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
         Work only while holding a lease; before run, once. For a lock that needs a recorder of this manager.
@@ -162,6 +163,7 @@ class Manager:
             on_stopped_leading=lambda: None,
             on_waiting=on_waiting,
             on_new_leader=on_new_leader,
+            on_lost=on_lost,
             clock=self.clock,
             spawn=self.spawn,
             metrics=LeaderElectionMetrics(self._registry),

@@ -26,11 +26,16 @@ class WriteFence:
     """
     A client.transport.Transport that lets writes pass while may_write says so.
 
-    Events and reviews always pass. Threads: any.
+    Events and reviews always pass. Threads: any; guard is called before the others run.
     """
 
-    def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:
+    def __init__(self, transport: Transport, may_write: Callable[[], bool] = lambda: False) -> None:
+        """Make a fence; without may_write it is closed until guard()."""
         self._transport = transport
+        self._may_write = may_write
+
+    def guard(self, may_write: Callable[[], bool]) -> None:
+        """Ask may_write from here on; before anything is written."""
         self._may_write = may_write
 
     @property

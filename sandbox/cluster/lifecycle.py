@@ -9,27 +9,32 @@ from __future__ import annotations
 from sandbox.cluster.autoscalers import AutoscalerController
 from sandbox.cluster.controllers import Controller
 from sandbox.cluster.deployments import DeploymentController
+from sandbox.cluster.disruption_budgets import DisruptionController
 from sandbox.cluster.endpoint_slices import EndpointSliceController
 from sandbox.cluster.garbage_collector import GarbageCollector
 from sandbox.cluster.namespaces import NamespaceController
-from sandbox.cluster.nodes import NodeRegistrar
+from sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
 from sandbox.cluster.pace import Pace
 from sandbox.cluster.pod_simulation import PodSimulation
 from sandbox.cluster.replica_sets import ReplicaSetController
+from sandbox.cluster.resource_quotas import ResourceQuotaController
 from sandbox.cluster.scheduler import Scheduler
 
 
-def default_controllers(*, speed: float = 1.0, nodes: int = 2, root_ca: str = "") -> tuple[Controller, ...]:
+def default_controllers(
+    *, speed: float = 1.0, nodes: int = 2, node_prefix: str = NAME_PREFIX, root_ca: str = ""
+) -> tuple[Controller, ...]:
     """
     A cluster's controllers, scheduler and kubelets.
 
-    Args: speed = how many times faster than nominal; root_ca = PEM published to every namespace.
+    Args: speed = how many times faster than nominal; nodes are so many, called node_prefix-0 and so on;
+    root_ca = PEM published to every namespace.
     Raises: ValueError when speed is not above 0.
     """
     pace = Pace(speed)
     return (
         NamespaceController(pace, root_ca=root_ca),
-        NodeRegistrar(nodes),
+        NodeRegistrar(nodes, node_prefix),
         GarbageCollector(pace),
         DeploymentController(pace),
         ReplicaSetController(pace),
@@ -37,4 +42,6 @@ def default_controllers(*, speed: float = 1.0, nodes: int = 2, root_ca: str = ""
         Scheduler(pace),
         PodSimulation(pace),
         EndpointSliceController(pace),
+        DisruptionController(pace),
+        ResourceQuotaController(pace),
     )

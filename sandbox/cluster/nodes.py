@@ -22,9 +22,12 @@ _CONDITIONS = (
 _CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
 
 
-def node_name(index: int) -> str:
+NAME_PREFIX = "sandbox"
+
+
+def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
     """The name of a simulated node."""
-    return f"sandbox-{index}"
+    return f"{prefix}-{index}"
 
 
 class NodeRegistrar:
@@ -33,8 +36,8 @@ class NodeRegistrar:
     name = "kubelet"
     interests: frozenset[GroupResource] | None = frozenset()
 
-    def __init__(self, count: int = 2) -> None:
-        self._count = count
+    def __init__(self, count: int = 2, prefix: str = NAME_PREFIX) -> None:
+        self._names = [node_name(index, prefix) for index in range(count)]
         self._registered = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
@@ -43,25 +46,24 @@ class NodeRegistrar:
         if self._registered:
             return Step()
         self._registered = True
-        missing = [i for i in range(self._count) if view.state.get(NODES, "", node_name(i)) is None]
-        return Step([write for index in missing for write in _registration(index, now)])
+        missing = [i for i, name in enumerate(self._names) if view.state.get(NODES, "", name) is None]
+        return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
         """Do without the node."""
 
 
-def _registration(index: int, now: float) -> Iterator[Write]:
-    node = new_node(index, now)
-    name = node["metadata"]["name"]
+def _registration(index: int, name: str, now: float) -> Iterator[Write]:
+    node = new_node(index, now, name)
     yield Write(verb="create", group_resource=NODES, namespace="", name=name, object=node)
     yield Write(
         verb="update", group_resource=NODES, namespace="", name=name, object=node, subresource="status"
     )
 
 
-def new_node(index: int, now: float) -> Object:
+def new_node(index: int, now: float, name: str = "") -> Object:
     """A node that is ready."""
-    name = node_name(index)
+    name = name or node_name(index)
     stamp = format_time(now)
     times = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
     return {

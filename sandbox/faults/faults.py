@@ -294,6 +294,11 @@ class Faults:
         with self._lock:
             return self._claim_locked(injection, asked)
 
+    def end_those_due(self, now: float) -> None:
+        """End the faults whose time is up."""
+        with self._lock:
+            self._end_those_due_locked(now)
+
     def next_wake(self) -> float | None:
         """The unix time at which a fault is over by itself."""
         with self._lock:

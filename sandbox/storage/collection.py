@@ -47,12 +47,12 @@ class History:
         """The position of the first change newer than rv, which must not be older than floor."""
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
-    def read(self, position: int) -> list[Change] | None:
-        """The changes from position on; None when some of them have been dropped."""
+    def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
+        """The changes from position on, at most so many; None when some of them have been dropped."""
         index = position - self._dropped
         if index < 0 or (index < len(self._entries) and self._entries[index].rv <= self.floor):
             return None
-        return self._entries[index:]
+        return self._entries[index : None if limit is None else index + limit]
 
     def newer_than(self, rv: int) -> Iterator[Change]:
         """The changes after rv, newest first."""

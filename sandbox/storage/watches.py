@@ -25,6 +25,9 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
 _END: Final = b"}\n"
 
+BATCH: Final = 128
+"""So many objects or changes a watch takes at a time: 50 watches that begin together do not fill the memory."""
+
 
 class EventObject(Protocol):
     """How the object of an event is written; first is true for the first event of the stream."""
@@ -62,8 +65,8 @@ class Watcher:
     """
     One open watch.
 
-    State: _position is the next change to look at, _seen_rv the newest version looked at, _known_rv the
-    newest one the client was told.
+    State: _opened is how many initial objects were taken, _started says that all were; _position is the next
+    change to look at, _seen_rv the newest version looked at, _known_rv the newest one the client was told.
     Threads: the engine's lock is held throughout.
     """
 
@@ -78,32 +81,32 @@ class Watcher:
         self._position = subscription.position
         self._seen_rv = self._known_rv = subscription.rv
         self._first = True
+        self._opened = 0
         self._started = False
         self._bookmark_seconds = bookmark_seconds
         self._next_bookmark = self._bookmark_after(now)
 
     def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
         """
-        The lines that are due, oldest first; `ended` is set with the last ones.
+        The next lines that are due, oldest first; `ended` is set with the last ones.
 
-        Args: up_to is the newest version to tell of, None = all.
+        There may be more: is_due() says so. Args: up_to is the newest version to tell of, None = all.
         """
         if self.ended:
             return []
         lines = [] if self._started else self._opening(now)
-        self._started = True
-        lines += self._changes(now, up_to)
-        lines += self._periodic_bookmark(now, up_to)
-        if now >= self.subscription.deadline or self._history is not self._collection.history:
+        if self._started:
+            lines += self._changes(now, up_to)
+            lines += self._periodic_bookmark(now, up_to)
+        if now >= self.subscription.deadline or (self._is_replaced() and self._has_told_all(up_to)):
             self.ended = True
         return lines
 
     def is_due(self, now: float, *, up_to: int | None = None) -> bool:
         """Whether take() has something to do."""
-        history = self._history
-        end = history.end if up_to is None else history.position_after(up_to)
-        behind = self._position < end or history is not self._collection.history
-        return not self.ended and (behind or not self._started or now >= self.next_wake())
+        if self.ended:
+            return False
+        return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
         """The unix time at which something is due even without changes."""
@@ -111,20 +114,30 @@ class Watcher:
             return self.subscription.deadline
         return min(self.subscription.deadline, self._next_bookmark)
 
+    def _has_told_all(self, up_to: int | None) -> bool:
+        end = self._history.end if up_to is None else self._history.position_after(up_to)
+        return self._started and self._position >= end
+
+    def _is_replaced(self) -> bool:
+        return self._history is not self._collection.history
+
     def _opening(self, now: float) -> list[bytes]:
         subscription = self.subscription
         if subscription.refusal is not None:
-            self.ended = True
+            self.ended = self._started = True
             return [error_line(subscription.refusal)]
-        lines = [self._line(ChangeType.ADDED, stored, now) for stored in subscription.initial]
-        if subscription.after_initial:
+        batch = subscription.initial[self._opened : self._opened + BATCH]
+        lines = [self._line(ChangeType.ADDED, stored, now) for stored in batch]
+        self._opened += len(batch)
+        self._started = self._opened == len(subscription.initial)
+        if self._started and subscription.after_initial:
             lines.append(self._bookmark(now, subscription.rv, {INITIAL_EVENTS_END: "true"}))
         return lines
 
     def _changes(self, now: float, up_to: int | None) -> list[bytes]:
         if self.ended:
             return []
-        changes = self._history.read(self._position)
+        changes = self._history.read(self._position, limit=BATCH)
         if changes is None:
             self.ended = True
             return [error_line(too_old(self._seen_rv, self._history.floor))]

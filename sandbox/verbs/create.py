@@ -8,6 +8,7 @@ plugin/pkg/admission/namespace/lifecycle.
 from __future__ import annotations
 
 from sandbox.cluster.controllers import new_name
+from sandbox.cluster.quota_usage import QUOTAS, exceeded
 from sandbox.patches import managed_fields
 from sandbox.requests import bodies
 from sandbox.requests.call import Call, shallow_metadata
@@ -58,6 +59,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     obj = named(call, metadata.for_create(obj, call.context, with_generation=call.resource.has_generation))
     obj = prepare_create(call, shallow_metadata(obj, managedFields=managed or None))
     check(call, obj)
+    _check_quotas(call, obj)
     if requested_version and not options.dry_run:
         raise internal_error("resourceVersion should not be set on objects to be created")
     transaction = call.transaction(dry_run=options.dry_run)
@@ -143,6 +145,17 @@ def wrong_kind(call: Call, obj: Object) -> StatusError:
     """The refusal of a custom resource that says it is of another kind."""
     from_kind = rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
+
+
+def _check_quotas(call: Call, obj: Object) -> None:
+    """Refuse (403) one object more than a quota of the namespace allows."""
+    namespace = obj["metadata"].get("namespace", "")
+    for quota in call.state.list(QUOTAS, namespace) if namespace else ():
+        found = exceeded(call.state, namespace, quota, call.collection)
+        if found is not None:
+            amounts = ", ".join(f"{what}: {amount}" for what, amount in found.items())
+            text = f"exceeded quota: {quota['metadata']['name']}, {amounts}"
+            raise forbidden(call.resource, obj["metadata"]["name"], text)
 
 
 def _check_definition(call: Call, name: str) -> None:

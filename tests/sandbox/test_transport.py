@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from sandbox.engine import ADMIN, Engine
+from sandbox.settable_clock import SettableClock
 from sandbox.transport import Fields, InProcessTransport, SilenceError, StreamClosedError
 from support.local_server import ManualClock
 
@@ -126,3 +128,67 @@ def test_fields_know_no_case() -> None:
     assert fields["CONTENT-TYPE"] == "x"
     assert dict(fields) == {"content-type": "x", "warning": "b"}
     assert len(fields) == 2
+
+
+class _LostError(Exception):
+    """What a client of its own raises for broken connections."""
+
+
+def test_a_lost_answer_raises_what_the_caller_chose() -> None:
+    """The write happened."""
+    clock = ManualClock()
+    engine = Engine(clock=clock, seed=1)
+    transport = InProcessTransport(engine, clock=clock, broken=_LostError)
+    engine.faults.lose_answer(count=1)
+    body = json.dumps({"metadata": {"name": "a"}}).encode()
+    with pytest.raises(_LostError):
+        transport.request("POST", _PATH, body=body)
+    assert transport.request("GET", f"{_PATH}/a").status == 200
+
+
+def test_a_cut_stream_gives_its_lines_and_then_raises() -> None:
+    """Nothing that was sent before is lost."""
+    clock = ManualClock()
+    engine = Engine(clock=clock, seed=1)
+    transport = InProcessTransport(engine, clock=clock, broken=_LostError)
+    _create(transport, "a")
+    engine.faults.drop_watches("cut", after_events=1)
+    stream = transport.stream("GET", f"{_PATH}?watch=1")
+    assert stream.read_block().count(b"\n") == 1
+    with pytest.raises(_LostError):
+        stream.read_block()
+
+
+def test_waiting_is_by_the_clock() -> None:
+    """Latency, a withheld answer and a silent stream last as long as the clock says, at most as asked."""
+    clock = SettableClock(frozen=True)
+    engine = Engine(clock=clock, seed=1)
+    transport = InProcessTransport(engine, clock=clock)
+    clock.listen(engine.tell_listeners)
+    engine.faults.latency(10, verbs=["get"])
+    engine.faults.silence(verbs=["create", "watch"])
+    body = json.dumps({"metadata": {"name": "a"}}).encode()
+    calls: dict[str, Callable[[], object]] = {
+        "late": lambda: transport.request("GET", "/version").status,
+        "too late": lambda: transport.request("GET", "/version", timeout_seconds=5),
+        "never": lambda: transport.request("POST", _PATH, body=body, timeout_seconds=5),
+        "silent": lambda: transport.stream("GET", f"{_PATH}?watch=1", read_timeout_seconds=5).read_block(),
+    }
+    results: dict[str, object] = {}
+
+    def run(name: str) -> None:
+        try:
+            results[name] = calls[name]()
+        except SilenceError as error:
+            results[name] = type(error)
+
+    threads = [threading.Thread(target=run, args=(name,), name=name) for name in calls]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        clock.advance(1)
+        for thread in threads:
+            thread.join(0.05)
+        if len(results) == len(calls):
+            break
+    assert results == {"late": 200, "too late": SilenceError, "never": SilenceError, "silent": SilenceError}

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from sandbox.cluster.lifecycle import default_controllers
 from sandbox.engine import Engine, Stream
 from sandbox.requests.request import Headers, Request, Response, User
 from sandbox.server import Sandbox
@@ -30,6 +31,7 @@ _START: Final = 1_750_000_000.0
 _STEP_SECONDS: Final = 0.05
 _TOKEN: Final = "admin"
 _ALICE: Final = User("alice", ("developers", "system:authenticated"), "alice-uid")
+_CA: Final = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
 _PATIENCE_SECONDS: Final = 15.0
 
 
@@ -103,7 +105,9 @@ def record() -> list[Row]:
     recorder = _recorder()
     clock = VirtualTime()
     users = {"alice": _ALICE}
-    sandbox = Sandbox(token=_TOKEN, users=users, clock=clock, seed=1)
+    # the recorded cluster's nodes were called so
+    controllers = default_controllers(node_prefix="fake", root_ca=_CA)
+    sandbox = Sandbox(token=_TOKEN, users=users, clock=clock, seed=1, controllers=controllers)
     clock.tick = sandbox.tick
     recorder.time = clock
     recorder.compact = lambda *_: sandbox.engine.compact()
@@ -139,9 +143,8 @@ def recorded_ids() -> list[str]:
 
 
 def _told(text: str) -> Iterator[tuple[str, str]]:
-    *blocks, _ = ("\n" + text).split("\n")[1:], ""
     id_, told = "", ""
-    for line in blocks[0]:
+    for line in text.splitlines():
         if line.startswith(" "):
             told += line.strip() + "\n"
             continue

@@ -39,7 +39,7 @@ SPEEDUP: Final = 20.0
 
 
 class Write(NamedTuple):
-    """A request of the controller that may change something: target is `deployments/a`, or `myapps/a/status`."""
+    """A request that may change something: target is `deployments/a`, or `myapps/a/status`."""
 
     method: str
     target: str

@@ -7,52 +7,58 @@ from pathlib import Path
 import pytest
 import yaml
 
+from controller.cli.flags import parse_options
 from controller.cli.manifests_command import manifests
-from controller.cli.options import Options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
+AS_DEPLOYED = ("--leader-elect", "--leader-elect-resource-namespace=handloop-system")
+
+
+def printed(*words: str) -> str:
+    """What `manifests` writes for a command line."""
+    return manifests(parse_options(["manifests", *words], {}))
 
 
 @pytest.mark.parametrize(
-    ("what", "path"), [("crd", "crd/samplecontroller.k8s.io_foos.yaml"), ("rbac", "rbac/role.yaml")]
+    ("words", "path"),
+    [
+        (("crd", "--controllers=foo"), "crd/samplecontroller.k8s.io_foos.yaml"),
+        (("crd", "--controllers=myapp"), "crd/example.com_myapps.yaml"),
+        (("rbac", *AS_DEPLOYED), "rbac/role.yaml"),
+    ],
 )
-def test_the_repository_holds_what_the_generator_makes(what: str, path: str) -> None:
+def test_the_repository_holds_what_the_generator_makes(words: tuple[str, ...], path: str) -> None:
     """A change of the types or of the declared access shows up here: `make manifests` mends it."""
-    assert (MANIFESTS / path).read_text(encoding="utf-8") == manifests(
-        Options(command="manifests", what=what)
-    )
+    assert (MANIFESTS / path).read_text(encoding="utf-8") == printed(*words)
+
+
+def test_every_controller_has_its_definition() -> None:
+    """Without a choice all of them are printed, one document each."""
+    names = [document["metadata"]["name"] for document in yaml.safe_load_all(printed("crd"))]
+    assert names == ["foos.samplecontroller.k8s.io", "myapps.example.com"]
+
+
+def test_a_chosen_controller_needs_less() -> None:
+    """`--controllers=foo` asks for nothing of MyApps, Services or autoscalers."""
+    document = yaml.safe_load(printed("rbac", "--controllers=foo"))
+    groups = {group for rule in document["rules"] for group in rule["apiGroups"]}
+    assert groups == {"", "apps", "samplecontroller.k8s.io"}
+    assert "services" not in {name for rule in document["rules"] for name in rule["resources"]}
+
+
+def test_a_lease_needs_a_role_in_its_namespace_only() -> None:
+    """With -n and --leader-elect there are two Roles, and only one lease may be changed."""
+    words = ("rbac", "-n", "demo", "--leader-elect", "--leader-elect-resource-name=mine")
+    made = list(yaml.safe_load_all(printed(*words, "--leader-elect-resource-namespace=home")))
+    assert [(role["kind"], role["metadata"]["namespace"]) for role in made] == [
+        ("Role", "demo"),
+        ("Role", "home"),
+    ]
+    named = [rule["resourceNames"] for rule in made[1]["rules"] if "update" in rule["verbs"]]
+    assert named == [["mine"]]
 
 
 def test_a_namespace_makes_a_role() -> None:
     """`manifests rbac -n demo` needs no cluster-wide rights."""
-    document = yaml.safe_load(manifests(Options(command="manifests", what="rbac", namespace="demo")))
+    document = yaml.safe_load(printed("rbac", "-n", "demo"))
     assert (document["kind"], document["metadata"]["namespace"]) == ("Role", "demo")
-
-
-def test_kustomizations_name_files_that_exist() -> None:
-    """Every resource of every kustomization is there."""
-    for kustomization in MANIFESTS.rglob("kustomization.yaml"):
-        for resource in yaml.safe_load(kustomization.read_text(encoding="utf-8"))["resources"]:
-            assert (kustomization.parent / resource).exists(), f"{kustomization}: {resource}"
-
-
-def test_grace_period_is_longer_than_the_drain() -> None:
-    """The kubelet must not kill what is still finishing: grace period > --shutdown-timeout."""
-    deployment = yaml.safe_load((MANIFESTS / "manager/deployment.yaml").read_text(encoding="utf-8"))
-    pod = deployment["spec"]["template"]["spec"]
-    arguments = dict(argument.lstrip("-").split("=") for argument in pod["containers"][0]["args"])
-    assert pod["terminationGracePeriodSeconds"] > int(arguments["shutdown-timeout"].removesuffix("s"))
-
-
-def test_the_pod_is_hardened() -> None:
-    """Restricted pod security: no root, no privileges, no capabilities, a read-only root."""
-    deployment = yaml.safe_load((MANIFESTS / "manager/deployment.yaml").read_text(encoding="utf-8"))
-    pod = deployment["spec"]["template"]["spec"]
-    container = pod["containers"][0]["securityContext"]
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert container == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }

@@ -18,7 +18,8 @@ from client.errors import DeadlineExceeded, StreamClosed
 from client.resource_client import Client
 from controller.cli.options import Options
 from controller.cli.program import NOTHING_TO_DO_SECONDS, Program
-from controller.foo import CachesNotSyncedError
+from controller.foo import CachesNotSyncedError, Controller
+from controller.foo_runnable import FooRunnable
 from controller.runtime.metrics import new_registry
 from sandbox.requests.request import User
 from sandbox.server import Sandbox
@@ -84,6 +85,13 @@ class World:
         until(lambda: not self.unwell("readiness"), "ready", seconds=SECONDS)
 
 
+def foo_of(world: World) -> Controller:
+    """The Foo controller of the program."""
+    runnable = world.program.controllers["foo"]
+    assert isinstance(runnable, FooRunnable)
+    return runnable.controller
+
+
 def test_readiness_says_what_it_waits_for() -> None:
     """Not ready until the caches are filled, alive all the time, and ready by itself when the CRD appears."""
     world = World(FOO)
@@ -104,10 +112,10 @@ def test_dead_workers_fail_both_checks() -> None:
     world.install()
     with world.running():
         world.wait_ready()
-        world.program._controller._count_worker(-1)
+        foo_of(world)._count_worker(-1)
         assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
         assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
-        world.program._controller._count_worker(1)
+        foo_of(world)._count_worker(1)
 
 
 def test_a_foo_gets_its_deployment() -> None:
@@ -231,8 +239,8 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
     def give_up(*_: object) -> None:
         raise CachesNotSyncedError("gave up")
 
-    original = world.program._controller.run
-    monkeypatch.setattr(world.program._controller, "run", give_up)
+    original = foo_of(world).run
+    monkeypatch.setattr(foo_of(world), "run", give_up)
     with pytest.raises(CachesNotSyncedError):
         world.program.run()
     with pytest.raises(CachesNotSyncedError):

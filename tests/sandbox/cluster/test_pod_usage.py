@@ -12,7 +12,7 @@ from sandbox.storage.transaction import Transaction
 from sandbox.wire.resource import GroupResource
 
 _CPU = LOAD_ANNOTATIONS["cpu"]
-_RUNNING = {"state": {"running": {}}}
+_RUNNING: dict[str, Any] = {"state": {"running": {}}}
 
 
 class _Family:

@@ -23,7 +23,7 @@ _LONG_AGO = _NOW - 3600
 
 def _pod(name: str, *, request: str = "1", phase: str = "Running", **given: Any) -> Object:
     """A pod that has been ready for an hour, unless told otherwise."""
-    ready = {"status": "True", "at": _LONG_AGO, "started": _LONG_AGO} | given
+    ready: dict[str, Any] = {"status": "True", "at": _LONG_AGO, "started": _LONG_AGO} | given
     condition = {"type": "Ready", "status": ready["status"], "lastTransitionTime": format_time(ready["at"])}
     resources = {"requests": {"cpu": request, "memory": request}} if request else {}
     return {
@@ -33,8 +33,15 @@ def _pod(name: str, *, request: str = "1", phase: str = "Running", **given: Any)
     }
 
 
-def _sampling(pods: Sequence[Object], usage: dict[str, int], **fields: Any) -> Sampling:
-    return Sampling(pods, usage, **({"resource": "cpu", "now": _NOW, "pace": Pace()} | fields))
+def _sampling(
+    pods: Sequence[Object],
+    usage: dict[str, int],
+    *,
+    resource: str = "cpu",
+    pace: float = 1.0,
+    container: str = "",
+) -> Sampling:
+    return Sampling(pods, usage, resource, _NOW, Pace(pace), container)
 
 
 def _propose(
@@ -74,7 +81,7 @@ class _Case(NamedTuple):
     ],
 )
 def test_the_ratio_of_utilization_and_target_says_how_many(case: _Case) -> None:
-    """Ready pods times the ratio, rounded up; nothing within 10 %. Follows TestReplicaCalcScaleUp and others."""
+    """Ready pods times the ratio, rounded up; within 10 % as before. Follows TestReplicaCalcScaleUp."""
     found = _propose(case.usages, target=case.target)
     assert (found.replicas, found.utilization) == (case.replicas, case.utilization)
 
@@ -137,7 +144,7 @@ def test_failed_and_deleted_pods_do_not_count() -> None:
 )
 def test_samples_from_the_start_of_a_pod_do_not_count(pod: dict[str, Any], pace: float, counts: bool) -> None:
     """In its first 5 minutes a pod has to be ready for a whole window; afterwards to have been ready once."""
-    sampling = _sampling([_pod("a", **pod)], {"a": 1000}, pace=Pace(pace))
+    sampling = _sampling([_pod("a", **pod)], {"a": 1000}, pace=pace)
     if counts:
         assert by_utilization(sampling, current=1, target=100, tolerance=Tolerance()).replicas == 1
         return

@@ -1,0 +1,49 @@
+"""Where a sandbox listens, and what follows from it: loopback needs no more care than a token."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+LOOPBACK: Final = "127.0.0.1"
+_LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class BindAddress:
+    """An IP address to listen on. Raises: ValueError for a text that is none."""
+
+    text: str = LOOPBACK
+
+    def __post_init__(self) -> None:
+        ip_address(self.text)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine gets there."""
+        return ip_address(self.text).is_loopback
+
+    @property
+    def host(self) -> str:
+        """The host of a URL that leads there from this machine."""
+        address = ip_address(self.text)
+        if address.is_unspecified:
+            return LOOPBACK
+        return f"[{self.text}]" if ":" in self.text else self.text
+
+    def served_names(self) -> Collection[str] | None:
+        """
+        The hosts that requests may name, None = any.
+
+        On loopback a web page could point a name of its own here; elsewhere nobody knows all names.
+        """
+        return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
+
+    def certified_names(self) -> list[str]:
+        """The names and addresses that a certificate is for."""
+        own = [] if ip_address(self.text).is_unspecified else [self.text]
+        further = [] if self.is_loopback else [socket.gethostname()]
+        return list(dict.fromkeys((*_LOCAL_NAMES, *own, *further)))

@@ -1,0 +1,149 @@
+"""The manifests as kubectl builds them, and as a server that stores nothing of it would take them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.server import Sandbox
+from support.deadline import until
+from support.kubectl import Kubectl
+
+ROOT = Path(__file__).parents[2]
+MANIFESTS = ROOT / "manifests"
+FOLDERS = sorted(str(path.parent.relative_to(MANIFESTS)) for path in MANIFESTS.rglob("kustomization.yaml"))
+FOREIGN = {"monitoring.coreos.com"}
+"""API groups that somebody else's operator serves."""
+PREREQUISITES = ("CustomResourceDefinition", "Namespace")
+SECONDS = 30.0
+
+pytestmark = pytest.mark.kubectl
+
+
+@pytest.fixture(scope="module")
+def binary() -> str:
+    """The stock kubectl."""
+    found = os.environ.get("KUBECTL") or shutil.which("kubectl")
+    if not found:
+        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
+    return found
+
+
+@pytest.fixture(scope="module")
+def offline(binary: str, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """Kubectl without a server."""
+    home = tmp_path_factory.mktemp("home")
+    return Kubectl(binary, home / "none", home)
+
+
+@pytest.fixture(scope="module", params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+def server(
+    request: pytest.FixtureRequest, binary: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    """Kubectl on each of the servers, with our kinds and our namespace there."""
+    home = tmp_path_factory.mktemp("server")
+    if request.param == "sandbox":
+        with Sandbox(seed=1) as sandbox:
+            kubectl = Kubectl(binary, sandbox.write_kubeconfig(home / "kubeconfig"), home)
+            _prepare(kubectl, home)
+            yield kubectl
+        return
+    kubeconfig = os.environ.get("TEST_KUBECONFIG")
+    if not kubeconfig:
+        pytest.skip("TEST_KUBECONFIG names no cluster")
+    kubectl = Kubectl(binary, Path(kubeconfig), home)
+    _prepare(kubectl, home)
+    yield kubectl
+    # the definitions stay: other tests share them
+    if kubectl.run("-n", "handloop-system", "get", "deployment", "handloop").code:
+        kubectl("delete", "namespace", "handloop-system", "--ignore-not-found", "--wait=false")
+
+
+def documents(kubectl: Kubectl, folder: str) -> list[dict[str, Any]]:
+    """What a folder builds to."""
+    return list(yaml.safe_load_all(kubectl("kustomize", str(MANIFESTS / folder)).out))
+
+
+def _prepare(kubectl: Kubectl, home: Path) -> None:
+    """Apply what must be there before the rest can be checked: definitions and the namespace."""
+    first = [one for one in documents(kubectl, "default") if one["kind"] in PREREQUISITES]
+    path = home / "first.yaml"
+    path.write_text(yaml.safe_dump_all(first), encoding="utf-8")
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    kinds = [one["metadata"]["name"] for one in first if one["kind"] == "CustomResourceDefinition"]
+    for kind in kinds:
+        until(lambda kind=kind: kubectl.run("get", kind).code == 0, f"{kind} served", seconds=SECONDS)  # type: ignore[misc] # a closure over the loop's variable
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_folder_builds(offline: Kubectl, folder: str) -> None:
+    """`kubectl kustomize` understands it, and it holds something."""
+    assert documents(offline, folder)
+
+
+def test_the_whole_is_the_sum_of_its_parts(offline: Kubectl) -> None:
+    """manifests/default holds everything of crd, manager and rbac, once."""
+    names = [(one["kind"], one["metadata"]["name"]) for one in documents(offline, "default")]
+    parts = [
+        (one["kind"], one["metadata"]["name"])
+        for folder in ("crd", "manager", "rbac")
+        for one in documents(offline, folder)
+    ]
+    assert len(names) == len(set(names))
+    assert set(parts) <= set(names)
+    assert documents(offline, ".") == documents(offline, "default")
+
+
+def test_the_installer_is_what_default_builds_to(offline: Kubectl) -> None:
+    """A change of the manifests shows up here: `make build-installer` mends it."""
+    text = (ROOT / "dist/install.yaml").read_text(encoding="utf-8")
+    assert _by_name(yaml.safe_load_all(text)) == _by_name(iter(documents(offline, "default")))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_server_would_take_it(server: Kubectl, folder: str, tmp_path: Path) -> None:
+    """`kubectl apply --dry-run=server` of each folder: validated, defaulted, admitted, not stored."""
+    ours = [one for one in documents(server, folder) if one["apiVersion"].partition("/")[0] not in FOREIGN]
+    if not ours:
+        pytest.skip("all of it needs somebody else's operator")
+    if len(ours) == len(documents(server, folder)):
+        made = server("apply", "--dry-run=server", "-k", str(MANIFESTS / folder))
+    else:
+        path = tmp_path / "ours.yaml"
+        path.write_text(yaml.safe_dump_all(ours), encoding="utf-8")
+        made = server("apply", "--dry-run=server", "-f", str(path))
+    assert len(made.lines) == len(ours)
+    assert all(line.endswith("(server dry run)") for line in made.lines)
+    assert "Warning: would violate PodSecurity" not in made.err
+
+
+def test_a_server_would_take_the_installer(server: Kubectl) -> None:
+    """`kubectl apply -f dist/install.yaml`, the whole in one file."""
+    made = server("apply", "--dry-run=server", "-f", str(ROOT / "dist/install.yaml"))
+    assert all(line.endswith("(server dry run)") for line in made.lines)
+
+
+def test_the_pods_would_be_admitted(server: Kubectl, tmp_path: Path) -> None:
+    """A pod of the Deployment fits into the namespace, which enforces restricted; a laxer one does not."""
+    (made,) = [one for one in documents(server, "manager") if one["kind"] == "Deployment"]
+    # without the account, which the server has not stored
+    spec = {key: value for key, value in made["spec"]["template"]["spec"].items() if "ervice" not in key}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "probe", "namespace": "handloop-system"},
+        "spec": spec,
+    }
+    path = tmp_path / "pod.yaml"
+    path.write_text(yaml.safe_dump(pod), encoding="utf-8")
+    server("-n", "handloop-system", "apply", "--dry-run=server", "-f", str(path))
+
+
+def _by_name(found: Iterator[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(one["kind"], one["metadata"]["name"]): one for one in found}

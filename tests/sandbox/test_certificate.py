@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from sandbox.certificate import Certificate, NoCertificateError, self_signed
+
+
+def _greet(made: Certificate, name: str) -> str:
+    """Connect as somebody who trusts nothing else; returns what the server said."""
+    here, there = socket.socketpair()
+    client = ssl.create_default_context(cadata=made.pem.decode())
+
+    def serve() -> None:
+        try:
+            with made.context.wrap_socket(there, server_side=True) as server:
+                server.sendall(b"hello")
+        except ssl.SSLError:
+            there.close()
+
+    thread = threading.Thread(target=serve, name="tls-server")
+    thread.start()
+    try:
+        with here, client.wrap_socket(here, server_hostname=name) as connection:
+            return connection.recv(5).decode()
+    finally:
+        thread.join(10)
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "::1", "localhost"])
+def test_whoever_trusts_it_reaches_its_server(name: str) -> None:
+    """Names and addresses are in it; no other authority is needed."""
+    assert _greet(self_signed(["127.0.0.1", "::1", "localhost"]), name) == "hello"
+
+
+def test_it_is_for_its_names_only() -> None:
+    """Another host is refused by every client."""
+    with pytest.raises(ssl.SSLCertVerificationError):
+        _greet(self_signed(["127.0.0.1"]), "example.com")
+
+
+def test_two_are_different_and_the_key_is_nowhere() -> None:
+    """Each sandbox has its own; the PEM that is handed out holds no key, nor does the repr."""
+    first, second = self_signed(["localhost"]), self_signed(["localhost"])
+    assert first.pem != second.pem
+    assert b"PRIVATE" not in first.pem
+    assert "context" not in repr(first)
+
+
+def test_nothing_is_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder with the key is gone before anybody gets the certificate."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    self_signed(["localhost"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_openssl_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program that is missing is named."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoCertificateError, match="needs the openssl program"):
+        self_signed(["localhost"])
+
+
+def test_an_openssl_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it was."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise subprocess.CalledProcessError(1, ["openssl"])
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    with pytest.raises(NoCertificateError, match="made no certificate"):
+        self_signed(["localhost"])
