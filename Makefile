@@ -5,23 +5,24 @@ BIN := $(VENV)/bin
 KUBECTL ?= kubectl
 DOCKER ?= docker
 IMG ?= handloop:latest
+DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help install-deps install-dev run sandbox test lint format bench manifests lock size clean
+.PHONY: help venv install-dev run sandbox test lint format bench manifests lock size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## this menu
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(VENV)/.installed ## a virtual environment in .venv with everything the program needs
+venv: $(VENV)/.installed ## a virtual environment in .venv with everything the program needs
 
 install-dev: $(VENV)/.installed-dev ## the same with everything the tests and checks need
 
-run: install ## the built-in sandbox and the controller on it, in one process; no cluster needed
+run: venv ## the built-in sandbox and the controller on it, in one process; no cluster needed
 	@$(BIN)/python -m controller --sandbox
 
-sandbox: install ## the API server alone
+sandbox: venv ## the API server alone
 	@$(BIN)/python -m controller sandbox
 
 test: install-dev ## every test; with TEST_KUBECONFIG set also against that real API server
@@ -40,12 +41,45 @@ bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/READ
 	$(BIN)/python benchmarks/sync_and_events.py
 	$(BIN)/python benchmarks/queue_cycles.py
 
-manifests: install ## write the generated manifests from the types and the declared access
+manifests: venv ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
 	$(BIN)/python -m controller manifests crd --controllers=myapp > manifests/crd/example.com_myapps.yaml
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
 # as the Deployment runs them
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
+
+install: ## the CRDs into the cluster of the current context
+	$(KUBECTL) apply --server-side -k manifests/crd
+
+uninstall: ## the CRDs out of it, and every Foo and MyApp with them
+	$(KUBECTL) delete --ignore-not-found -k manifests/crd
+
+deploy: $(DEPLOYED)/kustomization.yaml ## CRDs, roles and the Deployment, with the image IMG
+	$(KUBECTL) apply -k $(DEPLOYED)
+
+undeploy: ## all that deploy brought, the CRDs and their objects included
+	$(KUBECTL) delete --ignore-not-found -k manifests/default
+
+image: ## build the container image IMG
+	$(DOCKER) build --tag $(IMG) .
+
+build-installer: $(DEPLOYED)/kustomization.yaml ## dist/install.yaml: what deploy applies, in one file
+	mkdir -p dist
+	$(KUBECTL) kustomize $(DEPLOYED) > dist/install.yaml
+
+e2e: install-dev ## a kind cluster, the image in it, the end-to-end tests; needs docker, kind and kubectl
+	tests/e2e/run-in-kind $(PYTEST_ARGS)
+
+e2e-local: install-dev ## the same in-cluster tests on CONTROLPLANE, with pods as processes; Linux, as root
+	tests/e2e/run-in-processes $(PYTEST_ARGS)
+
+# manifests/default with the image IMG: an overlay, so that nothing in manifests/ is changed
+$(DEPLOYED)/kustomization.yaml: FORCE
+	@mkdir -p $(DEPLOYED)
+	@printf '%s\n' 'resources:' '  - ../../manifests/default' 'patches:' '  - target:' '      kind: Deployment' \
+		'      name: handloop' '    patch: |-' '      - op: replace' \
+		'        path: /spec/template/spec/containers/0/image' '        value: $(IMG)' > $@
+FORCE:
 
 lock: install-dev ## pin the dependencies again, with hashes
 	$(BIN)/python -m pip install --quiet pip-tools
@@ -59,7 +93,7 @@ size: ## lines per package
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and what the tools leave behind
-	rm -rf $(VENV) .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -30,6 +30,7 @@ from sandbox.engine import Engine, Stream
 from sandbox.faults.faults import LostAnswerError, NoAnswerError
 from sandbox.faults.outlet import Outlet
 from sandbox.requests.request import Request, Response
+from sandbox.storage.watches import BATCH
 from sandbox.wire.query import Query
 from sandbox.wire.status import StatusError, failure, request_entity_too_large
 
@@ -37,7 +38,9 @@ log = logging.getLogger("sandbox")
 
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _MAX_LINE: Final = 64 * 1024
-_MAX_BUFFERED: Final = 64 * 1024 * 1024
+_FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing
+_BLOCK_BYTES: Final = 256 * 1024
+_WHOLE_BYTES: Final = 1024 * 1024
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
@@ -45,21 +48,24 @@ _ROUNDS: Final = 5
 
 
 class _Pump:
-    """One open watch and its socket; done is set when the stream is over."""
+    """
+    One open watch and its socket.
 
-    __slots__ = ("done", "transport", "watcher")
+    State: over says that the stream is; halted is set then, and while the watcher is paused because the
+    client has so much to read that it gets no more.
+    """
 
-    def __init__(
-        self, watcher: Outlet, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    __slots__ = ("halted", "over", "transport", "watcher")
+
+    def __init__(self, watcher: Outlet, transport: asyncio.Transport) -> None:
         self.watcher = watcher
         self.transport = transport
-        self.done: asyncio.Future[None] = loop.create_future()
+        self.over = False
+        self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines as one chunk; a client that does not read is given up."""
-        if self.transport.is_closing() or self.transport.get_write_buffer_size() > _MAX_BUFFERED:
-            self.transport.abort()
+        """Write lines as one chunk."""
+        if self.transport.is_closing():
             self.finish()
             return
         if lines:
@@ -69,11 +75,22 @@ class _Pump:
             if self.watcher.broken:
                 _break(self.transport, reset=self.watcher.broken == "reset")
             self.finish()
+        elif self.transport.get_write_buffer_size() > _FULL_BYTES:
+            self.watcher.paused = True
+            self.halted.set()
 
     def finish(self) -> None:
         """Let the handler end the response."""
-        if not self.done.done():
-            self.done.set_result(None)
+        self.over = True
+        self.halted.set()
+
+    async def halt(self, writer: AbstractStreamWriter) -> None:
+        """Wait until the stream is over, or the client has read what made it full."""
+        await self.halted.wait()
+        if not self.over:
+            await writer.drain()
+            self.watcher.paused = False
+            self.halted.clear()
 
 
 class HTTPServer:
@@ -228,9 +245,9 @@ class HTTPServer:
         except NoAnswerError:
             await self._silence()
             return _broken(incoming)
-        if isinstance(answer, Response):
-            return _whole(answer)
-        return await self._stream(incoming, answer)
+        if isinstance(answer, Stream):
+            return await self._stream(incoming, answer)
+        return await _sent(incoming, answer)
 
     def _answers_for(self, host: str) -> bool:
         names = self._names
@@ -263,11 +280,13 @@ class HTTPServer:
             transport = incoming.transport
             if transport is None:
                 return response
-            pump = _Pump(stream.watcher, transport, asyncio.get_running_loop())
+            pump = _Pump(stream.watcher, transport)
             self._pumps[stream.watcher] = pump
             pump.send(self._engine.take(stream.watcher))
             self._set_timer(stream.watcher.next_wake())
-            await pump.done
+            while not pump.over:
+                self.schedule()  # there may be more to take
+                await pump.halt(incoming.writer)
         finally:
             self._pumps.pop(stream.watcher, None)
             self._engine.close(stream.watcher)
@@ -279,8 +298,11 @@ class HTTPServer:
         with self._lock:
             self._scheduled = False
         wake = self._tick()
-        for watcher, lines in self._engine.take_due(self._pumps):
+        taken = self._engine.take_due(self._pumps)
+        for watcher, lines in taken:
             self._pumps[watcher].send(lines)
+        if any(len(lines) >= BATCH for _, lines in taken):
+            self.schedule()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -344,6 +366,19 @@ def _broken(incoming: web.BaseRequest) -> web.Response:
     if incoming.transport is not None:
         _break(incoming.transport, reset=True)
     return web.Response()
+
+
+async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
+    """An answer; a long one goes out as fast as the client reads it, and others have their turn in between."""
+    if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
+        return _whole(response)
+    answer = web.StreamResponse(status=response.status, headers=CIMultiDict(response.headers))
+    answer.content_length = response.size
+    await answer.prepare(incoming)
+    for block in response.blocks(_BLOCK_BYTES):
+        await answer.write(block)
+    await answer.write_eof()
+    return answer
 
 
 def _whole(response: Response) -> web.Response:

@@ -112,7 +112,9 @@ class InProcessTransport:
         answer = self._handle(self._request(method, path, query, headers, body), seconds)
         if isinstance(answer, Response):
             return WholeAnswer(answer.status, Fields(answer.headers), answer.content())
-        lines = self._engine.take(answer.watcher)
+        lines: list[bytes] = []
+        while taken := self._engine.take(answer.watcher):
+            lines += taken
         self._engine.close(answer.watcher)
         return WholeAnswer(200, Fields(answer.headers), b"".join(lines))
 

@@ -11,6 +11,7 @@ release looks at the holder it has read, too, so that nobody else's lease is eve
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
@@ -189,6 +190,19 @@ class Candidacy:
         self._metrics.handed_over(self._lease.name, max(self._clock.now() - seen_at, 0.0))
         return True
 
+    def is_free(self) -> bool:
+        """Look at the lease: whether it may be taken. Errors are logged, and are no."""
+        self._deadline = inf
+        try:
+            fetched = self._lease.get(self._request_seconds())
+        except NotFound:
+            return True
+        except ClientError as error:
+            return self._failed(error)
+        self._observe(fetched)
+        self._note("")
+        return not fetched.holder_identity or not self._is_lease_valid()
+
     def release(self) -> bool:
         """
         Give the lease up, so that the next one need not wait until it expires.
@@ -260,7 +274,9 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        log.warning("Request for the lease failed", lease=self._lease.describe(), err=str(error))
+        again = str(error) == self._last_error
+        tell = partial(log.debug, v=4) if again else log.warning
+        tell("Request for the lease failed", lease=self._lease.describe(), err=str(error))
         return self._note(str(error))
 
     def _note(self, error: str) -> bool:

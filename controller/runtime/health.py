@@ -12,14 +12,21 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from controller.runtime.port_owner import port_owner
 from workqueue.spawn import Joinable, Spawn, spawn_thread
 
-Check = Callable[[], str | None]
-"""A health check: None when well, else the reason in words."""
+
+class Well(NamedTuple):
+    """A good state that is worth a word, such as `standby, holder=pod-a`."""
+
+    detail: str
+
+
+Check = Callable[[], str | Well | None]
+"""A health check: None or Well when well, else the reason in words."""
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """A page: query -> (status, content type, body)."""
@@ -62,14 +69,24 @@ def health_page(checks: Mapping[str, Check]) -> Page:
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
         excluded = set(query.get("exclude", []))
         results = {name: check() for name, check in checks.items() if name not in excluded}
-        healthy = not any(results.values())
+        healthy = not any(map(_is_bad, results.values()))
         if healthy and "verbose" not in query:
             return 200, TEXT, b"ok"
-        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in results.items()]
+        lines = [_line(name, result) for name, result in results.items()]
         lines.append("healthz check passed" if healthy else "healthz check failed")
         return (200 if healthy else 500), TEXT, ("\n".join(lines) + "\n").encode()
 
     return page
+
+
+def _is_bad(result: str | Well | None) -> bool:
+    return bool(result) and not isinstance(result, Well)
+
+
+def _line(name: str, result: str | Well | None) -> str:
+    if isinstance(result, Well):
+        return f"[+]{name}: {result.detail}"
+    return f"[-]{name} failed: {result}" if result else f"[+]{name} ok"
 
 
 class PageServer:
@@ -161,6 +178,6 @@ _IN_USE: Final = (98, 48, 10048)
 """EADDRINUSE on Linux, macOS and Windows."""
 
 
-def stopped_check(stop: threading.Event) -> Check:
+def stopped_check(stop: threading.Event) -> Callable[[], str | None]:
     """Not ready once a stop was asked for, so that no new traffic arrives."""
     return lambda: "shutting down" if stop.is_set() else None

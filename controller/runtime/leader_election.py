@@ -9,6 +9,8 @@ resource version. What is guaranteed besides is said in candidacy.py.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
   * a lease that another one holds is lost at once, not at the end of the deadline.
+  * a standby looks at the lease several times in a retry period, and tries at once when it is free: it
+    follows within the lease's duration and one retry period, and within one period after a release.
   * a stop first ends the guarded work, while renewing goes on, and releases then; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
@@ -20,6 +22,7 @@ import random as random_module
 import threading
 from collections.abc import Callable
 from math import inf
+from typing import Final
 
 import structlog
 
@@ -31,6 +34,8 @@ from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("leaderelection")
+
+LOOKS_PER_RETRY: Final = 4
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -135,13 +140,19 @@ class LeaderElector:
                 return True
             if self._on_waiting is not None:
                 self._on_waiting(self.statistics())
-            self._clock.sleep(self._jittered_retry(), stop)
+            self._wait_for_turn(stop)
         return False
 
-    def _jittered_retry(self) -> float:
-        """So that candidates do not knock together."""
+    def _wait_for_turn(self, stop: threading.Event) -> None:
+        """Return when the lease is seen to be free, after a jittered retry period at most, or on stop."""
         retry = self._config.retry_period_seconds
-        return retry + self._random() * JITTER_FACTOR * retry
+        next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
+        while not stop.is_set():
+            left = next_try_at - self._clock.now()
+            self._clock.sleep(max(min(left, retry / LOOKS_PER_RETRY), 0.0), stop)
+            if stop.is_set() or self._clock.now() >= next_try_at or self._candidacy.is_free():
+                return
+            self._report_transition()
 
     def _lead(self, stop: threading.Event) -> None:
         work = GuardedWork(self._on_started_leading)

@@ -26,7 +26,9 @@ from client.resource_client import Client
 from controller.access import Access, merged
 from controller.runtime.candidacy import ElectionStatistics
 from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from controller.runtime.election_state import election_state
 from controller.runtime.events import EventBroadcaster, EventRecorder
+from controller.runtime.freshness import InformerLag, freshness_check
 from controller.runtime.health import Check, stopped_check
 from controller.runtime.kind_informer import KindInformer
 from controller.runtime.leader_election import LeaderElector, LeadershipLost
@@ -97,6 +99,7 @@ class Manager:
         self._caches_stop = threading.Event()
         self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
         self._factories = self._new_factories(namespaces, resync_seconds, InformerMetricsProvider(registry))
+        registry.register(InformerLag(self.informers, clock))
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
@@ -197,12 +200,16 @@ class Manager:
         return checks
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`: the caches are filled, the workers alive, and no stop was asked for."""
-        return {
+        """`/readyz`: the caches are filled and fresh, the workers alive, and no stop was asked for."""
+        checks: dict[str, Check] = {
             "informers-synced": self._synced_check,
+            "informers-fresh": freshness_check(self.informers, self.clock),
             "workers": self._workers_check,
             "shutdown": self._stopped_check,
         }
+        if self._elector is not None:
+            checks["leader"] = election_state(self._elector.statistics)
+        return checks
 
     # the life of it
 

@@ -128,7 +128,7 @@ class ControllerMetrics:
 
 
 class OwnWriteMetrics:
-    """The handloop_* series of reconciles: waits for our own writes, causes, writes spared. Threads: any."""
+    """The handloop_* series of reconciles: waits for our own writes, and causes. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *more: str) -> Counter:
@@ -148,9 +148,6 @@ class OwnWriteMetrics:
             registry=registry,
         )
         self._causes = counter("reconcile_causes_total", "What led to reconciles, by kind of cause", "cause")
-        self._spared = counter(
-            "noop_writes_avoided_total", "Writes left out because they would change nothing", "resource"
-        )
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
         """The instruments of a controller, at 0."""
@@ -160,14 +157,13 @@ class OwnWriteMetrics:
             timeouts=self._timeouts.labels(name),
             seconds=self._seconds.labels(name),
             causes=self._causes,
-            spared=self._spared,
         )
 
 
 class ControllerOwnWrites:
     """The handloop_* instruments of one controller. Threads: any."""
 
-    __slots__ = ("_causes", "_name", "_seconds", "_spared", "_timeouts", "_waits")
+    __slots__ = ("_causes", "_name", "_seconds", "_timeouts", "_waits")
 
     def __init__(
         self,
@@ -177,14 +173,12 @@ class ControllerOwnWrites:
         timeouts: Counter,
         seconds: Histogram,
         causes: Counter,
-        spared: Counter,
     ) -> None:
         self._name = name
         self._waits = waits
         self._timeouts = timeouts
         self._seconds = seconds
         self._causes = causes
-        self._spared = spared
 
     def waited(self, seconds: float) -> None:
         """A reconcile waited for our own write, whether or not it came in time."""
@@ -202,7 +196,3 @@ class ControllerOwnWrites:
         Args: cause is a kind of cause without an object's name, such as `Deployment updated` or `requeue`.
         """
         self._causes.labels(self._name, cause).inc()
-
-    def spared(self, resource: str) -> None:
-        """A write to that resource was left out, since it would have changed nothing."""
-        self._spared.labels(self._name, resource).inc()

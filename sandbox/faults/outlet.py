@@ -27,7 +27,8 @@ class Outlet:
     """
     One open watch as its client sees it.
 
-    State: ended is set with the last lines; broken says how the connection ends then, "" = as it should.
+    State: paused, set by who takes the lines, says that nothing is due while the client has enough to read.
+    ended is set with the last lines; broken says how the connection ends then, "" = as it should.
     _grips are the injections that hold this watch, _known those that were looked at, _held the lines that
     wait, each with the time it came at, _sent how many lines have gone out, _opening true before the first.
     Threads: the engine's lock is held throughout.
@@ -36,6 +37,7 @@ class Outlet:
     def __init__(self, watcher: Watcher, state: State, asked: Asked, faults: Faults) -> None:
         self.ended = False
         self.broken: Literal["", "cut", "reset"] = ""
+        self.paused = False
         self._watcher = watcher
         self._state = state
         self._asked = asked
@@ -73,7 +75,7 @@ class Outlet:
 
     def is_due(self, now: float) -> bool:
         """Whether take() has something to do."""
-        if self.ended:
+        if self.ended or self.paused:
             return False
         if not self._is_touched():
             return self._watcher.is_due(now)
@@ -83,6 +85,8 @@ class Outlet:
 
     def next_wake(self) -> float:
         """The unix time at which something is due even without changes, infinity = never."""
+        if self.paused:
+            return inf
         if not self._is_touched():
             return self._watcher.next_wake()
         due = self._held[0][0] + self._delay() if self._held and self._may_send() else inf
@@ -110,9 +114,8 @@ class Outlet:
 
     def _release(self, now: float) -> list[bytes]:
         """Take what there is, and let go what is not held back."""
-        if self._may_take():
-            lines = self._distorted(self._watcher.take(now, up_to=self._up_to()))
-            self._held.extend((now, line) for line in lines)
+        while self._may_take() and (lines := self._watcher.take(now, up_to=self._up_to())):
+            self._held.extend((now, line) for line in self._distorted(lines))
         room = min(self._quota(), self._room_before_silence())
         due = now - self._delay()
         out: list[bytes] = []

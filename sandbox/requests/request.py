@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.storage.stored import Change
@@ -32,9 +32,28 @@ class Response:
     headers: Headers
     body: tuple[bytes, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """The length of the body in bytes."""
+        return sum(map(len, self.body))
+
     def content(self) -> bytes:
         """The whole body."""
         return b"".join(self.body)
+
+    def blocks(self, least: int) -> Iterator[bytes]:
+        """The body in pieces of at least so many bytes, but for the last one."""
+        parts: list[bytes] = []
+        size = 0
+        for part in self.body:
+            parts.append(part)
+            size += len(part)
+            if size >= least:
+                yield b"".join(parts)
+                parts.clear()
+                size = 0
+        if parts:
+            yield b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

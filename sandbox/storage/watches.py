@@ -26,7 +26,7 @@ _BEFORE_TIMEOUT_SECONDS: Final = 2.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
-"""So many objects or changes a watch takes at a time: 50 watches that begin together do not fill the memory."""
+"""So many objects or changes a watch takes at a time: many that begin together do not fill the memory."""
 
 
 class EventObject(Protocol):
@@ -90,12 +90,13 @@ class Watcher:
         """
         The next lines that are due, oldest first; `ended` is set with the last ones.
 
-        There may be more: is_due() says so. Args: up_to is the newest version to tell of, None = all.
+        Less than BATCH come only when there are no more. Args: up_to is the newest version to tell of, None
+        = all.
         """
         if self.ended:
             return []
         lines = [] if self._started else self._opening(now)
-        if self._started:
+        if self._started and not self.ended:
             lines += self._changes(now, up_to)
             lines += self._periodic_bookmark(now, up_to)
         if now >= self.subscription.deadline or (self._is_replaced() and self._has_told_all(up_to)):
@@ -135,21 +136,20 @@ class Watcher:
         return lines
 
     def _changes(self, now: float, up_to: int | None) -> list[bytes]:
-        if self.ended:
-            return []
-        changes = self._history.read(self._position, limit=BATCH)
-        if changes is None:
-            self.ended = True
-            return [error_line(too_old(self._seen_rv, self._history.floor))]
-        if up_to is not None:
-            changes = [change for change in changes if change.rv <= up_to]
-        lines = []
-        for change in changes:
-            self._seen_rv = max(self._seen_rv, change.rv)
-            line = self._seen(change, now)
-            if line is not None:
-                lines.append(line)
-        self._position += len(changes)
+        lines: list[bytes] = []
+        while len(lines) < BATCH:
+            changes = self._history.read(self._position, limit=BATCH)
+            if changes is None:
+                self.ended = True
+                return [*lines, error_line(too_old(self._seen_rv, self._history.floor))]
+            if up_to is not None:
+                changes = [change for change in changes if change.rv <= up_to]
+            if not changes:
+                break
+            self._position += len(changes)
+            self._seen_rv = max(self._seen_rv, changes[-1].rv)
+            seen = (self._seen(change, now) for change in changes)
+            lines += [line for line in seen if line is not None]
         return lines
 
     def _seen(self, change: Change, now: float) -> bytes | None:

@@ -12,7 +12,10 @@ from support.api_server import APIServer, Object
 from support.widgets import Widgets
 
 _SECONDS = 90.0  # a real one looks every 15 s, and learns of new kinds every 30 s
-_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}}}
+_CPU = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}},
+}
 _AVERAGE = {"type": "AverageValue", "averageValue": "10"}
 _GOT_SCALE = (
     "AbleToScale",
@@ -57,11 +60,17 @@ class _Namespace:
         assert self.server.create(self.deployments, {"metadata": {"name": "web"}, "spec": spec}).status == 201
 
     def autoscale(
-        self, api_version: str = "apps/v1", kind: str = "Deployment", *, metric: Object = _CPU, most: int = 5
+        self,
+        api_version: str = "apps/v1",
+        kind: str = "Deployment",
+        *,
+        metric: Object = _CPU,
+        least: int = 2,
+        most: int = 5,
     ) -> None:
-        """An autoscaler "hpa" for the object "web"; between 2 and 5 replicas."""
+        """An autoscaler "hpa" for the object "web"."""
         target = {"apiVersion": api_version, "kind": kind, "name": "web"}
-        spec = {"minReplicas": 2, "maxReplicas": most, "scaleTargetRef": target, "metrics": [metric]}
+        spec = {"minReplicas": least, "maxReplicas": most, "scaleTargetRef": target, "metrics": [metric]}
         answer = self.server.create(self.autoscalers, {"metadata": {"name": "hpa"}, "spec": spec})
         assert answer.status == 201, answer
 
@@ -227,16 +236,16 @@ def test_a_scale_without_a_selector(space: _Namespace, widgets: Widgets) -> None
 
 def test_a_refused_size(space: _Namespace, widgets: Widgets) -> None:
     """When the target may not have that size, condition and event quote the refusal."""
-    widgets.create("web", replicas=400, color="blue")
-    space.autoscale(widgets.api_version, "Widget", most=333)
+    widgets.create("web", replicas=400)
+    space.autoscale(widgets.api_version, "Widget", least=600, most=700)
     status = space.status("FailedUpdateScale")
     problem = (
-        f'Widget.{widgets.group} "web" is invalid: spec.replicas: Invalid value: 333: '
-        "spec.replicas in body must not be 333"
+        f'Widget.{widgets.group} "web" is invalid: spec.replicas: Invalid value: 600: '
+        "spec.replicas in body should be less than or equal to 500"
     )
     text = f"the HPA controller was unable to update the target scale: {problem}"
     assert _conditions(status) == [("AbleToScale", "False", "FailedUpdateScale", text)]
     assert (status["currentReplicas"], status["desiredReplicas"]) == (400, 0)
     events = space.events(lambda events: "FailedRescale" in events)
-    reason = "Current number of replicas above Spec.MaxReplicas"
-    assert events["FailedRescale"] == f"New size: 333; reason: {reason}; error: {problem}"
+    reason = "Current number of replicas below Spec.MinReplicas"
+    assert events["FailedRescale"] == f"New size: 600; reason: {reason}; error: {problem}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -17,14 +16,27 @@ from controller.runtime.reconcile import ReconcileContext, Result
 from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
 from controller.runtime.reconcile_queue import ReconcileQueue
 from informers.keys import ObjectName
-from support.deadline import until
 from support.fake_clock import FakeClock
+from workqueue.spawn import Joinable
 
 NAME = ObjectName("default", "a")
 UPDATED = Cause("Deployment", "updated", "default/a")
 RESYNCED = Cause("Deployment", "resynced", "default/a", is_resync=True)
 
 Script = Callable[[ObjectName, ReconcileContext], Any]
+
+
+class _NoThread:
+    def join(self, timeout: float | None = None) -> None:
+        pass
+
+    def is_alive(self) -> bool:
+        return False
+
+
+def no_thread(_name: str, _target: Callable[[], None]) -> Joinable:
+    """Starts nothing: the test does what the thread would."""
+    return _NoThread()
 
 
 class FakeMirror:
@@ -47,7 +59,7 @@ class FakeMirror:
 
 class ReconcileRig:
     """
-    Use with `with`: the queue's threads end with it.
+    There is no thread: a test plays workers and time.
 
     calls holds what each reconcile was given; script decides how it ends.
     """
@@ -59,7 +71,7 @@ class ReconcileRig:
         self.registry = CollectorRegistry()
         self.mirror = FakeMirror()
         self.queue = ReconcileQueue(
-            "rig", rate_limiter=options.pop("rate_limiter", None), clock=self.clock
+            "rig", rate_limiter=options.pop("rate_limiter", None), clock=self.clock, spawn=no_thread
         )
         own = OwnWriteMetrics(self.registry).for_controller("rig")
         self.options = ControllerOptions(**options)
@@ -95,28 +107,16 @@ class ReconcileRig:
             assert self.controller._process_next()
 
     def pass_time(self, seconds: float) -> None:
-        """Move the clock, and process what has become due by then."""
+        """Move the clock, and process what has become due by then. Plays the thread of the queue."""
         self.clock.advance(seconds)
-        until(self._nothing_is_due, "handed over", seconds=20)
-        self.work()
-
-    def _nothing_is_due(self) -> bool:
-        """The thread of the queue takes what is due and queues it in two steps: look at what is expected."""
         delaying = self.queue._queue
         with delaying._schedule:
-            late = any(at <= self.clock.now() for at in delaying._ready_at.values())
-        return not late and not delaying._due
+            due = delaying._take_due_locked()
+        delaying._hand_over(due)
+        self.work()
 
     def metric(self, name: str, **labels: str) -> float:
         """A value of the registry."""
         value = self.registry.get_sample_value(name, {"controller": "rig", **labels})
         assert value is not None, name
         return value
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.queue.shut_down()

@@ -84,7 +84,7 @@ def widget_definition(group: str) -> Object:
         "properties": {
             "size": {"type": "integer", "minimum": 1, "maximum": 100},
             "color": {"type": "string", "enum": ["red", "green", "blue"], "default": "red"},
-            "replicas": {"type": "integer", "minimum": 0, "default": 1},
+            "replicas": {"type": "integer", "minimum": 0, "maximum": 500, "default": 1},
             "fixed": {
                 "type": "string",
                 "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed is immutable"}],

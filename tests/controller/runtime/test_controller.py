@@ -1,0 +1,478 @@
+"""The loop of a runtime controller: what becomes of a name, by how its reconcile ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from controller.runtime.cache_sync import CacheSyncTimeoutError
+from controller.runtime.causes import Cause
+from controller.runtime.controller import Controller, ControllerOptions
+from controller.runtime.reconcile import ReconcileContext, Result
+from controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from controller.runtime.runnable import WorkersBusyError
+from informers.keys import ObjectName
+from support.api_errors import api_error
+from support.captured_logs import captured_logs
+from support.deadline import until
+from support.deployments import deployment
+from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
+from support.threads import Background
+from workqueue.clock import REAL_CLOCK
+from workqueue.priority import LOW_PRIORITY
+
+RESULTS = ("success", "error", "requeue", "requeue_after")
+
+
+def raising(*errors: BaseException | None) -> Any:
+    """A reconcile that raises these in turn, then settles."""
+    left = list(errors)
+
+    def script(_name: ObjectName, _context: ReconcileContext) -> Result | None:
+        error = left.pop(0) if left else None
+        if error is not None:
+            raise error
+        return None
+
+    return script
+
+
+def test_causes_of_a_name_are_merged_into_one_reconcile() -> None:
+    """Three events before a worker comes are one reconcile, which is told of all, each once and in order."""
+    rig = ReconcileRig()
+    for cause in (UPDATED, Cause("Service", "added", "default/b"), UPDATED):
+        rig.queue.add(NAME, cause)
+    rig.work()
+    ((name, context),) = rig.calls
+    assert name == NAME
+    assert context.causes == ("Deployment default/a updated", "Service default/b added")
+    assert rig.metric("handloop_reconcile_causes_total", cause="Deployment updated") == 1
+
+
+def test_every_reconcile_has_an_id_in_its_log_lines() -> None:
+    """What a reconcile logs can be found by its id, and so can the line about how it ended."""
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        context.log.info("step")
+
+    rig = ReconcileRig(script)
+    with captured_logs() as logs:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+    ids = [entry["reconcileID"] for entry in logs if entry["event"] == "step"]
+    ends = [entry["reconcileID"] for entry in logs if entry["event"] == "Reconcile successful"]
+    assert ids == ends == ["id-0", "id-1"]
+
+
+def test_success_is_forgotten_and_counted() -> None:
+    """None and an empty Result are the same: settled until something changes."""
+    rig = ReconcileRig(raising(ReconcileError("once")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.queue.num_requeues(NAME) == 1
+    rig.pass_time(0.005)
+    assert rig.queue.num_requeues(NAME) == 0
+    assert {result: rig.metric("controller_runtime_reconcile_total", result=result) for result in RESULTS} == {
+        "success": 1,
+        "error": 1,
+        "requeue": 0,
+        "requeue_after": 0,
+    }
+    assert rig.metric("controller_runtime_reconcile_time_seconds_count") == 2
+
+
+def test_a_failure_is_retried_with_back_off() -> None:
+    """5 ms, 10 ms, 20 ms; the retry says which one it is and after what."""
+    rig = ReconcileRig(raising(ReconcileError("a"), ReconcileError("b"), ReconcileError("c")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    for delay in (0.005, 0.01, 0.02):
+        before = len(rig.calls)
+        rig.pass_time(delay * 0.99)
+        assert len(rig.calls) == before
+        rig.pass_time(delay * 0.02)
+        assert len(rig.calls) == before + 1
+    assert [context.causes for _, context in rig.calls][1:] == [
+        ("retry 1 after ReconcileError",),
+        ("retry 2 after ReconcileError",),
+        ("retry 3 after ReconcileError",),
+    ]
+    assert rig.metric("controller_runtime_reconcile_errors_total") == 3
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
+
+
+def test_requeue_after_is_no_failure() -> None:
+    """The name is forgotten and comes back at its time, with the reason."""
+    rig = ReconcileRig(lambda _name, _context: Result(requeue_after=30))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.queue.num_requeues(NAME) == 0
+    rig.pass_time(29.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert rig.calls[1][1].causes == ("requeue after 30s",)
+    assert rig.metric("controller_runtime_reconcile_total", result="requeue_after") == 2
+    assert rig.metric("controller_runtime_reconcile_errors_total") == 0
+
+
+def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
+    """A change before the time is up replaces the plan, also by a later one: no reconcile in between."""
+    plans = [Result(requeue_after=10), Result(requeue_after=60), None]
+    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(5)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(55)
+    assert len(rig.calls) == 2
+    rig.pass_time(5.1)
+    assert rig.calls[2][1].causes == ("requeue after 60s",)
+
+
+def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
+    """After a change that settled everything, nobody looks again at the old time."""
+    plans = [Result(requeue_after=10), None]
+    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_a_terminal_error_waits_for_a_change() -> None:
+    """Neither time nor a resync leads to another reconcile; an event does."""
+    rig = ReconcileRig(raising(TerminalError("no such thing"), TerminalError("still not")))
+    with captured_logs() as logs:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.pass_time(10_000)
+        rig.queue.add(NAME, RESYNCED, priority=LOW_PRIORITY)
+        rig.work()
+        assert len(rig.calls) == 1
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+    assert len(rig.calls) == 2
+    assert rig.metric("controller_runtime_terminal_reconcile_errors_total") == 2
+    assert rig.metric("controller_runtime_reconcile_errors_total") == 2
+    errors = [entry for entry in logs if entry["log_level"] == "error"]
+    assert [entry["err"] for entry in errors] == ["no such thing", "still not"]
+    assert errors[0]["event"] == "Reconciler error, waiting for a change"
+
+
+def test_a_resync_reconciles_again_after_a_success() -> None:
+    """What once failed for good and then worked out takes part in resyncs again."""
+    rig = ReconcileRig(raising(TerminalError("no")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, RESYNCED)
+    rig.work()
+    assert len(rig.calls) == 3
+
+
+def test_a_change_during_a_terminal_reconcile_is_not_lost() -> None:
+    """The event came while the reconcile ran on the state before it: there is another one."""
+    rig = ReconcileRig()
+
+    def script(name: ObjectName, _context: ReconcileContext) -> None:
+        if len(rig.calls) == 1:
+            rig.queue.add(name, UPDATED)
+            raise TerminalError("seen too early")
+
+    rig.script = script
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert len(rig.calls) == 2
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("bug"), SystemExit(3), KeyboardInterrupt()])
+def test_an_unexpected_exception_is_caught_counted_and_retried(error: BaseException) -> None:
+    """Whatever a reconcile raises, the worker lives on, the bug is counted, and the name comes back."""
+    rig = ReconcileRig(raising(error))
+    with captured_logs() as logs:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 1
+    assert rig.metric("controller_runtime_reconcile_errors_total") == 1
+    assert any("stack" in entry for entry in logs)
+    rig.pass_time(0.01)
+    assert len(rig.calls) == 2
+    assert rig.controller.statistics().unexpected == 1
+
+
+def test_what_is_no_result_is_a_bug() -> None:
+    """`return True` does not pass for a success."""
+    rig = ReconcileRig(lambda _name, _context: True)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 1
+
+
+def test_a_lost_race_is_no_error_line() -> None:
+    """A Conflict is what optimistic concurrency is made of: said without alarm, and retried."""
+    rig = ReconcileRig(raising(api_error(409, "Conflict")))
+    with captured_logs() as logs:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+    (line,) = [entry for entry in logs if entry["event"] == "Reconciler error"]
+    assert line["log_level"] == "info"
+    assert rig.calls[0][0] == NAME
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
+
+
+def test_a_deadline_is_told_and_counted() -> None:
+    """A reconcile that takes longer than it may can see it; it is counted however it ends, and retried."""
+    rig = ReconcileRig(reconcile_timeout_seconds=10)
+    seen: list[float] = []
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        seen.append(context.deadline.remaining())
+        rig.clock.advance(11)
+        seen.append(context.deadline.remaining())
+        context.deadline.check()
+
+    rig.script = script
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert seen == [10, 0]
+    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
+    assert rig.queue.num_requeues(NAME) == 1
+
+
+def test_without_a_deadline_nothing_times_out() -> None:
+    """None by default, as in controller-runtime."""
+    rig = ReconcileRig(lambda _name, context: context.deadline.check())
+    rig.script = lambda _name, context: rig.clock.advance(100_000)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
+
+
+def test_fresh_events_overtake_the_initial_list() -> None:
+    """What has just happened is reconciled first, though a hundred listed objects wait."""
+    rig = ReconcileRig()
+    for i in range(100):
+        listed = Cause("Deployment", "listed", f"default/{i}")
+        rig.queue.add(ObjectName("default", f"{i}"), listed, priority=LOW_PRIORITY)
+    rig.queue.add(NAME, UPDATED)
+    assert rig.queue.depths() == {LOW_PRIORITY: 100, 0: 1}
+    rig.work()
+    assert rig.calls[0][0] == NAME
+
+
+def test_the_initial_list_is_not_starved() -> None:
+    """Under a steady stream of fresh events every tenth reconcile is one of the list."""
+    rig = ReconcileRig()
+    listed = ObjectName("default", "listed")
+    for i in range(9):
+        rig.queue.add(ObjectName("default", f"fresh-{i}"), UPDATED)
+    rig.queue.add(listed, Cause("Deployment", "listed", "default/listed"), priority=LOW_PRIORITY)
+
+    def script(name: ObjectName, _context: ReconcileContext) -> None:
+        if name != listed and len(rig.calls) < 60:
+            rig.queue.add(name, UPDATED)
+
+    rig.script = script
+    rig.work()
+    assert listed in [name for name, _ in rig.calls[:31]]
+
+
+def test_a_write_of_our_own_is_waited_for() -> None:
+    """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.mirror.put(deployment("child", 10))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, Cause("Service", "updated", "default/s"))
+    rig.work()
+    assert len(rig.calls) == 1
+    rig.clock.advance(0.5)
+    rig.mirror.put(deployment("child", 20))
+    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.calls[1][1].causes == ("Service default/s updated", "Deployment default/a updated")
+    assert rig.metric("handloop_own_write_waits_total") == 1
+    assert rig.metric("handloop_own_write_wait_seconds_sum") == 0.5
+    assert rig.metric("handloop_own_write_timeouts_total") == 0
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_a_write_that_never_shows_up_is_given_up() -> None:
+    """After five seconds the reconcile goes on with what there is, and the wait is counted."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(4.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2
+    assert rig.metric("handloop_own_write_timeouts_total") == 1
+
+
+def test_a_parked_name_keeps_no_worker_busy() -> None:
+    """Another name is reconciled meanwhile by the same worker."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    other = ObjectName("default", "other")
+    rig.queue.add(other, UPDATED)
+    rig.work()
+    assert [name for name, _ in rig.calls] == [NAME, other]
+
+
+def test_news_from_outside_can_be_enqueued() -> None:
+    """enqueue() takes a name and the caller's own words."""
+    rig = ReconcileRig()
+    rig.controller.enqueue(NAME, "webhook")
+    rig.work()
+    assert rig.calls[0][1].causes == ("webhook",)
+
+
+def test_at_least_one_worker() -> None:
+    """No workers is a mistake that would look like a controller."""
+    with pytest.raises(ValueError, match="at least 1"):
+        ControllerOptions(max_concurrent_reconciles=0)
+
+
+class HandWatch:
+    """A source whose cache is filled when the test says so."""
+
+    def __init__(self, *troubles: str) -> None:
+        self.started = threading.Event()
+        self._troubles = list(troubles)
+
+    def start(self) -> None:
+        self.started.set()
+
+    def troubles(self) -> Sequence[str]:
+        return list(self._troubles)
+
+    def heal(self) -> None:
+        self._troubles.clear()
+
+
+def threaded(rig: ReconcileRig, **options: Any) -> Controller:
+    """The rig's controller with real workers."""
+    rig.controller._options = ControllerOptions(**options)
+    rig.controller._clock = REAL_CLOCK
+    return rig.controller
+
+
+def test_workers_start_when_every_cache_is_filled() -> None:
+    """Sources start at once, workers later; a stop ends all of it."""
+    rig = ReconcileRig()
+    watch = HandWatch("foos: no complete list yet")
+    rig.controller.watch(watch)  # type: ignore[arg-type] # a Sequence will do
+    controller = threaded(rig, max_concurrent_reconciles=3)
+    stop = threading.Event()
+    running = Background(lambda: controller.run(stop))
+    assert watch.started.wait(20)
+    assert controller.statistics().workers == 0
+    assert controller.workers_check() is None
+    watch.heal()
+    until(lambda: controller.statistics().workers_alive == 3, "working", seconds=20)
+    rig.queue.add(NAME, UPDATED)
+    until(lambda: controller.statistics().succeeded, "reconciled", seconds=20)
+    stop.set()
+    running.result()
+    assert controller.statistics().workers_alive == 0
+    assert controller.workers_check() is None
+
+
+def test_caches_that_do_not_fill_are_named() -> None:
+    """After the timeout the error says which kind, and what the server said."""
+    rig = ReconcileRig()
+    rig.controller.watch(HandWatch("foos.example.com: the server could not find it"))  # type: ignore[arg-type]
+    controller = threaded(rig, cache_sync_timeout_seconds=0)
+    with pytest.raises(CacheSyncTimeoutError) as caught:
+        controller.run(threading.Event())
+    assert str(caught.value) == (
+        "controller rig: timed out after 0s waiting for caches to sync: "
+        "foos.example.com: the server could not find it"
+    )
+
+
+def test_a_stop_while_it_waits_for_caches_is_a_clean_end() -> None:
+    """No worker has started, and nothing is raised."""
+    rig = ReconcileRig()
+    rig.controller.watch(HandWatch("foos: not yet"))  # type: ignore[arg-type]
+    controller = threaded(rig)
+    stop = threading.Event()
+    running = Background(lambda: controller.run(stop))
+    stop.set()
+    running.result()
+    assert controller.statistics().workers == 0
+
+
+def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
+    """A worker that does not come back is left behind and named: whoever holds a lease must know."""
+    rig = ReconcileRig()
+    began, release = threading.Event(), threading.Event()
+
+    def script(_name: ObjectName, _context: ReconcileContext) -> None:
+        began.set()
+        assert release.wait(20)
+
+    rig.script = script
+    controller = threaded(rig, shutdown_timeout_seconds=0.05)
+    stop = threading.Event()
+    running = Background(lambda: controller.run(stop))
+    rig.queue.add(NAME, UPDATED)
+    assert began.wait(20)
+    stop.set()
+    with pytest.raises(WorkersBusyError, match=r"rig: 1 workers did not end in 0.05s"):
+        running.result()
+    release.set()
+    until(lambda: controller.statistics().workers_alive == 0, "ended", seconds=20)
+
+
+def test_what_is_queued_at_a_stop_is_left_alone() -> None:
+    """The reconcile in flight ends, the next does not begin: the next process sees to it."""
+    rig = ReconcileRig()
+    stop = threading.Event()
+    rig.script = lambda _name, _context: stop.set()
+    for i in range(5):
+        rig.queue.add(ObjectName("default", f"{i}"), UPDATED)
+    threaded(rig).run(stop)
+    assert len(rig.calls) == 1
+
+
+def test_a_dead_worker_fails_the_health_check() -> None:
+    """A process that answers and does nothing is the worst kind."""
+    rig = ReconcileRig()
+    rig.controller._count(workers=2, workers_alive=1)
+    assert rig.controller.workers_check() == "rig: 1 of 2 are alive"
+
+
+def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even when counting fails, the next name is worked on."""
+    rig = ReconcileRig()
+    stop = threading.Event()
+    rig.controller._clock = REAL_CLOCK
+    monkeypatch.setattr("controller.runtime.controller._WORKER_PERIOD_SECONDS", 0.01)
+    monkeypatch.setattr(rig.controller._reports, "settled", lambda *_: 1 / 0)
+    rig.script = lambda _name, _context: stop.set() if len(rig.calls) == 2 else None
+    rig.queue.add(NAME, UPDATED)
+    rig.queue.add(ObjectName("default", "b"), UPDATED)
+    rig.controller._count(workers=1, workers_alive=1)
+    rig.controller._run_worker(stop)
+    assert len(rig.calls) == 2
+    assert rig.controller.statistics().workers_alive == 0

@@ -1,0 +1,92 @@
+"""How old what the caches say may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.runtime.freshness import FRESH_SECONDS, InformerLag, freshness_check, lag_seconds
+from informers.informer_statistics import InformerStatistics
+from informers.reflector import ReflectorStatistics, State
+from support.fake_clock import FakeClock
+
+HEARD_AT = 1000.0
+REFLECTOR = ReflectorStatistics(
+    state=State.WATCHING,
+    listed=0,
+    page=0,
+    relists={},
+    watches=1,
+    last_sync_resource_version="7",
+    last_event_at=HEARD_AT,
+    last_error="",
+    retry_at=None,
+)
+TROUBLED = msgspec.structs.replace(REFLECTOR, last_error="connection refused")
+
+
+class StillInformer:
+    """An informer that does nothing but say how it is."""
+
+    def __init__(self, reflector: ReflectorStatistics | None, name: str = "foos") -> None:
+        self._statistics = InformerStatistics(
+            name=name,
+            plural=name,
+            started=True,
+            stopped=False,
+            synced=True,
+            objects=1,
+            queued=0,
+            quarantined=0,
+            reflector=reflector,
+            listeners=(),
+        )
+
+    def statistics(self) -> InformerStatistics:
+        """The same each time."""
+        return self._statistics
+
+
+def informers(*reflectors: ReflectorStatistics | None) -> Any:
+    """What a manager has, as far as it is asked here."""
+    made = [StillInformer(reflector, f"kind{number}") for number, reflector in enumerate(reflectors)]
+    return lambda: made
+
+
+@pytest.mark.parametrize(
+    ("reflector", "lag"),
+    [
+        (None, 0.0),
+        (msgspec.structs.replace(TROUBLED, last_event_at=None), 0.0),
+        (REFLECTOR, 0.0),
+        (TROUBLED, 50.0),
+    ],
+)
+def test_only_trouble_makes_a_cache_lag(reflector: ReflectorStatistics | None, lag: float) -> None:
+    """A quiet watch that is open is as new as the server is quick; a first list is another check's."""
+    assert lag_seconds(StillInformer(reflector).statistics(), HEARD_AT + 50.0) == lag
+
+
+def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
+    """A restart of the API server does not; the reason names what is old, and for how long."""
+    clock = FakeClock(start=HEARD_AT + FRESH_SECONDS)
+    check = freshness_check(informers(REFLECTOR, TROUBLED), clock)
+    assert check() is None
+    clock.advance(1.0)
+    assert check() == "nothing heard of kind1 for 121s"
+
+
+def test_an_undisturbed_cache_is_fresh_for_ever() -> None:
+    """Without changes nothing is heard, and nothing is wrong."""
+    assert freshness_check(informers(REFLECTOR), FakeClock(start=1e6))() is None
+
+
+def test_the_lag_is_a_series_per_informer() -> None:
+    """Computed at the time of the scrape."""
+    registry, clock = CollectorRegistry(auto_describe=True), FakeClock(start=HEARD_AT + 7.0)
+    registry.register(InformerLag(informers(REFLECTOR, TROUBLED), clock))
+    assert registry.get_sample_value("informer_lag_seconds", {"name": "kind0"}) == 0.0
+    assert registry.get_sample_value("informer_lag_seconds", {"name": "kind1"}) == 7.0

@@ -1,0 +1,93 @@
+"""Which events lead to a reconcile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment
+from apis.meta import FrozenMap
+from controller.runtime.predicates import (
+    AnnotationsChanged,
+    GenerationChanged,
+    LabelsChanged,
+    Predicate,
+    PredicateFuncs,
+    ResourceVersionChanged,
+    all_of,
+    any_of,
+    negate,
+)
+from support.deployments import deployment
+
+OLD = deployment("a", 1)
+EVERY: tuple[Predicate, ...] = (
+    GenerationChanged(),
+    LabelsChanged(),
+    AnnotationsChanged(),
+    ResourceVersionChanged(),
+)
+NO = PredicateFuncs(create=lambda _: False, update=lambda _old, _new: False, delete=lambda _: False)
+YES = PredicateFuncs()
+
+
+def changed(**metadata: Any) -> Deployment:
+    """The old object in a new version, with other metadata."""
+    return replace(OLD, metadata=replace(OLD.metadata, resource_version="2", **metadata))
+
+
+@pytest.mark.parametrize(
+    ("change", "yes"),
+    [
+        ({"generation": 5}, {GenerationChanged}),
+        ({"labels": FrozenMap({"a": "b"})}, {LabelsChanged}),
+        ({"annotations": FrozenMap({"a": "b"})}, {AnnotationsChanged}),
+        ({"deletion_timestamp": "2026-01-01T00:00:00Z"}, {GenerationChanged}),
+        ({"finalizers": ("x",)}, set()),
+    ],
+)
+def test_each_looks_at_one_aspect(change: dict[str, Any], yes: set[type]) -> None:
+    """An update passes the predicates of what changed, and always that of the version."""
+    new = changed(**change)
+    assert {type(each) for each in EVERY if each.update(OLD, new)} == yes | {ResourceVersionChanged}
+
+
+@pytest.mark.parametrize("predicate", EVERY)
+def test_a_resync_changes_nothing(predicate: Predicate) -> None:
+    """The same state twice passes none of them."""
+    assert not predicate.update(OLD, OLD)
+
+
+@pytest.mark.parametrize("predicate", EVERY)
+def test_what_comes_and_goes_always_passes(predicate: Predicate) -> None:
+    """They are about updates only."""
+    assert predicate.create(OLD)
+    assert predicate.delete(OLD)
+
+
+def verdicts(predicate: Predicate) -> tuple[bool, bool, bool]:
+    """What it says of a create, an update and a delete."""
+    return predicate.create(OLD), predicate.update(OLD, changed()), predicate.delete(OLD)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "verdict"),
+    [
+        (YES, True),
+        (NO, False),
+        (all_of(), True),
+        (all_of(YES, YES), True),
+        (all_of(YES, NO), False),
+        (any_of(), False),
+        (any_of(NO, YES), True),
+        (any_of(NO, NO), False),
+        (negate(NO), True),
+        (negate(YES), False),
+        (negate(any_of(NO, negate(all_of(YES, NO)))), False),
+    ],
+)
+def test_predicates_combine(predicate: Predicate, verdict: bool) -> None:
+    """and, or, not, for all three kinds of events."""
+    assert verdicts(predicate) == (verdict, verdict, verdict)

@@ -1,0 +1,51 @@
+"""The contract between a controller and a reconciler."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from apis.meta import Kind
+from controller.runtime.reconcile import DONE, ReconcileContext, Result
+from support.deployments import deployment
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+def test_a_result_that_names_no_time_is_refused(seconds: float) -> None:
+    """A computed delay that went wrong is noticed where it was made."""
+    with pytest.raises(ValueError, match="requeue_after"):
+        Result(requeue_after=seconds)
+
+
+def test_done_asks_for_nothing() -> None:
+    """Settled until something changes."""
+    assert DONE == Result()
+    assert DONE.requeue_after is None
+    assert Result(requeue_after=0).requeue_after == 0
+
+
+def test_a_context_can_be_made_for_a_test() -> None:
+    """Whoever tests a reconciler needs no controller: everything has a value."""
+    context = ReconcileContext()
+    context.deadline.check()
+    context.wrote(deployment("a"))
+    context.deleted(deployment("a"))
+    assert context.causes == ()
+
+
+def test_writes_are_told_to_the_observer() -> None:
+    """wrote and deleted pass the object on."""
+    told: list[tuple[str, Kind]] = []
+
+    class Observer:
+        def wrote(self, obj: Kind) -> None:
+            told.append(("wrote", obj))
+
+        def deleted(self, obj: Kind) -> None:
+            told.append(("deleted", obj))
+
+    context = ReconcileContext(writes=Observer())
+    context.wrote(deployment("a"))
+    context.deleted(deployment("b"))
+    assert told == [("wrote", deployment("a")), ("deleted", deployment("b"))]

@@ -1,0 +1,110 @@
+"""The queue of a runtime controller; what workers do with it is in test_controller."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.runtime.causes import Cause
+from controller.runtime.reconcile_queue import ReconcileQueue, default_rate_limiter
+from support.fake_clock import FakeClock
+from support.fake_metrics import FakeMetricsProvider
+from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
+from workqueue.priority import LOW_PRIORITY
+from workqueue.queue import ShutDown
+
+
+def new_queue() -> ReconcileQueue:
+    """A queue without threads."""
+    return ReconcileQueue("q", clock=FakeClock(), spawn=no_thread)
+
+
+def test_the_default_back_off_is_controller_runtimes() -> None:
+    """5 ms, doubling up to 1000 s."""
+    limiter = default_rate_limiter()
+    delays = [limiter.when(NAME) for _ in range(30)]
+    assert delays[:3] == [0.005, 0.01, 0.02]
+    assert delays[-1] == 1000
+
+
+def test_a_cause_is_there_before_its_name() -> None:
+    """Whoever gets the name finds why."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    assert queue.get() == NAME
+    assert queue.take(NAME) == (UPDATED,)
+
+
+def test_a_parked_name_keeps_its_causes() -> None:
+    """Woken, it is handed out with them, and with those that came meanwhile."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    queue.get()
+    queue.park(NAME, queue.take(NAME), 5)
+    queue.done(NAME)
+    assert queue.statistics().queued == 0
+    queue.add(NAME, Cause("b"))
+    assert queue.get() == NAME
+    assert queue.take(NAME) == (UPDATED, Cause("b"))
+
+
+def test_a_name_woken_while_its_worker_parks_it_is_not_lost() -> None:
+    """The event that ends the wait may come before done(): the name is handed out again."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    queue.get()
+    causes = queue.take(NAME)
+    queue.wake(NAME)
+    queue.park(NAME, causes, 5)
+    queue.done(NAME)
+    assert queue.get() == NAME
+    assert queue.take(NAME) == (UPDATED,)
+
+
+def test_a_retry_keeps_the_priority_of_its_name() -> None:
+    """A failed object of the initial list does not overtake the others of the list."""
+    clock = FakeClock()
+    queue = ReconcileQueue("q", clock=clock, spawn=no_thread)
+    queue.add(NAME, UPDATED, priority=LOW_PRIORITY)
+    queue.get()
+    queue.take(NAME)
+    assert queue.retry(NAME, "Conflict") == 0.005
+    queue.done(NAME)
+    clock.advance(1)
+    delaying = queue._queue
+    with delaying._schedule:
+        due = delaying._take_due_locked()
+    delaying._hand_over(due)
+    assert queue.depths() == {LOW_PRIORITY: 1}
+    assert [str(cause) for cause in queue.take(queue.get())] == ["retry 1 after Conflict"]
+
+
+@pytest.mark.parametrize("ends_with", ["settle", "retry"])
+def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None:
+    """give_up ends resyncs of a name, any other end brings them back."""
+    queue = new_queue()
+    queue.give_up(NAME)
+    queue.add(NAME, RESYNCED)
+    assert queue.statistics().queued == 0
+    if ends_with == "settle":
+        queue.settle(NAME)
+    else:
+        queue.retry(NAME, "x")
+    queue.add(NAME, RESYNCED)
+    assert queue.statistics().queued == 1
+
+
+def test_a_shut_down_queue_ends_its_workers() -> None:
+    """get raises once nothing is left."""
+    queue = new_queue()
+    queue.shut_down()
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_the_queue_is_measured_under_its_name() -> None:
+    """The workqueue series of dashboards."""
+    provider = FakeMetricsProvider()
+    queue = ReconcileQueue("q", metrics_provider=provider, clock=FakeClock())
+    queue.add(NAME, UPDATED)
+    queue.shut_down()
+    assert provider.adds.value == 1
