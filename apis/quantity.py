@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Final
 
@@ -24,6 +25,7 @@ _SUFFIXES: Final = {
 }
 
 
+@lru_cache(maxsize=1024)
 def parse_quantity(text: str) -> Fraction:
     """
     The amount, rounded up to a billionth.

@@ -1,24 +1,21 @@
 """
 Requests per second and watch fan-out of the sandbox, beside a kube-apiserver on the same machine.
 
-    python benchmarks/api_requests.py --beside KUBECONFIG --beside-pids 123,456
+    python benchmarks/api_requests.py --tls --beside KUBECONFIG --beside-pids 123,456
 
 The servers are measured in turn, phase by phase, by the same load generator, and ratios are taken round by
-round. The kubeconfig needs a bearer token; the pids are those of kube-apiserver and etcd. Without --beside only
-the sandbox is measured. No controllers run in the sandbox, and none should in the cluster beside it.
+round. The kubeconfig needs a bearer token; the pids are those of kube-apiserver and etcd. Without --beside
+only the sandbox is measured. No controllers run in the sandbox, and none should in the cluster beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import json
 import os
 import platform
-import ssl
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -26,17 +23,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from http_load import Lap, Server, Watches, send
+from http_load import Lap, Watches, send
 from load_server import deployment
+from servers import Server, cpu_seconds, resident_bytes, servers
 
 from apis.crd import custom_resource_definition
 from apis.samplecontroller_v1alpha1 import Foo
 
-HERE = Path(__file__).parent
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]
 CANARIES = 10
@@ -53,6 +48,10 @@ class Figure:
     cpu: float
     p50: float
     p99: float
+
+
+Results = dict[tuple[str, str], dict[str, list[Figure]]]
+"""By kind and phase, then by server, one figure a round."""
 
 
 @dataclass(slots=True)
@@ -72,21 +71,6 @@ class Round:
     def item(self, plural: str, number: int) -> str:
         """One object of it."""
         return f"{self.path(plural)}/app-{number:06d}"
-
-
-def cpu_seconds(server: Server) -> float:
-    """User and system time of the server's processes."""
-    ticks = 0
-    for pid in server.pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def resident_bytes(server: Server) -> int:
-    """Resident memory of the server's processes."""
-    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in server.pids)
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def new_object(plural: str, number: int) -> dict[str, Any]:
@@ -256,12 +240,12 @@ async def prepare(server: Server, namespaces: list[str]) -> None:
 
 async def measure(
     servers: list[Server], objects: int, rounds: int, fan_out: FanOut, plurals: list[str]
-) -> dict[tuple[str, str], dict[str, list[Figure]]]:
-    """Every phase on each server in turn; figures by kind and phase, then by server, one a round."""
+) -> Results:
+    """Every phase on each server in turn."""
     names = [f"load-{os.getpid()}-{number}" for number in range(rounds)]
     for server in servers:
         await prepare(server, names)
-    results: dict[tuple[str, str], dict[str, list[Figure]]] = {}
+    results: Results = {}
     watching: dict[str, Phase] = {
         f"first state, {fan_out.watches} watches": FirstState(fan_out.watches),
         f"changes, {fan_out.watches} watches": fan_out,
@@ -282,45 +266,27 @@ async def measure(
     return results
 
 
-def table(results: dict[tuple[str, str], dict[str, list[Figure]]], servers: list[Server]) -> str:
+def table(results: Results, names: list[str]) -> str:
     """Medians, and ratios of the first server to the others taken round by round."""
     columns = ("per second", "CPU us each", "p50 ms", "p99 ms", "rate ratio", "CPU ratio")
     lines = [" " * 54 + "".join(f"{column:>13}" for column in columns)]
     for (plural, title), row in results.items():
-        first = row[servers[0].name]
-        for server in servers:
-            figures = row[server.name]
+        first = row[names[0]]
+        for name in names:
+            figures = row[name]
             rate, cpu, p50, p99 = (
-                statistics.median(getattr(figure, name) for figure in figures)
-                for name in ("rate", "cpu", "p50", "p99")
+                statistics.median(getattr(figure, column) for figure in figures)
+                for column in ("rate", "cpu", "p50", "p99")
             )
-            line = f"{plural:12}{title:26}{server.name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
+            line = f"{plural:12}{title:26}{name:16}{rate:13,.0f}{cpu * 1e6:13,.0f}"
             line += f"{p50 * 1e3:13.2f}{p99 * 1e3:13.2f}"
-            if server is not servers[0]:
+            if name != names[0]:
                 pairs = list(zip(first, figures, strict=True))
                 faster = statistics.median(mine.rate / other.rate for mine, other in pairs)
                 leaner = statistics.median(mine.cpu / other.cpu for mine, other in pairs if other.cpu)
                 line += f"{faster:12.2f}x{leaner:12.2f}x"
             lines.append(line)
     return "\n".join(lines)
-
-
-def real_server(kubeconfig: Path, pids: tuple[int, ...]) -> Server:
-    """The cluster of a kubeconfig that has a bearer token."""
-    document = yaml.safe_load(kubeconfig.read_text())
-    cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-    tls = ssl.create_default_context(cadata=authority)
-    return Server("kube-apiserver", cluster["server"], user["token"], pids, tls)
-
-
-def start_sandbox(*arguments: str) -> tuple[subprocess.Popen[str], Server]:
-    """A sandbox in a process of its own."""
-    command = [sys.executable, str(HERE / "sandbox_process.py"), *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    where = json.loads(process.stdout.readline())
-    return process, Server("sandbox", where["url"], where["token"], (process.pid,))
 
 
 def main() -> None:
@@ -331,26 +297,18 @@ def main() -> None:
     parser.add_argument("--watches", type=int, default=50)
     parser.add_argument("--writes", type=int, default=500)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
+    parser.add_argument("--tls", action="store_true", help="the sandbox with TLS, too")
     parser.add_argument("--beside", type=Path, help="the kubeconfig of a kube-apiserver on this machine")
     parser.add_argument("--beside-pids", default="", help="its processes and etcd's, with commas")
     options = parser.parse_args()
-    process, sandbox = start_sandbox()
-    servers = [sandbox]
-    if options.beside is not None:
-        pids = tuple(int(pid) for pid in options.beside_pids.split(",") if pid)
-        servers.append(real_server(options.beside, pids))
     fan_out = FanOut(options.watches, options.writes)
-    try:
-        results = asyncio.run(measure(servers, options.objects, options.rounds, fan_out, options.kinds))
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait()
+    with servers(options.beside, options.beside_pids, *(["--tls"] if options.tls else [])) as found:
+        results = asyncio.run(measure(found, options.objects, options.rounds, fan_out, options.kinds))
     print(
         f"{options.objects} objects, {options.rounds} rounds, medians; Python {platform.python_version()}, "
         f"{os.cpu_count()} cores\nrate ratio: higher is better for the sandbox; CPU ratio: lower is\n"
     )
-    print(table(results, servers))
+    print(table(results, [server.name for server in found]))
 
 
 if __name__ == "__main__":

@@ -1,55 +1,25 @@
 """
 A load generator for HTTP/1.1: raw requests over connections that stay open, each answer awaited in turn.
 
-Everything that is sent is made beforehand, and answers are not decoded: what is measured is the server. It runs
-on one thread, TLS or not; where the server is faster than the generator, the server's CPU time says so.
+Everything that is sent is made beforehand, and answers are not decoded: what is measured is the server. It
+runs on one thread, TLS or not; where the server is faster than the generator, the server's CPU time says so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
+
+from servers import Server
 
 _HEAD_END: Final = b"\r\n\r\n"
 _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 P = TypeVar("P", bound=asyncio.Protocol)
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where to send requests, and the processes whose CPU time is the server's."""
-
-    name: str
-    url: str
-    token: str
-    pids: tuple[int, ...] = ()
-    tls: ssl.SSLContext | None = None
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port."""
-        parts = urlsplit(self.url)
-        return parts.hostname or "", parts.port or 443
-
-    def request(
-        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
-    ) -> bytes:
-        """The bytes of a request."""
-        host, port = self.address
-        head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: application/json\r\n"
-            f"User-Agent: load/1\r\nAuthorization: Bearer {self.token}\r\n"
-        )
-        if body:
-            head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
-        return head.encode() + b"\r\n" + body
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """
 A sandbox in a process of its own, as a server to be measured.
 
-Prints one line of JSON (url, token) and serves until its standard input is closed. Without --controllers
+Prints its kubeconfig as one JSON string and serves until its standard input is closed. Without --controllers
 nothing moves by itself: what is measured is the API.
 """
 
@@ -21,6 +21,7 @@ def main() -> None:
     """Serve."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--controllers", action="store_true")
+    parser.add_argument("--tls", action="store_true")
     parser.add_argument("--speed", type=float, default=1.0)
     parser.add_argument("--history-size", type=int, default=20_000)
     options = parser.parse_args()
@@ -28,8 +29,9 @@ def main() -> None:
         controllers=None if options.controllers else (),
         speed=options.speed,
         history_size=options.history_size,
+        tls=options.tls,
     ) as sandbox:
-        print(json.dumps({"url": sandbox.url, "token": sandbox.token}), flush=True)
+        print(json.dumps(sandbox.kubeconfig_text()), flush=True)
         sys.stdin.read()
 
 

@@ -369,7 +369,7 @@ def _broken(incoming: web.BaseRequest) -> web.Response:
 
 
 async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """An answer; a long one goes out as fast as the client reads it, and others have their turn in between."""
+    """An answer; a long one goes out as fast as the client reads it, and others have their turn."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
     answer = web.StreamResponse(status=response.status, headers=CIMultiDict(response.headers))

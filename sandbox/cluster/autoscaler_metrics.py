@@ -94,7 +94,7 @@ def evaluate(view: View, workload: Workload) -> Findings:
         statuses.append(found.status)
         if replicas == 0 or found.proposal.replicas > replicas:
             replicas, metric = found.proposal.replicas, found.name
-    useless = len(errors) == len(statuses) or (errors and replicas < workload.target.replicas)
+    useless = bool(errors) and (len(errors) == len(statuses) or replicas < workload.target.replicas)
     return Findings(None if useless else replicas, metric, statuses, errors)
 
 

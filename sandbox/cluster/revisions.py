@@ -43,9 +43,7 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
         digest = ((digest ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
-    return "".join(
-        NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest)
-    )
+    return "".join(NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest))
 
 
 def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

@@ -232,7 +232,8 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
     Resource versions are too old: 410 for a watch that continues from one and for a list's further pages.
 
-    An open watch gets the ERROR event and ends; a new one gets it, or the HTTP status with as_status.
+    A watch, open or new, gets the ERROR event and ends; with as_status only new ones are hit, and get the
+    HTTP status.
     """
 
     usual_verbs = ("list", "watch")

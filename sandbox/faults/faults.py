@@ -357,10 +357,11 @@ def _is_over_at_once(fault: Fault) -> bool:
 def _holds_watch(fault: WatchFault, asked: Asked, *, opening: bool) -> bool:
     if isinstance(fault, Lag):
         return fault.count is None
-    if isinstance(fault, Expire) and opening and not fault.after_events:
-        # one that begins with the present cannot be too old
-        return asked.resource_version not in ("", "0")
-    return True
+    if not isinstance(fault, Expire):
+        return True
+    # a watch that begins with the present cannot be too old
+    continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
+    return bool(continues) and not fault.as_status
 
 
 def _refuses(fault: Expire, asked: Asked) -> bool:

@@ -99,11 +99,11 @@ def server_side_apply(
 
 
 def _check(applied: Object, resource: ServedResource) -> None:
-    version, kind = applied.get("apiVersion", ""), applied.get("kind", "")
+    version, kind = (_text(applied.get(key)) for key in ("apiVersion", "kind"))
     if (version, kind) != (resource.api_version, resource.kind):
-        group, _, bare = str(version).rpartition("/")
+        group, _, bare = version.rpartition("/")
         raise bad_request(f"invalid object type: {group}/{bare}, Kind={kind}")
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    if _metadata(applied).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     wrong = violations(applied, type_of_resource(resource))
     if wrong:
@@ -111,10 +111,19 @@ def _check(applied: Object, resource: ServedResource) -> None:
         raise internal_error(f"failed to create typed patch object ({_named(applied, resource)}): {text}")
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _metadata(applied: Object) -> Object:
+    metadata = applied.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def _named(applied: Object, resource: ServedResource) -> str:
-    metadata = applied.get("metadata") or {}
+    metadata = _metadata(applied)
     gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk}"
+    return f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {gvk}"
 
 
 def _unmanaged(current: Object) -> Object:

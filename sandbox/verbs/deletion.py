@@ -91,15 +91,15 @@ def remove(call: Call, transaction: Transaction, before: Stored, options: Delete
         going = shallow_metadata(_marked(call, obj, grace), finalizers=finalizers or None)
         return transaction.put(call.collection, to_storage(call.resource, going))
     if call.resource.plural in _RETURNED and not call.resource.custom:
-        _gone(call, transaction, metadata)
+        rv = _gone(call, transaction, metadata).rv
         left = _marked(call, obj, 0) if call.resource.kind == "Pod" else obj
-        return Stored(to_storage(call.resource, left), before.rv)
+        return Stored(to_storage(call.resource, shallow_metadata(left, resourceVersion=str(rv))), rv)
     _gone(call, transaction, metadata)
     return None
 
 
-def _gone(call: Call, transaction: Transaction, metadata: Object) -> None:
-    transaction.delete(call.collection, metadata.get("namespace", ""), metadata["name"])
+def _gone(call: Call, transaction: Transaction, metadata: Object) -> Stored:
+    return transaction.delete(call.collection, metadata.get("namespace", ""), metadata["name"])
 
 
 def _marked(call: Call, obj: Object, grace: int) -> Object:

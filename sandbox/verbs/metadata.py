@@ -21,7 +21,14 @@ NameRule = Callable[[str, bool], list[str]]
 
 _MAX_ANNOTATIONS: Final = 256 * 1024
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
-_IMMUTABLE: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp")
+_IMMUTABLE: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 _SERVER_OWNED: Final = (
     "uid",
     "creationTimestamp",
@@ -52,7 +59,6 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 def for_update(obj: Object, old: Object) -> Object:
     """A changed object with what the client may leave out or may not change filled in from the old one."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
-    metadata.pop("selfLink", None)
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
             metadata[key] = before[key]
@@ -126,6 +132,18 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         causes.append(invalid_value(field, finalizers, text))
     return causes
+
+
+def built_in_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
+    """What the built-in kinds ask of finalizers beyond what all objects do: a domain, or to be well known."""
+    finalizers = metadata.get("finalizers") or []
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    causes = _finalizers(finalizers) if is_update else []
+    return causes + [
+        invalid_value(f"metadata.finalizers[{index}]", finalizer, text)
+        for index, finalizer in enumerate(finalizers)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
 
 
 def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from sandbox.kinds import typed
+from sandbox.kinds import typed, unstructured
 from sandbox.patches.json_patch import json_patch
 from sandbox.patches.merge_patch import merge_patch
 from sandbox.patches.server_side_apply import server_side_apply
@@ -32,6 +32,7 @@ from sandbox.wire.status import (
     bad_request,
     conflict,
     failure,
+    internal_error,
     invalid_kind,
     not_found,
     unsupported_media_type,
@@ -80,7 +81,6 @@ def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
 def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     before = call.stored()
     if before is None:
-        _parsed(call.request.body, kind)
         raise not_found(call.resource, call.name)
     current = served_object(call.resource, before.object)
     changed = patched(current, call.request.body, kind, call.resource.schema)
@@ -156,7 +156,25 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
     try:
         return bodies.decode_value(changed, [], call.resource, call.catalog, text=shown)
     except (UnrecognizedError, MisfitError) as error:
+        if kind == APPLY:
+            raise _unconvertible(call, changed, error) from error
+        if kind == STRATEGIC:
+            raise _invalid_strategic(call, unstructured.restoring(str(error))) from error
         raise invalid_patch(changed, str(error), custom=call.resource.custom) from error
+
+
+def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
+    """What an applied configuration is told that fits its schema and not its type."""
+    resource, about = call.resource, merged["metadata"]
+    kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
+    named = f"{about.get('namespace', '')}/{about.get('name', '')}; {kind}"
+    text = f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
+    from_json = "error decoding from json: " if "base64" in str(error) else ""
+    return internal_error(f"{text} {kind}: {from_json}{error}")
+
+
+def _invalid_strategic(call: Call, text: str) -> StatusError:
+    return _invalid_shown(f'"{go_value(go_json.parse(call.request.body.decode()))}"', text)
 
 
 def _report(call: Call, decoded: Decoded, changed: Object, kind: str, options: WriteOptions) -> None:
@@ -165,8 +183,7 @@ def _report(call: Call, decoded: Decoded, changed: Object, kind: str, options: W
     if options.field_validation == "Strict":
         text = f"strict decoding error: {', '.join(decoded.strict)}"
         if kind == STRATEGIC:
-            shown = go_value(go_json.parse(call.request.body.decode()))
-            raise _invalid_shown(f'"{shown}"', text)
+            raise _invalid_strategic(call, text)
         raise invalid_patch(changed, text, custom=call.resource.custom)
     for problem in decoded.strict:
         call.warn(problem)

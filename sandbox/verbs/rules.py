@@ -27,6 +27,8 @@ _BLOCKING: Final = (
     "FieldValueTooMany",
     "FieldValueTypeInvalid",
 )
+_ANY_FINALIZER: Final = ("customresourcedefinitions", "events", "leases", "poddisruptionbudgets")
+"""Built-in kinds whose finalizers need no domain."""
 _MAX_INT32: Final = 2**31 - 1
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; "
@@ -54,6 +56,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
     """Everything wrong with a new object."""
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
+        causes += _built_in_finalizers(resource, obj, is_update=False)
         return causes + validation.validate(resource, obj, None)
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
     return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
@@ -64,6 +67,8 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
+        if not subresource:
+            causes += _built_in_finalizers(resource, obj, is_update=True)
         return [*_immutable(about_metadata), *causes]
     if subresource == "status":
         causes = about_metadata + _status_causes(resource, obj)
@@ -79,6 +84,13 @@ def notices(resource: ServedResource, obj: Object) -> list[str]:
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
     unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
     return [f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)]
+
+
+def _built_in_finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:
+    causes = metadata.built_in_finalizers(obj["metadata"], is_update=is_update)
+    if resource.plural in _ANY_FINALIZER:
+        return [cause for cause in causes if cause.field == "metadata.finalizers"]
+    return causes
 
 
 def kind_cause(given: str, expected: str) -> Cause:

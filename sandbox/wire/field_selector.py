@@ -33,7 +33,8 @@ def parse(text: str) -> tuple[FieldTerm, ...]:
 
     Raises: StatusError 400 with the server's words.
     """
-    return tuple(_term(part) for part in _split(text) if part)
+    terms = (_term(part) for part in _split(text) if part)
+    return tuple(term for term in terms if term.field or term.value)
 
 
 def check_supported(terms: tuple[FieldTerm, ...], resource: ServedResource) -> None:

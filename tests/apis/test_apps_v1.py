@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.apps_v1 import Deployment
+from apis.apps_v1 import Deployment, DeploymentCondition
 from apis.meta import decode_hook
 
 SENT = b"""{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web", "generation": 2},
@@ -12,7 +12,9 @@ SENT = b"""{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": 
   "template": {"metadata": {"creationTimestamp": null, "labels": {"app": "nginx"}},
    "spec": {"restartPolicy": "Always", "containers": [{"name": "nginx", "image": "nginx:latest"}]}}},
  "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 2,
-  "availableReplicas": 1, "conditions": []}}"""
+  "availableReplicas": 1, "conditions": [
+   {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+    "message": "quota", "lastUpdateTime": "2026-01-01T00:00:00Z"}]}}"""
 
 
 def test_a_deployment_of_the_server_is_read() -> None:
@@ -26,6 +28,9 @@ def test_a_deployment_of_the_server_is_read() -> None:
     counts = (status.replicas, status.updated_replicas, status.ready_replicas, status.available_replicas)
     assert counts == (3, 3, 2, 1)
     assert status.observed_generation == deployment.metadata.generation == 2
+    assert status.conditions == (
+        DeploymentCondition(type="ReplicaFailure", status="True", reason="FailedCreate", message="quota"),
+    )
 
 
 def test_a_new_deployment_without_status_has_zero_counts() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Meta
 
-from apis.crd import PrinterColumn, Scale, custom_resource_definition, object_schema
+from apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map, object_schema
 from apis.meta import APIStruct, FrozenMap, Kind
 from apis.resource import Resource
 from apis.samplecontroller_v1alpha1 import Foo
@@ -44,6 +44,34 @@ class Thing(Kind, frozen=True, kw_only=True, tag="Thing"):
     )
     api_version: Literal["example.com/v1"] = "example.com/v1"
     part: Part
+
+
+class Ruled(APIStruct, frozen=True, kw_only=True):
+    """
+    Has rules.
+
+    And more to say to those who read its source.
+    """
+
+    crd_defaults: ClassVar[bool] = True
+    crd_required: ClassVar[tuple[str, ...]] = ("isOn",)
+    crd_rules: ClassVar[tuple[Rule, ...]] = (Rule(expression="self.low <= self.high", message="low first"),)
+
+    is_on: bool = False
+    low: int = 1
+    high: int
+    mode: Literal["a", "b"] = "b"
+    name: str | None = None
+    parts: Annotated[tuple[Part, ...], list_map("name")] = ()
+    part: Part | None = None
+
+
+class RuledKind(Kind, frozen=True, tag="Ruled", kw_only=True):
+    """A kind with rules."""
+
+    resource: ClassVar[Resource] = Resource("example.com", "v1", "ruleds", "Ruled")
+    crd_rules: ClassVar[tuple[Rule, ...]] = (Rule(expression="true", message="never"),)
+    spec: Ruled
 
 
 class Odd(APIStruct, frozen=True):
@@ -111,6 +139,21 @@ def test_foos_crd_keeps_sample_controllers_bounds() -> None:
     assert replicas == {"type": "integer", "format": "int32", "minimum": 1, "maximum": 10}
     assert version["subresources"]["status"] == {}
     assert "api-approved.kubernetes.io" in crd["metadata"]["annotations"]
+
+
+def test_rules_defaults_and_keys_are_in_the_schema() -> None:
+    """Rules of a struct and of a kind, defaults that say something, fields demanded of users, keyed lists."""
+    schema = object_schema(RuledKind)
+    assert schema["x-kubernetes-validations"] == [{"rule": "true", "message": "never"}]
+    spec = schema["properties"]["spec"]
+    assert spec["description"] == "Has rules."
+    assert spec["required"] == ["isOn", "high"]
+    assert spec["x-kubernetes-validations"] == [{"rule": "self.low <= self.high", "message": "low first"}]
+    defaults = {name: part["default"] for name, part in spec["properties"].items() if "default" in part}
+    assert defaults == {"low": 1, "mode": "b"}
+    parts = spec["properties"]["parts"]
+    assert (parts["x-kubernetes-list-type"], parts["x-kubernetes-list-map-keys"]) == ("map", ["name"])
+    assert "default" not in parts["items"]["properties"]["count"]
 
 
 def test_types_without_a_structural_schema_are_refused() -> None:

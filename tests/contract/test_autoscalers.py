@@ -35,6 +35,9 @@ _NO_EXTERNAL = (
     "unable to fetch metrics from external metrics API: the server could not find the requested resource "
     "(get rps.external.metrics.k8s.io)"
 )
+_GO_SELECTOR = (
+    "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},}"
+)
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,7 @@ def _unable(reason: str, message: str) -> tuple[str, str, str, str]:
         (
             "External",
             {"metric": {"name": "rps", "selector": {"matchLabels": {"a": "b"}}}, "target": _AVERAGE},
-            "unable to get external metric NS/rps/&LabelSelector{MatchLabels:map[string]string{a: b,},"
-            f"MatchExpressions:[]LabelSelectorRequirement{{}},}}: {_NO_EXTERNAL}",
+            f"unable to get external metric NS/rps/{_GO_SELECTOR}: {_NO_EXTERNAL}",
             "failed to get rps external metric value: failed to get rps external metric: ",
         ),
     ],
@@ -195,7 +197,7 @@ def test_a_target_scaled_to_zero(space: _Namespace) -> None:
     text = "scaling is disabled since the replica count of the target is zero"
     assert _conditions(status) == [_GOT_SCALE, ("ScalingActive", "False", "ScalingDisabled", text)]
     assert status["desiredReplicas"] == 0
-    assert not space.events(lambda events: True)
+    assert not space.events(lambda events: not events)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_a_target_without_a_scale(space: _Namespace, api_version: str, kind: str
     space.autoscale(api_version, kind)
     text = f"the HPA controller was unable to get the target's current scale: {problem}"
     assert _conditions(space.status("FailedGetScale")) == [("AbleToScale", "False", "FailedGetScale", text)]
-    assert space.events(lambda events: bool(events)) == {"FailedGetScale": problem}
+    assert space.events(bool) == {"FailedGetScale": problem}
 
 
 def test_a_custom_resource_is_scaled(space: _Namespace, widgets: Widgets) -> None:

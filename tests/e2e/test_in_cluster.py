@@ -48,6 +48,9 @@ HEALTH_PORT: Final = 8081
 
 EXPLAINED: Final = {
     r"storage is \(re\)initializing": "a CRD is new, and the API server's cache of its objects still empty",
+    r"Foo referenced by item in work queue no longer exists": "sample-controller's words for a deleted Foo",
+    r"Request for the lease failed.*409 Conflict": "two candidates asked for a free lease: one of them won",
+    r"update status .* not found \(404": "a Foo was deleted while its status was on the way",
     r"has no resource \S+|could not find the requested resource": "a CRD is new, and not served yet",
 }
 """What may stand in a log, and why."""
@@ -67,14 +70,15 @@ class Deployed(NamedTuple):
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def leader(self) -> str:
-        """The pod that holds the lease."""
-        leases = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
-        holder = until(
-            lambda: self.system.list(leases).get(NAME, {}).get("spec", {}).get("holderIdentity"),
-            "led",
-            seconds=SECONDS,
-        )
-        return str(holder).partition("_")[0]
+        """The pod that says it leads."""
+        return until(self._find_leader, "led", seconds=SECONDS)
+
+    def _find_leader(self) -> str:
+        names = [pod["metadata"]["name"] for pod in self.list_pods()]
+        leads = f'leader_election_master_status{{name="{NAME}"}} 1.0'
+        leaders = [name for name in names if leads in self.pods.page(name, METRICS_PORT, "/metrics")]
+        assert len(leaders) <= 1
+        return leaders[0] if leaders else ""
 
     def wait_whole(self) -> None:
         """Until every replica is there, new, and ready."""
@@ -197,6 +201,31 @@ def test_it_has_only_its_service_account(deployed: Deployed) -> None:
 def test_a_foo_is_served(deployed: Deployed) -> None:
     """From its creation to the end of all that it had."""
     tell_story(deployed.user)
+
+
+def test_a_myapp_is_served(deployed: Deployed) -> None:
+    """The sample comes up with its Deployment and its Service, and says that it is ready."""
+    cluster = deployed.user
+    (sample,) = yaml.safe_load_all((ROOT / "manifests/samples/myapp.yaml").read_text(encoding="utf-8"))
+    name = sample["metadata"]["name"]
+    apps = f"/apis/example.com/v1/namespaces/{cluster.namespace}/myapps"
+    cluster.create(apps, sample)
+
+    def is_ready(found: Objects) -> bool:
+        conditions = found[name].get("status", {}).get("conditions", [])
+        return {one["type"]: one["status"] for one in conditions} == {
+            "Ready": "True",
+            "Progressing": "False",
+            "Degraded": "False",
+        }
+
+    app = cluster.wait(apps, is_ready, f"{name} ready")[name]
+    assert app["status"]["readyReplicas"] == sample["spec"]["replicas"]
+    service = cluster.get(f"{NAMESPACES}/{cluster.namespace}/services", name)
+    assert service["spec"]["ports"][0]["port"] == sample["spec"]["port"]
+    cluster.delete(apps, name)
+    for kind in (cluster.deployments, f"{NAMESPACES}/{cluster.namespace}/services"):
+        cluster.wait(kind, lambda found: name not in found, f"{kind} rid of {name}")
 
 
 def test_a_deleted_leader_is_replaced(deployed: Deployed, report: Callable[[str], None]) -> None:

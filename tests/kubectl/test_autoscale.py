@@ -20,9 +20,9 @@ spec:
       - {name: main, image: "nginx:1.25", resources: {requests: {cpu: 100m, memory: 64Mi}}}
 """
 _NO_METRICS = (
-    "the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics for "
-    "resource cpu: unable to fetch metrics from resource metrics API: the server could not find the requested "
-    "resource (get pods.metrics.k8s.io)"
+    "the HPA was unable to compute the replica count: failed to get cpu utilization: "
+    "unable to get metrics for resource cpu: unable to fetch metrics from resource metrics API: "
+    "the server could not find the requested resource (get pods.metrics.k8s.io)"
 )
 
 
@@ -72,8 +72,6 @@ def test_a_load_scales(kubectl: Kubectl, sandbox_only: None) -> None:
         "ScalingLimited  False   DesiredWithinRange  the desired count is within the acceptable range" in out
     )
     assert "New size: 4; reason: cpu resource utilization (percentage of request) above target" in out
-    version1 = kubectl.json("get", "hpa.v1.autoscaling", "web")
-    assert version1["status"]["currentCPUUtilizationPercentage"] == 50
 
 
 def test_the_load_may_be_on_the_autoscaler(kubectl: Kubectl, sandbox_only: None) -> None:

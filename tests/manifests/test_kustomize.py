@@ -21,6 +21,7 @@ FOLDERS = sorted(str(path.parent.relative_to(MANIFESTS)) for path in MANIFESTS.r
 FOREIGN = {"monitoring.coreos.com"}
 """API groups that somebody else's operator serves."""
 PREREQUISITES = ("CustomResourceDefinition", "Namespace")
+SYSTEM = "handloop-system"
 SECONDS = 30.0
 
 pytestmark = pytest.mark.kubectl
@@ -50,19 +51,19 @@ def server(
     home = tmp_path_factory.mktemp("server")
     if request.param == "sandbox":
         with Sandbox(seed=1) as sandbox:
-            kubectl = Kubectl(binary, sandbox.write_kubeconfig(home / "kubeconfig"), home)
+            kubectl = Kubectl(binary, sandbox.write_kubeconfig(home / "kubeconfig"), home, SYSTEM)
             _prepare(kubectl, home)
             yield kubectl
         return
     kubeconfig = os.environ.get("TEST_KUBECONFIG")
     if not kubeconfig:
         pytest.skip("TEST_KUBECONFIG names no cluster")
-    kubectl = Kubectl(binary, Path(kubeconfig), home)
+    kubectl = Kubectl(binary, Path(kubeconfig), home, SYSTEM)
     _prepare(kubectl, home)
     yield kubectl
     # the definitions stay: other tests share them
-    if kubectl.run("-n", "handloop-system", "get", "deployment", "handloop").code:
-        kubectl("delete", "namespace", "handloop-system", "--ignore-not-found", "--wait=false")
+    if kubectl.run("get", "deployment", "handloop").code:
+        kubectl("delete", "namespace", SYSTEM, "--ignore-not-found", "--wait=false")
 
 
 def documents(kubectl: Kubectl, folder: str) -> list[dict[str, Any]]:
@@ -72,13 +73,19 @@ def documents(kubectl: Kubectl, folder: str) -> list[dict[str, Any]]:
 
 def _prepare(kubectl: Kubectl, home: Path) -> None:
     """Apply what must be there before the rest can be checked: definitions and the namespace."""
+    until(lambda: not _is_going(kubectl), "rid of the last namespace", seconds=SECONDS)
     first = [one for one in documents(kubectl, "default") if one["kind"] in PREREQUISITES]
     path = home / "first.yaml"
     path.write_text(yaml.safe_dump_all(first), encoding="utf-8")
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    kubectl("apply", "-f", str(path))
     kinds = [one["metadata"]["name"] for one in first if one["kind"] == "CustomResourceDefinition"]
     for kind in kinds:
         until(lambda kind=kind: kubectl.run("get", kind).code == 0, f"{kind} served", seconds=SECONDS)  # type: ignore[misc] # a closure over the loop's variable
+
+
+def _is_going(kubectl: Kubectl) -> bool:
+    phase = kubectl.run("get", "namespace", SYSTEM, "-o", "jsonpath={.status.phase}").out
+    return phase == "Terminating"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -129,20 +136,26 @@ def test_a_server_would_take_the_installer(server: Kubectl) -> None:
     assert all(line.endswith("(server dry run)") for line in made.lines)
 
 
-def test_the_pods_would_be_admitted(server: Kubectl, tmp_path: Path) -> None:
-    """A pod of the Deployment fits into the namespace, which enforces restricted; a laxer one does not."""
-    (made,) = [one for one in documents(server, "manager") if one["kind"] == "Deployment"]
-    # without the account, which the server has not stored
+def pod_of_the_deployment(kubectl: Kubectl) -> dict[str, Any]:
+    """One of its pods, without the account, which the server has not stored."""
+    (made,) = [one for one in documents(kubectl, "manager") if one["kind"] == "Deployment"]
     spec = {key: value for key, value in made["spec"]["template"]["spec"].items() if "ervice" not in key}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "probe", "namespace": "handloop-system"},
-        "spec": spec,
-    }
-    path = tmp_path / "pod.yaml"
-    path.write_text(yaml.safe_dump(pod), encoding="utf-8")
-    server("-n", "handloop-system", "apply", "--dry-run=server", "-f", str(path))
+    metadata = {"name": "probe", "namespace": SYSTEM}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def test_the_pods_would_be_admitted(server: Kubectl) -> None:
+    """A pod of the Deployment fits into the namespace, which is labelled restricted."""
+    server("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod_of_the_deployment(server)))
+
+
+@pytest.mark.parametrize("server", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
+def test_a_laxer_pod_would_not_be_admitted(server: Kubectl) -> None:
+    """The label is in force: the same pod as root is refused."""
+    pod = pod_of_the_deployment(server)
+    pod["spec"]["securityContext"] |= {"runAsNonRoot": False, "runAsUser": 0}
+    refused = server("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod), fails=True)
+    assert 'violates PodSecurity "restricted' in refused.err
 
 
 def _by_name(found: Iterator[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:

@@ -13,6 +13,7 @@ import pytest
 from sandbox.clock import RealClock
 from sandbox.engine import Engine
 from sandbox.http import HTTPServer
+from sandbox.requests.request import Request, Response
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -126,6 +127,62 @@ def test_stopping_while_connections_arrive(running: _Running) -> None:
             assert probe.recv(1) == b""
         probe.close()
     gc.collect()
+
+
+def _fill(running: _Running, objects: int) -> None:
+    """Store objects of 20 kB, more in all than a socket takes."""
+    for number in range(objects):
+        body = {"metadata": {"name": f"c{number:03d}"}, "data": {"filler": "x" * 20_000}}
+        request = Request("POST", _PATH, body=json.dumps(body).encode())
+        answer = running.engine.handle(request)
+        assert isinstance(answer, Response)
+        assert answer.status == 201
+
+
+def _unread(running: _Running, query: str) -> socket.socket:
+    """A connection with a request on it whose answer nobody reads yet."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", running.port))
+    connection.sendall(f"GET {_PATH}?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def test_a_slow_watch_gets_no_more_than_it_reads(running: _Running) -> None:
+    """A client that does not read takes little of the server's memory, and misses nothing when it does."""
+    _fill(running, 600)
+    slow = _unread(running, "watch=1&resourceVersion=0&timeoutSeconds=20")
+    for _ in range(800):
+        if any(outlet.paused for outlet in running.engine._watchers):
+            break
+        threading.Event().wait(0.025)
+    (pump,) = running.server._pumps.values()
+    assert pump.watcher.paused
+    assert pump.transport.get_write_buffer_size() < 4 * 2**20
+    running.create("later")
+    assert running.request("GET", "/version")[0] == 200
+    with slow, slow.makefile("rb") as reader:
+        names = []
+        while "later" not in names:
+            line = reader.readline()
+            assert line
+            if line.startswith(b"{"):
+                names.append(json.loads(line)["object"]["metadata"]["name"])
+    assert names == [*(f"c{number:03d}" for number in range(600)), "later"]
+
+
+def test_long_answers_arrive_whole(running: _Running) -> None:
+    """A list of many megabytes comes as one answer; others are served while its client is slow to read it."""
+    _fill(running, 400)
+    with _unread(running, "limit=400") as slow:
+        assert running.request("GET", "/version")[0] == 200
+        answer = http.client.HTTPResponse(slow)
+        answer.begin()
+        content = answer.read()
+    assert int(answer.headers["Content-Length"]) == len(content) > 8_000_000
+    assert len(json.loads(content)["items"]) == 400
+    assert running.request("GET", _PATH)[2] == content
 
 
 def test_a_port_that_is_taken(running: _Running) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.storage.store import Store
 from sandbox.storage.stored import Object, Stored
 from sandbox.storage.transaction import Transaction
-from sandbox.storage.watches import Subscription, Watcher, error_line, too_old
+from sandbox.storage.watches import BATCH, Subscription, Watcher, error_line, too_old
 from sandbox.wire.resource import GroupResource
 
 _KIND = GroupResource("", "configmaps")
@@ -72,6 +72,50 @@ def test_changes_are_taken_once() -> None:
     assert _events(watcher) == []
     _delete(store, "a")
     assert _events(watcher) == [("DELETED", "a")]
+
+
+def test_many_objects_and_changes_are_taken_in_batches() -> None:
+    """What there is and what happened comes in order and bounded; a short batch is the last one."""
+    store = Store()
+    for number in range(300):
+        _put(store, f"c{number:03d}")
+    present = [store.stored(_KIND, "n", f"c{number:03d}") for number in range(300)]
+    watcher = _watcher(store, initial=present, after_initial=True)
+    for number in range(300):
+        _put(store, f"d{number:03d}")
+    seen: list[tuple[str, str]] = []
+    while watcher.is_due(_NOW):
+        events = _events(watcher)
+        assert len(events) <= 2 * BATCH
+        assert len(events) >= BATCH or not watcher.is_due(_NOW)
+        seen += events
+    assert [name for _, name in seen[:300]] == [f"c{number:03d}" for number in range(300)]
+    assert seen[300] == ("BOOKMARK", "")
+    assert [name for _, name in seen[301:]] == [f"d{number:03d}" for number in range(300)]
+
+
+def test_what_is_not_selected_fills_no_batch() -> None:
+    """A selective watch looks on until it has found what it is about, however far that is."""
+    store = Store()
+    watcher = _watcher(store, selective=True)
+    for number in range(3 * BATCH):
+        _put(store, f"c{number:03d}")
+    _put(store, "chosen", on="yes")
+    assert _events(watcher) == [("ADDED", "chosen")]
+    assert not watcher.is_due(_NOW)
+
+
+def test_a_replaced_history_is_read_to_its_end() -> None:
+    """A watch whose kind goes tells of all that was before it ends, in several batches if need be."""
+    store = Store()
+    watcher = _watcher(store)
+    for number in range(2 * BATCH):
+        _put(store, f"c{number:03d}")
+    store.redefine(_KIND)
+    seen = []
+    while not watcher.ended:
+        seen += _events(watcher)
+    assert len(seen) == 2 * BATCH
 
 
 def test_other_namespaces_are_not_seen() -> None:

@@ -1,0 +1,70 @@
+"""Quantities: what they amount to, and what is none."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from apis.quantity import PATTERN, parse_quantity, same_quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("0", 0),
+        ("1", 1),
+        ("+1.5", Fraction(3, 2)),
+        (".5", Fraction(1, 2)),
+        ("5.", 5),
+        ("100m", Fraction(1, 10)),
+        ("3u", Fraction(3, 10**6)),
+        ("7n", Fraction(7, 10**9)),
+        ("1k", 1000),
+        ("1Ki", 1024),
+        ("1.5Gi", 3 * 2**29),
+        ("2M", 2 * 10**6),
+        ("2E", 2 * 10**18),
+        ("2Ei", 2 * 2**60),
+        ("2e3", 2000),
+        ("2E-3", Fraction(1, 500)),
+        ("-1", -1),
+        ("0.1n", Fraction(1, 10**9)),
+    ],
+)
+def test_amounts(text: str, amount: Fraction | int) -> None:
+    """Decimal and binary suffixes, exponents, and nothing smaller than a billionth."""
+    assert parse_quantity(text) == amount
+
+
+@pytest.mark.parametrize(
+    "text", ["", " 1", "1 ", "one", "1K", "1mi", "1.2.3", "m", "1e", "1e1.5", "0x1", "\u0661"]
+)
+def test_what_is_no_quantity(text: str) -> None:
+    """It is refused by the parser and by the schema's pattern."""
+    with pytest.raises(ValueError, match="not a quantity"):
+        parse_quantity(text)
+    assert not re.search(PATTERN, text)
+
+
+def test_the_schema_refuses_negative_amounts() -> None:
+    """Less than nothing is a quantity, but not an amount of memory."""
+    assert re.search(PATTERN, "1")
+    assert not re.search(PATTERN, "-1")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1000m", "1"), ("1024Mi", "1Gi"), ("0.1", "100m"), ("", ""), ("x", "x")]
+)
+def test_the_same_amount(one: str, other: str) -> None:
+    """Texts differ where amounts do not."""
+    assert same_quantity(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1", "2"), ("1k", "1Ki"), ("", "0"), ("0", ""), ("x", "1"), ("1", "x")]
+)
+def test_other_amounts(one: str, other: str) -> None:
+    """None said is not zero, and what is no quantity is like no amount."""
+    assert not same_quantity(one, other)

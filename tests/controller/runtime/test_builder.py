@@ -1,0 +1,218 @@
+"""A controller in a few words, on a sandbox without sockets."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable
+from typing import Literal
+
+import pytest
+
+from apis.core_v1 import Service, ServicePort, ServiceSpec
+from apis.meta import Kind, ObjectMeta, new_controller_ref
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo, FooSpec
+from client.errors import NotFound
+from controller.access import FOO_ACCESS
+from controller.runtime.builder import BuilderError, controller_for
+from controller.runtime.manager import Manager
+from controller.runtime.predicates import GenerationChanged
+from controller.runtime.reconcile import ReconcileContext, Result
+from informers.keys import ObjectName
+from support.managed_sandbox import ManagedSandbox, eventually
+
+
+class ConfigMap(Kind, frozen=True, gc=False, tag="ConfigMap"):
+    """What somebody else typed."""
+
+    resource = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps")
+    api_version: Literal["v1"] = "v1"
+
+
+class Exposer:
+    """Gives every Foo a Service of its name, and remembers why it was called."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._services = manager.client.resource(Service)
+        self._foos = manager.lister_for(Foo)
+        self._cached = manager.lister_for(Service)
+        self.lock = threading.Lock()
+        self.causes: list[tuple[str, tuple[str, ...]]] = []
+
+    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+        with self.lock:
+            self.causes.append((name.name, context.causes))
+        try:
+            foo = self._foos.namespace(name.namespace).get(name.name)
+        except NotFound:
+            return None
+        try:
+            self._cached.namespace(name.namespace).get(name.name)
+        except NotFound:
+            owner = (new_controller_ref(foo),)
+            metadata = ObjectMeta(name=name.name, namespace=name.namespace, owner_references=owner)
+            wanted = Service(metadata=metadata, spec=ServiceSpec(ports=(ServicePort(port=80),)))
+            context.wrote(self._services.create(wanted))
+        return None
+
+    def told(self, name: str) -> list[str]:
+        """All causes of a name so far."""
+        with self.lock:
+            return [cause for called, causes in self.causes if called == name for cause in causes]
+
+
+@pytest.fixture
+def cluster() -> ManagedSandbox:
+    """A sandbox in which Foos can be made."""
+    made = ManagedSandbox()
+    made.install(Foo)
+    return made
+
+
+def new_foo(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> Foo:
+    """A Foo in the cluster."""
+    metadata = ObjectMeta(name=name, namespace=namespace)
+    return cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=FooSpec(deployment_name=name)))
+
+
+def exists(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> bool:
+    """Whether the Service is there."""
+    try:
+        cluster.client.resource(Service).get(name, namespace=namespace)
+    except NotFound:
+        return False
+    return True
+
+
+def test_a_controller_makes_and_repairs_what_it_owns(cluster: ManagedSandbox) -> None:
+    """for_ brings the object, owns its child: one that is deleted is there again."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    controller_for(manager, "exposer").for_(Foo).owns(Service).complete(exposer)
+    new_foo(cluster, "listed")
+    with cluster.running(manager):
+        eventually(lambda: exists(cluster, "listed"), "made for what was there before")
+        new_foo(cluster, "fresh")
+        eventually(lambda: exists(cluster, "fresh"), "made for what came later")
+        eventually(lambda: "Service default/fresh added" in exposer.told("fresh"), "seen")
+        cluster.client.resource(Service).delete("fresh", namespace="default")
+        eventually(lambda: "Service default/fresh deleted" in exposer.told("fresh"), "noticed")
+        eventually(lambda: exists(cluster, "fresh"), "repaired")
+    assert exposer.told("listed")[0] == "Foo default/listed listed"
+    assert exposer.told("fresh")[0] == "Foo default/fresh added"
+
+
+def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
+    """A ConfigMap, of a kind typed by the author, leads to the Foo that its label names."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+
+    def by_label(obj: ConfigMap) -> Iterable[ObjectName]:
+        foo = obj.metadata.labels.get("foo")
+        return [ObjectName(obj.metadata.namespace, foo)] if foo else []
+
+    controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label).complete(exposer)
+    with cluster.running(manager):
+        cluster.config_map("settings", labels={"foo": "a"})
+        eventually(lambda: exposer.told("a") == ["ConfigMap default/settings added"], "mapped")
+
+
+def test_predicates_are_per_watch(cluster: ManagedSandbox) -> None:
+    """A label on a Foo is no new generation, a label on its Service counts."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    builder = controller_for(manager, "exposer").for_(Foo, predicates=(GenerationChanged(),)).owns(Service)
+    builder.complete(exposer)
+    label = {"metadata": {"labels": {"x": "y"}}}
+    with cluster.running(manager):
+        new_foo(cluster, "a")
+        eventually(lambda: "Service default/a added" in exposer.told("a"), "made")
+        cluster.client.resource(Foo).patch("a", label, namespace="default")
+        cluster.client.resource(Service).patch("a", label, namespace="default")
+        eventually(lambda: "Service default/a updated" in exposer.told("a"), "seen")
+    assert "Foo default/a updated" not in exposer.told("a")
+
+
+@pytest.mark.parametrize("namespaces", [("one",), ("one", "two"), ()])
+def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple[str, ...]) -> None:
+    """What is elsewhere is none of our business."""
+    for namespace in ("one", "two", "three"):
+        cluster.namespace(namespace)
+        new_foo(cluster, "a", namespace=namespace)
+    manager = cluster.manager(namespaces=namespaces)
+    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete(Exposer(manager))
+    chosen = set(namespaces) or {"one", "two", "three"}
+    with cluster.running(manager):
+        eventually(lambda: controller.statistics().succeeded >= 2 * len(chosen), "all done")
+    made = {each for each in ("one", "two", "three") if exists(cluster, "a", namespace=each)}
+    assert made == chosen
+
+
+def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
+    """An object that does not fit its type cannot be reconciled: its owner is told."""
+    manager = cluster.manager()
+    controller_for(manager, "exposer").for_(Foo).complete(Exposer(manager))
+    informer = manager.informer_for(Foo).informers[0]
+    assert len(informer.quarantine._callbacks) == 1
+    with cluster.running(manager):
+        eventually(informer.has_synced, "running")
+
+
+def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) -> None:
+    """The metric has the labels that dashboards of controller-runtime expect."""
+    manager = cluster.manager()
+    controller_for(manager, "exposer").for_(Foo).complete(Exposer(manager))
+    with cluster.running(manager):
+        eventually(lambda: not manager.readiness_checks()["informers-synced"](), "running")
+        labels = {"name": "exposer", "controller": "exposer"}
+        for priority in ("0", "-100"):
+            value = cluster.registry.get_sample_value("workqueue_depth", labels | {"priority": priority})
+            assert value == 0
+
+
+def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
+    """What is not said is the manager's."""
+    manager = cluster.manager(cache_sync_timeout_seconds=math.inf, shutdown_timeout_seconds=7)
+    builder = controller_for(manager, "exposer").for_(Foo).with_options(max_concurrent_reconciles=4)
+    controller = builder.complete(Exposer(manager))
+    options = controller._options
+    assert (options.max_concurrent_reconciles, options.shutdown_timeout_seconds) == (4, 7)
+    assert options.cache_sync_timeout_seconds == math.inf
+    assert cluster.metric("controller_runtime_max_concurrent_reconciles", controller="exposer") == 4
+    own = controller_for(manager, "own").for_(Foo).with_options(cache_sync_timeout_seconds=3)
+    other = own.complete(Exposer(manager))
+    assert other._options.cache_sync_timeout_seconds == 3
+    for each in (controller, other):
+        each.queue.shut_down()
+
+
+def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None:
+    """Each verb once, whoever declared it."""
+    manager = cluster.manager()
+    made = [
+        controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete(Exposer(manager))
+        for name in ("a", "b")
+    ]
+    assert {entry.rule_resource for entry in manager.access()} == {
+        "foos",
+        "foos/status",
+        "deployments",
+        "events",
+    }
+    assert len(manager.access()) == 4
+    for each in made:
+        each.queue.shut_down()
+
+
+def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
+    """A controller is about exactly one kind, and has a name of its own."""
+    manager = cluster.manager()
+    with pytest.raises(BuilderError, match="could only be called once"):
+        controller_for(manager, "a").for_(Foo).for_(Foo)
+    with pytest.raises(BuilderError, match="call for_"):
+        controller_for(manager, "a").owns(Service).complete(Exposer(manager))
+    made = controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
+    with pytest.raises(ValueError, match="controller with name a already exists"):
+        controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
+    made.queue.shut_down()

@@ -1,0 +1,166 @@
+"""From events of a kind to names to reconcile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment
+from apis.meta import Kind, ObjectMeta, OwnerReference
+from apis.samplecontroller_v1alpha1 import Foo, FooSpec
+from controller.runtime.causes import Cause
+from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from controller.runtime.predicates import GenerationChanged, Predicate, PredicateFuncs, ResourceVersionChanged
+from informers.keys import DeletedFinalStateUnknown, ObjectName
+from support.deployments import deployment
+from support.reconcile_rig import FakeMirror
+from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+
+A = ObjectName("default", "a")
+
+
+class Queue:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[ObjectName, Cause, int]] = []
+        self.observed: list[ObjectName] = []
+
+    def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
+        self.added.append((name, cause, priority))
+
+    def names(self) -> list[ObjectName]:
+        return [name for name, _, _ in self.added]
+
+    def source(
+        self, names_of: MapFunc[Deployment] = own_name, *predicates: Predicate
+    ) -> EventSource[Deployment]:
+        return EventSource(
+            Deployment,
+            names_of,
+            sink=self,
+            predicates=predicates,
+            observed=lambda _kind, name: self.observed.append(name),
+        )
+
+    def told(self) -> list[tuple[str, int]]:
+        return [(str(cause), priority) for _, cause, priority in self.added]
+
+
+def test_each_event_says_what_happened_and_how_urgent_it_is() -> None:
+    """The first list and resyncs wait behind what is new."""
+    queue = Queue()
+    source = queue.source()
+    source.on_add(deployment("a", 1), True)
+    source.on_add(deployment("a", 1), False)
+    source.on_update(deployment("a", 1), deployment("a", 2))
+    source.on_update(deployment("a", 2), deployment("a", 2))
+    source.on_delete(deployment("a", 3))
+    assert queue.told() == [
+        ("Deployment default/a listed", LOW_PRIORITY),
+        ("Deployment default/a added", DEFAULT_PRIORITY),
+        ("Deployment default/a updated", DEFAULT_PRIORITY),
+        ("Deployment default/a resynced", LOW_PRIORITY),
+        ("Deployment default/a deleted", DEFAULT_PRIORITY),
+    ]
+    assert [cause.is_resync for _, cause, _ in queue.added] == [False, False, False, True, False]
+
+
+def test_a_tombstone_is_a_deletion() -> None:
+    """With the last known state, or with nothing but a name."""
+    queue = Queue()
+    source = queue.source()
+    source.on_delete(DeletedFinalStateUnknown("default/a", deployment("a")))
+    source.on_delete(DeletedFinalStateUnknown("default/a", None))
+    assert queue.names() == [A, A]
+    assert queue.observed == [A, A]
+
+
+def test_a_tombstone_without_a_state_tells_a_map_nothing() -> None:
+    """There is no owner to be read from nothing, and no error either."""
+    queue = Queue()
+    queue.source(lambda _obj: [A]).on_delete(DeletedFinalStateUnknown("default/x", None))
+    assert queue.names() == []
+
+
+def test_predicates_decide_about_all_but_the_observer() -> None:
+    """What is kept from the queue is still seen by whoever waits for our own writes."""
+    queue = Queue()
+    no = PredicateFuncs(create=lambda _: False, update=lambda _o, _n: False, delete=lambda _: False)
+    source = queue.source(own_name, no)
+    source.on_add(deployment("a"), False)
+    source.on_update(deployment("a", 1), deployment("a", 2))
+    source.on_delete(deployment("a"))
+    assert queue.names() == []
+    assert queue.observed == [A, A, A]
+
+
+def test_every_predicate_must_say_yes() -> None:
+    """Several are joined by and."""
+    queue = Queue()
+    source = queue.source(own_name, ResourceVersionChanged(), GenerationChanged())
+    source.on_update(deployment("a", 1), deployment("a", 2))
+    assert queue.names() == []
+
+
+def test_a_map_is_asked_for_both_states_of_an_update() -> None:
+    """What an object was about until now is told, too; each name once."""
+    queue = Queue()
+
+    def by_label(obj: Deployment) -> Iterable[ObjectName]:
+        return [ObjectName("default", value) for value in obj.metadata.labels.values()]
+
+    old = deployment("x", 1, labels={"a": "one", "b": "both"})
+    new = deployment("x", 2, labels={"a": "two", "b": "both"})
+    queue.source(by_label).on_update(old, new)
+    assert [name.name for name in queue.names()] == ["one", "both", "two"]
+
+
+def owned(by: Kind | None, *, api_version: str = "", uid: str = "", controller: bool = True) -> Deployment:
+    """A Deployment with an owner, or a false one."""
+    if by is None:
+        return deployment("child")
+    reference = OwnerReference(
+        api_version=api_version or by.resource.api_version,
+        kind=by.resource.kind,
+        name=by.metadata.name,
+        uid=uid or by.metadata.uid,
+        controller=controller,
+    )
+    child = deployment("child")
+    return replace(child, metadata=replace(child.metadata, owner_references=(reference,)))
+
+
+FOO = Foo(
+    metadata=ObjectMeta(name="a", namespace="default", uid="u1"), spec=FooSpec(deployment_name="child")
+)
+
+
+def owner_names(*cached: Kind) -> OwnerNames:
+    """The owners that are in the cache."""
+    mirror = FakeMirror()
+    for obj in cached:
+        mirror.put(obj)
+    return OwnerNames(Foo, mirror)
+
+
+def test_an_object_leads_to_its_controlling_owner() -> None:
+    """By group, kind and UID."""
+    assert owner_names(FOO)(owned(FOO)) == (A,)
+
+
+def test_another_version_of_the_group_is_the_same_owner() -> None:
+    """A reference keeps the version it was written with."""
+    assert owner_names(FOO)(owned(FOO, api_version="samplecontroller.k8s.io/v9")) == (A,)
+
+
+def test_what_is_not_ours_leads_nowhere() -> None:
+    """No owner, another group, another UID, a mere owner reference, an owner that is not cached."""
+    names = owner_names(FOO)
+    assert names(owned(None)) == ()
+    assert names(owned(FOO, api_version="other.io/v1alpha1")) == ()
+    assert names(owned(FOO, uid="former")) == ()
+    assert names(owned(FOO, controller=False)) == ()
+    assert owner_names()(owned(FOO)) == ()
+    assert names(owned(deployment("a", uid="u1"))) == ()

@@ -1,0 +1,145 @@
+"""The informers of one kind, seen as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from apis.apps_v1 import Deployment
+from apis.meta import Kind
+from client.errors import NotFound
+from controller.runtime.kind_informer import KindInformer, MergedCache
+from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from informers.thread_safe_store import IndexNotFound
+from support.api_errors import api_error
+from support.deployments import deployment
+from support.fake_lister_watcher import FakeSource
+from support.informer_rig import InformerRig
+
+
+@contextmanager
+def running(**sources: FakeSource) -> Iterator[tuple[KindInformer[Deployment], list[InformerRig]]]:
+    """A kind with one informer per namespace, each on its own source."""
+    rigs = [
+        InformerRig(source, indexers={NAMESPACE_INDEX: namespace_index_func}, name=f"deployments@{namespace}")
+        for namespace, source in sources.items()
+    ]
+    parts = {namespace: rig.informer for namespace, rig in zip(sources, rigs, strict=True)}
+    try:
+        yield KindInformer(Deployment, parts), rigs
+    finally:
+        for rig in rigs:
+            rig.close()
+
+
+def two() -> dict[str, FakeSource]:
+    """Two namespaces with an object each, of one name."""
+    return {
+        namespace: FakeSource(deployment("a", namespace=namespace), deployment(f"in-{namespace}", namespace=namespace))
+        for namespace in ("one", "two")
+    }
+
+
+def test_several_namespaces_are_read_as_one() -> None:
+    """The lister finds the objects of each, and keeps their namespaces apart."""
+    with running(**two()) as (kind, rigs):
+        for rig in rigs:
+            rig.run_synced()
+        lister = kind.lister()
+        assert len(lister.list()) == 4
+        assert lister.namespace("one").get("a").metadata.namespace == "one"
+        assert [obj.metadata.name for obj in lister.namespace("two").list()] != []
+        with pytest.raises(NotFound):
+            lister.namespace("one").get("in-two")
+        assert kind.get_by_key("two/in-two") is not None
+        assert kind.get_by_key("three/a") is None
+
+
+def test_it_has_synced_when_every_part_has() -> None:
+    """Until then it says which one has not, and what the server said."""
+    refusing = FakeSource()
+    refusing.lists.append(api_error(403, "Forbidden", "deployments is forbidden"))
+    with running(**two(), three=refusing) as (kind, rigs):
+        for rig in rigs[:2]:
+            rig.run_synced()
+        assert not kind.has_synced()
+        assert kind.troubles() == ["deployments@three: no complete list yet"]
+        rigs[2].run()
+        rigs[2].until_pausing()
+        (trouble,) = kind.troubles()
+        assert trouble.startswith("deployments@three: ")
+        assert "deployments is forbidden" in trouble
+        rigs[2].clock.advance(60)
+        rigs[2].until(kind.has_synced)
+        assert kind.troubles() == []
+
+
+def test_one_handler_hears_of_all_namespaces() -> None:
+    """It has synced when it has been told of every first list."""
+    with running(**two()) as (kind, rigs):
+        told: list[str] = []
+
+        class Handler:
+            def on_add(self, obj: Deployment, is_in_initial_list: bool) -> None:
+                told.append(obj.metadata.namespace)
+
+            def on_update(self, old: Deployment, new: Deployment) -> None:
+                raise AssertionError
+
+            def on_delete(self, obj: object) -> None:
+                raise AssertionError
+
+        registration = kind.add_event_handler(Handler())
+        assert not registration.has_synced()
+        for rig in rigs:
+            rig.run_synced()
+        rigs[0].until(registration.has_synced)
+        assert sorted(told) == ["one", "one", "two", "two"]
+
+
+def test_an_index_is_added_to_every_store() -> None:
+    """And looked up in all of them."""
+    with running(**two()) as (kind, rigs):
+        kind.add_indexers({"name": lambda obj: (obj.metadata.name,)})
+        for rig in rigs:
+            rig.run_synced()
+        found = kind.indexer.by_index("name", "a")
+        assert sorted(obj.metadata.namespace for obj in found) == ["one", "two"]
+
+
+def test_what_has_been_seen_is_asked_of_the_right_namespace() -> None:
+    """A version beyond what the informer has heard of has not been seen; a namespace not watched is no news."""
+    with running(**two()) as (kind, rigs):
+        assert not kind.has_seen("one", "1")
+        rigs[0].run_synced()
+        rigs[0].until_watching()
+        version = rigs[0].informer.last_sync_resource_version()
+        assert kind.has_seen("one", version)
+        assert not kind.has_seen("one", str(int(version) + 1))
+        assert not kind.has_seen("two", version)
+        assert kind.has_seen("elsewhere", "999")
+
+
+def test_an_informer_of_all_namespaces_answers_for_each() -> None:
+    """The part called "" stands for every namespace."""
+    with running(**{"": FakeSource(deployment("a"))}) as (kind, rigs):
+        rigs[0].run_synced()
+        assert kind.has_seen("any", "1")
+        assert kind.indexer is rigs[0].informer.indexer
+
+
+def test_undecodable_objects_of_every_namespace_are_reported() -> None:
+    """The callback is with each part."""
+    with running(**two()) as (kind, rigs):
+        kind.on_undecodable(lambda _undecodable: None)
+        assert [len(rig.informer.quarantine._callbacks) for rig in rigs] == [1, 1]
+
+
+def test_an_index_that_is_missing_is_an_error() -> None:
+    """As in a single store."""
+    cache: MergedCache[Kind] = MergedCache([Indexer(), Indexer()])
+    with pytest.raises(IndexNotFound):
+        cache.by_index("none", "x")
+    assert cache.list() == []

@@ -1,0 +1,305 @@
+"""Several controllers in one process: started in order, stopped in order, and never left half dead."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from apis.apps_v1 import Deployment
+from apis.core_v1 import Service
+from apis.samplecontroller_v1alpha1 import Foo
+from client.errors import NotFound
+from controller.runtime.builder import controller_for
+from controller.runtime.cache_sync import CacheSyncTimeoutError
+from controller.runtime.leader_election import LeadershipLost
+from controller.runtime.leader_election_config import LeaderElection
+from controller.runtime.lease_lock import LeaseLock
+from controller.runtime.manager import Manager
+from controller.runtime.reconcile import ReconcileContext
+from controller.runtime.runnable import WorkersBusyError
+from informers.keys import ObjectName
+from support.captured_logs import captured_logs
+from support.lease_api import LeaseAPI, no_answer
+from support.managed_sandbox import ManagedSandbox, eventually
+
+LEASE = "demo/lease"
+
+
+class Counting:
+    """A reconciler that counts."""
+
+    def __init__(self) -> None:
+        self.names: list[ObjectName] = []
+
+    def reconcile(self, name: ObjectName, context: ReconcileContext) -> None:
+        self.names.append(name)
+
+
+class Worker:
+    """A runnable that says when it begins and ends."""
+
+    def __init__(self, story: list[str], name: str, at_end: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self._story = story
+        self._at_end = at_end
+        self.trouble: str | None = None
+
+    def run(self, stop: threading.Event) -> None:
+        self._story.append(f"{self.name} begins")
+        stop.wait(20)
+        self._at_end()
+        self._story.append(f"{self.name} ends")
+
+    def workers_check(self) -> str | None:
+        return self.trouble
+
+
+class Free(Worker):
+    """Runs without leading."""
+
+    needs_leader_election = False
+
+
+@pytest.fixture
+def cluster() -> ManagedSandbox:
+    """A sandbox without our CRDs."""
+    return ManagedSandbox()
+
+
+def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: ManagedSandbox) -> None:
+    """One waits and says for what; the other works; when the CRD comes, both do."""
+    manager = cluster.manager()
+    services, foos = Counting(), Counting()
+    controller_for(manager, "services").for_(Service).complete(services)
+    controller_for(manager, "foos").for_(Foo).complete(foos)
+    with cluster.running(manager):
+        eventually(lambda: services.names, "the kubernetes Service reconciled")
+        assert manager.readiness_checks()["informers-synced"]() == "no complete list yet of foos"
+        assert manager.liveness_checks()["workers"]() is None
+        cluster.install(Foo)
+        eventually(lambda: not manager.readiness_checks()["informers-synced"](), "synced")
+    assert foos.names == []
+
+
+def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None:
+    """With a limit, the manager ends with an error that names the controller, the kind and the reason."""
+    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    controller_for(manager, "foos").for_(Foo).complete(Counting())
+    with pytest.raises(CacheSyncTimeoutError) as caught, captured_logs():
+        manager.run(cluster.stop)
+    assert str(caught.value).startswith(
+        "controller foos: timed out after 0.3s waiting for caches to sync: foos.samplecontroller.k8s.io: "
+    )
+    assert cluster.stop.is_set()
+
+
+def test_informers_are_shared(cluster: ManagedSandbox) -> None:
+    """Two controllers of one kind are one watch."""
+    manager = cluster.manager()
+    assert manager.informer_for(Service).informers == manager.informer_for(Service).informers
+    several = ManagedSandbox().manager(namespaces=("a", "b"))
+    assert [informer.name for informer in several.informer_for(Service).informers] == ["services@a", "services@b"]
+    assert manager.lister_for(Service).list() == []
+
+
+def test_a_failing_runnable_ends_the_process_in_order(cluster: ManagedSandbox) -> None:
+    """Everything else is stopped, and run raises what it was."""
+    story: list[str] = []
+    manager = cluster.manager()
+    manager.add(Worker(story, "good"))
+
+    class Bad(Worker):
+        def run(self, stop: threading.Event) -> None:
+            eventually(lambda: story, "the other runs")
+            raise ZeroDivisionError("bad")
+
+    manager.add(Bad(story, "bad"))
+    with pytest.raises(ZeroDivisionError), captured_logs() as logs:
+        manager.run(cluster.stop)
+    assert story == ["good begins", "good ends"]
+    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["bad"]
+
+
+def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
+    """A reconcile that drains still reads: informers stop after the workers, events last."""
+    story: list[str] = []
+    manager = cluster.manager()
+    informer = manager.informer_for(Service).informers[0]
+    manager.add(Worker(story, "w", lambda: story.append(f"informer stopped: {informer.is_stopped()}")))
+    with cluster.running(manager):
+        eventually(informer.has_synced, "synced")
+        eventually(lambda: story, "begun")
+    assert story == ["w begins", "informer stopped: False", "w ends"]
+    assert informer.is_stopped()
+
+
+def test_a_stop_is_bounded(cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runnable that does not end is named and left behind."""
+    monkeypatch.setattr("controller.runtime.manager._GRACE_SECONDS", 0.0)
+    release = threading.Event()
+    manager = cluster.manager(shutdown_timeout_seconds=0.05)
+    story: list[str] = []
+    manager.add(Worker(story, "stuck", lambda: release.wait(20) and None))
+    with captured_logs() as logs:
+        with cluster.running(manager):
+            eventually(lambda: story, "begun")
+        (line,) = [entry for entry in logs if entry["event"] == "Controllers did not end in time"]
+    assert line["controllers"] == ["stuck"]
+    release.set()
+    eventually(lambda: story[-1] == "stuck ends", "ended")
+
+
+def test_workers_left_behind_are_said_but_no_failure(cluster: ManagedSandbox) -> None:
+    """The stop was asked for: a reconcile that did not end in time is logged, and the end is clean."""
+    manager = cluster.manager()
+
+    class Busy(Worker):
+        def run(self, stop: threading.Event) -> None:
+            stop.wait(20)
+            raise WorkersBusyError("busy", 1, 0)
+
+    manager.add(Busy([], "busy"))
+    with captured_logs() as logs, cluster.running(manager):
+        pass
+    assert "busy: 1 workers did not end in 0s" in [entry.get("err") for entry in logs]
+
+
+def test_checks_of_all_runnables_are_joined(cluster: ManagedSandbox) -> None:
+    """Liveness names every controller whose workers have died, and a stop is not ready."""
+    manager = cluster.manager()
+    first, second = Worker([], "a"), Worker([], "b")
+    manager.add(first)
+    manager.add(second)
+    assert manager.liveness_checks()["workers"]() is None
+    first.trouble, second.trouble = "a: 0 of 1 are alive", "b: 0 of 2 are alive"
+    assert manager.liveness_checks()["workers"]() == "a: 0 of 1 are alive; b: 0 of 2 are alive"
+    first.trouble = second.trouble = None
+    checks = manager.readiness_checks()
+    with cluster.running(manager):
+        eventually(lambda: checks["shutdown"]() is None, "running")
+    assert checks["shutdown"]() == "shutting down"
+
+
+def test_names_are_unlike_each_other(cluster: ManagedSandbox) -> None:
+    """Two controllers of one name would share logs, metrics and threads' names."""
+    manager = cluster.manager()
+    manager.add(Worker([], "a"))
+    with pytest.raises(ValueError, match="controller with name a already exists"):
+        manager.add(Worker([], "a"))
+
+
+# leader election
+
+
+def electing(cluster: ManagedSandbox, api: LeaseAPI, **options: float) -> Manager:
+    """A manager that works only while it holds a lease."""
+    lock = LeaseLock(api.client(), namespace="demo", name="lease", identity="us")
+    config = LeaderElection(lock, **options)
+    return cluster.manager(leader_election=config)
+
+
+QUICK = {"lease_duration_seconds": 3.0, "renew_deadline_seconds": 1.0, "retry_period_seconds": 0.05}
+
+
+def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
+    """A standby has warm caches and is ready, its controllers wait; what needs no lease runs."""
+    api = LeaseAPI()
+    api.put(LEASE, holderIdentity="other", leaseDurationSeconds=3600, leaseTransitions=0)
+    manager = electing(cluster, api, **QUICK)
+    services, story = Counting(), list[str]()
+    controller_for(manager, "services").for_(Service).complete(services)
+    manager.add(Free(story, "free"))
+    with cluster.running(manager):
+        eventually(lambda: manager.informer_for(Service).has_synced(), "warm")
+        eventually(lambda: api.ops.count("get") > 1, "waiting for the lease")
+        assert {name: check() for name, check in manager.readiness_checks().items() if check()} == {}
+        assert {name: check() for name, check in manager.liveness_checks().items() if check()} == {}
+        assert not manager.may_write()
+        assert story == ["free begins"]
+        assert services.names == []
+        api.delete(LEASE)
+        eventually(lambda: services.names, "leading")
+        assert manager.may_write()
+    assert api.holders[-1] == ""
+    assert story == ["free begins", "free ends"]
+
+
+def test_the_lease_is_released_after_the_controllers_have_ended(cluster: ManagedSandbox) -> None:
+    """While a worker may still write, nobody else may lead."""
+    api, story = LeaseAPI(), list[str]()
+    manager = electing(cluster, api, **QUICK)
+    manager.add(Worker(story, "w", lambda: story.append(f"holder {api.spec(LEASE)['holderIdentity']}")))
+    with cluster.running(manager):
+        eventually(lambda: story, "leading")
+    assert story == ["w begins", "holder us", "w ends"]
+    assert not api.spec(LEASE).get("holderIdentity")
+
+
+def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedSandbox) -> None:
+    """It expires instead: the next leader waits for as long as the worker may still write."""
+    api = LeaseAPI()
+    manager = electing(cluster, api, **QUICK)
+
+    class Busy(Worker):
+        def run(self, stop: threading.Event) -> None:
+            self._story.append("begins")
+            stop.wait(20)
+            raise WorkersBusyError("busy", 1, 0)
+
+    story: list[str] = []
+    manager.add(Busy(story, "busy"))
+    with captured_logs(), cluster.running(manager):
+        eventually(lambda: story, "leading")
+    assert api.spec(LEASE)["holderIdentity"] == "us"
+
+
+def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: ManagedSandbox) -> None:
+    """run raises LeadershipLost, once everything has stopped; the lease is left alone."""
+    api, story = LeaseAPI(), list[str]()
+    manager = electing(cluster, api, **QUICK)
+    manager.add(Worker(story, "w"))
+
+    def no_more() -> None:
+        eventually(lambda: story, "leading")
+        api.before = no_answer
+
+    thread = threading.Thread(target=no_more)
+    thread.start()
+    with pytest.raises(LeadershipLost), captured_logs():
+        manager.run(cluster.stop)
+    thread.join()
+    assert story == ["w begins", "w ends"]
+    assert api.spec(LEASE)["holderIdentity"] == "us"
+    assert not manager.may_write()
+
+
+def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
+    cluster: ManagedSandbox,
+) -> None:
+    """Half of what is left of the lease, however patient a usual stop is."""
+    manager = electing(cluster, LeaseAPI())
+    assert manager._seconds_to_stop() == 32
+    with captured_logs():
+        manager._fail("leader election", LeadershipLost("x", 10, "y"))
+    assert manager._seconds_to_stop() == 2.5
+
+
+def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -> None:
+    """With a CRD missing, the lease is taken and the other controller works."""
+    manager = electing(cluster, LeaseAPI(), **QUICK)
+    services = Counting()
+    controller_for(manager, "services").for_(Service).complete(services)
+    controller_for(manager, "foos").for_(Foo).complete(Counting())
+    with cluster.running(manager), captured_logs():
+        eventually(lambda: services.names, "working")
+
+
+def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
+    """One replica needs no lease."""
+    manager = cluster.manager()
+    assert manager.may_write()
+    assert manager.elector is None
+    with pytest.raises(NotFound):
+        manager.lister_for(Deployment).namespace("default").get("x")

@@ -1,0 +1,231 @@
+"""No acting on a cache older than our own last write."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment
+from apis.core_v1 import Service
+from apis.meta import Kind, ObjectMeta
+from controller.runtime.own_writes import OwnWrites
+from informers.keys import ObjectName
+from support.deployments import deployment
+from support.fake_clock import FakeClock
+from support.reconcile_rig import NAME, FakeMirror
+
+CHILD = ObjectName("default", "child")
+OTHER = ObjectName("default", "other")
+
+
+class Told:
+    """Implements WaitMetrics, and counts."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        self.timeouts = 0
+
+    def waited(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def timed_out(self) -> None:
+        self.timeouts += 1
+
+
+class Floors:
+    """Own writes over one mirror of Deployments."""
+
+    def __init__(self, *, timeout_seconds: float = 5) -> None:
+        self.mirror = FakeMirror()
+        self.clock = FakeClock()
+        self.told = Told()
+        self.woken: list[ObjectName] = []
+        mirrors: dict[type[Kind], FakeMirror] = {Deployment: self.mirror}
+        self.writes = OwnWrites(
+            mirrors.get,
+            wake=self.woken.append,
+            metrics=self.told,
+            timeout_seconds=timeout_seconds,
+            clock=self.clock,
+        )
+
+    def wrote(self, obj: Kind, name: ObjectName = NAME) -> None:
+        """A reconcile wrote something."""
+        self.writes.observer(name).wrote(obj)
+
+    def deleted(self, obj: Kind) -> None:
+        """A reconcile deleted something."""
+        self.writes.observer(NAME).deleted(obj)
+
+    def wait(self, name: ObjectName = NAME) -> float:
+        """Ask as a worker does."""
+        return self.writes.seconds_to_wait(name)
+
+    def happens(self, name: ObjectName = CHILD) -> None:
+        """An event of a Deployment arrives."""
+        self.writes.observed(Deployment, name)
+
+
+def test_without_writes_nobody_waits() -> None:
+    """The usual case costs nothing and counts nothing."""
+    floors = Floors()
+    assert floors.wait() == 0
+    assert floors.told.waits == []
+
+
+def test_an_older_cache_is_waited_for() -> None:
+    """Until the cached version is that of the write, or a newer one."""
+    floors = Floors()
+    floors.mirror.put(deployment("child", 9))
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == 5
+    floors.clock.advance(2)
+    assert floors.wait() == 3
+    floors.mirror.put(deployment("child", 11))
+    assert floors.wait() == 0
+    assert floors.told.waits == [2]
+
+
+def test_a_cache_that_is_new_enough_is_no_wait() -> None:
+    """The event may be faster than the next reconcile: then nothing is counted."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 0
+    assert floors.told.waits == []
+
+
+def test_only_the_name_that_wrote_waits() -> None:
+    """Floors are per name."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    assert floors.wait(OTHER) == 0
+    assert floors.wait() == 5
+
+
+def test_a_created_object_is_waited_for_until_it_appears() -> None:
+    """Not in the cache yet: a second create would be a mistake."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.mirror.seen = 9
+    assert floors.wait() > 0
+
+
+def test_an_object_that_somebody_deleted_since_is_not_waited_for() -> None:
+    """It is not in the cache, and the cache has seen more than the write: it came and went."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.mirror.seen = 12
+    assert floors.wait() == 0
+
+
+def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:
+    """Gone, being deleted, or another one of that name: each is enough."""
+    for after in (
+        None,
+        deployment("child", 11, uid="new"),
+        replace(
+            deployment("child"),
+            metadata=ObjectMeta(
+                namespace="default", name="child", uid="old", deletion_timestamp="2026-01-01T00:00:00Z"
+            ),
+        ),
+    ):
+        floors = Floors()
+        floors.mirror.put(deployment("child", 10, uid="old"))
+        floors.deleted(deployment("child", 10, uid="old"))
+        assert floors.wait() == 5
+        if after is None:
+            floors.mirror.objects.clear()
+        else:
+            floors.mirror.put(after)
+        assert floors.wait() == 0
+
+
+def test_the_event_of_a_write_wakes_who_waits() -> None:
+    """Each name once per event, and nobody once the wait is over."""
+    floors = Floors()
+    floors.happens()
+    floors.wrote(deployment("child", 10))
+    floors.happens()
+    assert floors.woken == []
+    floors.wait()
+    floors.happens(OTHER)
+    floors.happens()
+    assert floors.woken == [NAME]
+    floors.mirror.put(deployment("child", 10))
+    floors.wait()
+    floors.happens()
+    assert floors.woken == [NAME]
+
+
+def test_two_names_can_wait_for_one_object() -> None:
+    """Both are woken."""
+    floors = Floors()
+    for name in (NAME, OTHER):
+        floors.wrote(deployment("child", 10), name)
+        floors.wait(name)
+    floors.happens()
+    assert sorted(floors.woken) == [NAME, OTHER]
+
+
+def test_a_wait_is_given_up_in_time() -> None:
+    """Five seconds after the first look, and then nothing is left of the floor."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.wait()
+    floors.clock.advance(5)
+    assert floors.wait() == 0
+    assert (floors.told.waits, floors.told.timeouts) == ([5], 1)
+    assert floors.wait() == 0
+    assert floors.told.timeouts == 1
+    assert not floors.writes._floors
+    assert not floors.writes._waiting
+    assert not floors.writes._parked_at
+
+
+def test_all_writes_of_a_reconcile_are_waited_for() -> None:
+    """One that has arrived does not end the wait for another, and is not looked at again."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.wrote(deployment("second", 11))
+    assert floors.wait() == 5
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 5
+    floors.happens()
+    assert floors.woken == []
+    floors.mirror.put(deployment("second", 11))
+    assert floors.wait() == 0
+
+
+def test_the_last_write_of_an_object_counts() -> None:
+    """Two patches of one object are one floor, the higher one."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.wrote(deployment("child", 12))
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 5
+    floors.mirror.put(deployment("child", 12))
+    assert floors.wait() == 0
+
+
+def test_a_kind_without_a_cache_is_not_waited_for() -> None:
+    """Nobody would ever see the write."""
+    floors = Floors()
+    floors.wrote(Service(metadata=ObjectMeta(namespace="default", name="s", resource_version="10")))
+    assert floors.wait() == 0
+
+
+def test_it_can_be_turned_off() -> None:
+    """A timeout of 0: nothing is remembered."""
+    floors = Floors(timeout_seconds=0)
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == 0
+    assert not floors.writes._floors
+
+
+def test_a_version_that_compares_with_nothing_is_not_waited_for() -> None:
+    """An answer without a version, as of a fake, cannot be waited for."""
+    floors = Floors()
+    floors.mirror.put(deployment("child", 10))
+    floors.wrote(deployment("child", ""))
+    assert floors.wait() == 0

@@ -1,0 +1,78 @@
+"""What is logged about reconciles."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from controller.runtime.reconcile import ReconcileContext
+from controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
+from controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from support.api_errors import api_error
+from support.captured_logs import captured_logs
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (api_error(500, "InternalError"), True),
+        (ReconcileError("x"), True),
+        (TerminalError("x"), True),
+        (DeadlineExceededError("x"), True),
+        (ValueError("x"), False),
+        (OSError("x"), False),
+        (SystemExit(1), False),
+    ],
+)
+def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, expected: bool) -> None:
+    """All else is a bug in the reconciler."""
+    assert is_expected(error) is expected
+
+
+def lines_of(error: BaseException) -> list[dict[str, object]]:
+    """What is logged about a failure."""
+    with captured_logs() as logs:
+        context = ReconcileContext(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
+        ReconcileReports("c").failed(context, error, 3)
+    return [dict(entry) for entry in logs]
+
+
+def test_a_failure_says_why_it_was_tried_at_all() -> None:
+    """One line: id, causes, error, and how often by now; no stack for what was to be expected."""
+    (line,) = lines_of(api_error(500, "InternalError", "boom"))
+    assert (line["event"], line["log_level"], line["reconcileID"]) == ("Reconciler error", "error", "i")
+    assert (line["causes"], line["failures"]) == (["a", "b"], 3)
+    assert "boom" in str(line["err"])
+
+
+def test_a_bug_comes_with_its_stack() -> None:
+    """The error as Python shows it, and the stack from -v 4 on."""
+    line, stack = lines_of(ZeroDivisionError("division by zero"))
+    assert line["err"] == "ZeroDivisionError('division by zero')"
+    assert (stack["v"], "ZeroDivisionError" in str(stack["stack"])) == (4, True)
+
+
+def test_a_terminal_error_counts_no_tries() -> None:
+    """There will be none."""
+    (line,) = lines_of(TerminalError("bad spec"))
+    assert line["event"] == "Reconciler error, waiting for a change"
+    assert "failures" not in line
+
+
+def test_the_usual_course_is_quiet() -> None:
+    """Begin and success show from -v 4 on, a missed deadline always."""
+    with captured_logs() as logs:
+        context = ReconcileContext(causes=("a",))
+        reports = ReconcileReports("c")
+        reports.begins(context)
+        reports.settled(context, None)
+        reports.settled(context, 30.0)
+        reports.timed_out(context, 1.23456)
+    assert [(e["event"], e.get("v")) for e in logs] == [
+        ("Reconciling", 4),
+        ("Reconcile successful", 4),
+        ("Reconcile successful", 4),
+        ("Reconcile took longer than its deadline", None),
+    ]
+    assert logs[2]["requeueAfter"] == 30
+    assert (logs[3]["log_level"], logs[3]["seconds"]) == ("warning", 1.235)

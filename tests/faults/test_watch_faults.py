@@ -1,0 +1,183 @@
+"""The reflector under the sandbox's faults: it reacts as the catalogue says, and the cache ends up right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+
+from support.deadline import until
+from support.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
+
+FAULTS: dict[str, Callable[[FaultyCluster], object]] = {
+    "cut": lambda c: c.faults.drop_watches("cut", count=2, **OURS),
+    "reset": lambda c: c.faults.drop_watches("reset", count=2, **OURS),
+    "cut after an event": lambda c: c.faults.drop_watches("cut", after_events=1, count=2, **OURS),
+    "ended at once": lambda c: c.faults.drop_watches(count=3, **OURS),
+    "half-open": lambda c: c.faults.silence(count=1, **OURS),
+    "half-open after an event": lambda c: c.faults.silence(after_events=1, count=1, **OURS),
+    "late": lambda c: c.faults.delay_watches(0.2, count=2, **OURS),
+    "repeated": lambda c: c.faults.distort_watches("repeat", count=2, **OURS),
+    "reversed": lambda c: c.faults.distort_watches("reverse", count=2, **OURS),
+    "garbled": lambda c: c.faults.distort_watches("garble", count=1, **OURS),
+    "expired in the stream": lambda c: c.faults.expire(count=2, **OURS),
+    "expired as a status": lambda c: c.faults.expire(as_status=True, count=2, **OURS),
+    "429 on opening": lambda c: c.faults.error(429, retry_after=1, verbs=["watch"], count=2, **OURS),
+    "503 on opening": lambda c: c.faults.error(503, verbs=["watch"], count=2, **OURS),
+    "500 on lists": lambda c: c.faults.error(500, verbs=["list"], count=2, **OURS),
+    "403": lambda c: c.faults.deny(verbs=["list", "watch"], count=2, **OURS),
+    "slow": lambda c: c.faults.latency(0.2, count=4, **OURS),
+    "never answered": lambda c: c.faults.silence(verbs=["list"], count=1, **OURS),
+    "connection lost": lambda c: c.faults.lose_answer(verbs=["list", "watch"], count=2, **OURS),
+    "compacted": lambda c: c.faults.compact(),
+    "a stale cache": lambda c: c.faults.lag(count=3, **OURS),
+    "a stale store": lambda c: c.faults.lag(consistent_reads=True, seconds=0.5, **OURS),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_nothing_is_missed(cluster: FaultyCluster, mirror: Mirror, name: str) -> None:
+    """
+    T03 T04 T07 T13 T20 to T28 T31 T33 T42: created, changed and deleted meanwhile, the cache ends up equal.
+
+    An open stream is cut as well, so that the fault meets the next one too.
+    """
+    FAULTS[name](cluster)
+    cluster.faults.drop_watches(only_open=True, **OURS)
+    cluster.create_foo("second")
+    cluster.change(FOOS, "first", {"spec": {"replicas": 3}})
+    cluster.create_foo("gone")
+    cluster.delete(FOOS, "gone")
+    if "repeated" in name or "reversed" in name or "garbled" in name:
+        until(lambda: "second" in mirror.versions(), "seen", seconds=SECONDS)
+    mirror.wait_equal()
+    cluster.faults.clear()
+    cluster.change(FOOS, "second", {"spec": {"replicas": 2}})
+    mirror.wait_equal()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_start_under_faults(cluster: FaultyCluster, name: str) -> None:
+    """T01 T03 T20 T23 T24: an informer that is started while things go wrong gets its cache all the same."""
+    cluster.create_foo("first")
+    FAULTS[name](cluster)
+    with mirrored(cluster) as mirror:
+        mirror.wait_equal()
+        cluster.create_foo("second")
+        mirror.wait_equal()
+
+
+@pytest.mark.parametrize("how", ["end", "cut", "reset"])
+def test_a_broken_watch_is_no_reason_for_a_list(
+    cluster: FaultyCluster, mirror: Mirror, how: Literal["end", "cut", "reset"]
+) -> None:
+    """T04 T05 T28: the next watch goes on from the last event's version."""
+    before = mirror.watches()
+    cluster.faults.drop_watches(how, count=2, **OURS)
+    until(lambda: mirror.watches() >= before + 2, "watching again", seconds=SECONDS)
+    cluster.create_foo("second")
+    mirror.wait_equal()
+    assert dict(mirror.relists()) == {}
+
+
+def test_too_many_requests_is_no_reason_for_a_list(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T22: 429 on opening a watch is waited for, and the watch goes on from where it was."""
+    limited = cluster.faults.error(429, retry_after=1, verbs=["watch"], count=2, **OURS)
+    cluster.faults.drop_watches(only_open=True, **OURS)
+    until(lambda: limited.hits == 2, "refused twice", seconds=SECONDS)
+    cluster.create_foo("second")
+    mirror.wait_equal()
+    assert dict(mirror.relists()) == {}
+
+
+@pytest.mark.parametrize("as_status", [False, True])
+def test_an_expired_version_leads_to_a_list(cluster: FaultyCluster, mirror: Mirror, as_status: bool) -> None:
+    """T25 T26: 410, as a status or in the stream, is answered by listing again."""
+    cluster.faults.expire(as_status=as_status, count=1, **OURS)
+    if as_status:
+        cluster.faults.drop_watches(only_open=True, **OURS)
+    until(lambda: mirror.relists().get("expired"), "listed again", seconds=SECONDS)
+    cluster.create_foo("second")
+    mirror.wait_equal()
+    assert dict(mirror.relists()) == {"expired": 1}
+
+
+def test_a_half_open_watch_is_noticed(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T07: silence longer than the read timeout ends the stream; what was missed comes with the next."""
+    before = mirror.watches()
+    silence = cluster.faults.silence(count=1, **OURS)
+    until(lambda: silence.hits, "silent", seconds=SECONDS)
+    cluster.create_foo("second")
+    mirror.wait_equal()
+    assert mirror.watches() > before
+    assert dict(mirror.relists()) == {}
+
+
+def test_a_storm_of_expiries_is_met_with_patience(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T27: while every version expires at once, lists are made with back-off; afterwards all is well."""
+    storm = cluster.faults.expire(after_events=1, **OURS)
+    began_at = cluster.clock.now()
+    for number in range(4):
+        cluster.create_foo(f"storm-{number}")
+        until(lambda wanted=number: storm.hits > wanted, "expired again", seconds=SECONDS)
+    lists = sum(mirror.relists().values())
+    # 0.8 s and more between two rounds: the first list comes at once
+    assert lists <= 1 + (cluster.clock.now() - began_at) / 0.8
+    storm.clear()
+    mirror.wait_equal()
+
+
+def test_watches_that_end_at_once_are_met_with_patience(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T28: no hot loop; between two empty watches lies a back-off."""
+    before, began_at = mirror.watches(), cluster.clock.now()
+    with cluster.faults.drop_watches(**OURS) as drop:
+        until(lambda: drop.hits >= 6, "dropped", seconds=SECONDS)
+        opened = mirror.watches() - before
+        assert opened <= 2 + (cluster.clock.now() - began_at) / 0.8
+    cluster.create_foo("second")
+    mirror.wait_equal()
+
+
+def test_a_stale_list_is_not_published(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T31: a list from before what is cached is refused and asked for again; nothing goes back in time."""
+    seen: list[dict[str, str]] = []
+    lag = cluster.faults.lag(consistent_reads=True, **OURS)
+    lag.clear()
+    cluster.create_foo("second")
+    mirror.wait_equal()
+    version = cluster.sandbox.engine.version()
+    with cluster.faults.lag(2, consistent_reads=True, count=2, verbs=["list"], **OURS) as stale:
+        cluster.faults.error(400, verbs=["watch"], count=3, **OURS)
+        cluster.faults.drop_watches(only_open=True, **OURS)
+        until(lambda: seen.append(mirror.versions()) or stale.hits >= 1, "listed the past", seconds=SECONDS)
+    mirror.wait_equal()
+    assert all("second" in versions for versions in seen)
+    assert int(mirror.informer.last_sync_resource_version()) >= version
+
+
+def test_a_rewound_history_is_accepted(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T32: after a backup was restored the cache follows the server into the past."""
+    cluster.call("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "elsewhere"}})
+    version = cluster.sandbox.engine.version()
+    # a bookmark has come: only where there are some, silence means something
+    until(lambda: int(mirror.informer.last_sync_resource_version()) >= version, "told", seconds=SECONDS)
+    cluster.create_foo("lost")
+    cluster.change(FOOS, "first", {"spec": {"replicas": 5}})
+    mirror.wait_equal()
+    cluster.faults.rewind(resource_version=version)
+    assert set(cluster.versions()) == {"first"}
+    mirror.wait_equal()
+    cluster.create_foo("after")
+    mirror.wait_equal()
+
+
+def test_lost_events_are_a_limit(cluster: FaultyCluster, mirror: Mirror) -> None:
+    """T30: what a server keeps back for ever cannot be known; the next list brings it."""
+    with cluster.faults.distort_watches("lose", only_open=True, **OURS):
+        cluster.create_foo("unseen")
+        until(lambda: mirror.informer.statistics().queued == 0, "settled", seconds=SECONDS)
+        assert "unseen" not in mirror.versions()
+    cluster.faults.expire(only_open=True, **OURS)
+    mirror.wait_equal()
+    assert "unseen" in mirror.versions()

@@ -1,0 +1,85 @@
+"""A sandbox without sockets, and managers on it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from apis.crd import custom_resource_definition
+from apis.meta import Kind
+from client.errors import DeadlineExceeded, StreamClosed
+from client.resource_client import Client
+from client.transport import Transport
+from controller.runtime.manager import Manager
+from sandbox.server import Sandbox
+from support.deadline import until
+from support.threads import Background
+
+SECONDS = 20.0
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class ManagedSandbox:
+    """One cluster; `client` is the controllers', `post` acts as somebody else."""
+
+    def __init__(self, *, controllers: tuple[str, ...] = ()) -> None:
+        self.sandbox = Sandbox(token="admin", controllers=controllers, seed=1)
+        self.stop = threading.Event()
+        self.registry = CollectorRegistry()
+        self.client = Client(self.transport(), stop=self.stop)
+
+    def transport(self) -> Transport:
+        """An administrator's way in."""
+        made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
+            token="admin", closed=StreamClosed, silent=DeadlineExceeded
+        )
+        return made
+
+    def manager(self, **options: Any) -> Manager:
+        """The one manager of this cluster's registry."""
+        return Manager(self.client, registry=self.registry, **options)
+
+    def post(self, path: str, document: dict[str, Any]) -> None:
+        """Create an object."""
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(document).encode()
+        answer = self.transport().request("POST", path, headers=headers, body=body)
+        assert answer.status == 201, answer.body
+
+    def install(self, *kinds: type[Kind]) -> None:
+        """Install CRDs."""
+        for kind in kinds:
+            self.post(_CRDS, custom_resource_definition(kind))
+
+    def namespace(self, name: str) -> None:
+        """Create a namespace."""
+        self.post("/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def config_map(self, name: str, *, namespace: str = "default", **metadata: Any) -> None:
+        """Create a ConfigMap."""
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self.post(path, {"metadata": {"name": name, **metadata}, "data": {}})
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A value of the registry; 0 where there is none."""
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+    @contextmanager
+    def running(self, manager: Manager) -> Iterator[Background[None]]:
+        """Run a manager for as long as the block lasts."""
+        background = Background(lambda: manager.run(self.stop))
+        try:
+            yield background
+        finally:
+            self.stop.set()
+            background.result()
+
+
+def eventually(look: Any, what: str) -> None:
+    """Wait until something is there."""
+    until(look, what, seconds=SECONDS)

@@ -1,0 +1,53 @@
+"""MyApps and their children for tests, as the server would have stored them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from apis.apps_v1 import Deployment, DeploymentStatus
+from apis.example_v1 import MyApp, MyAppStatus
+from apis.meta import ObjectMeta, decode_hook
+from controller.myapp_children import new_deployment
+
+
+def new_app(
+    name: str = "a", /, *, generation: int = 1, uid: str = "", status: MyAppStatus | None = None, **spec: Any
+) -> MyApp:
+    """A MyApp of nginx:1; its spec is written as on the wire."""
+    wire = {
+        "apiVersion": "example.com/v1",
+        "kind": "MyApp",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": uid or f"uid-of-{name}",
+            "generation": generation,
+        },
+        "spec": {"image": "nginx:1", **spec},
+    }
+    app = msgspec.convert(wire, MyApp, dec_hook=decode_hook)
+    return app if status is None else replace(app, status=status)
+
+
+def deployment_of(
+    app: MyApp, *, scaled_to: int | None = None, generation: int = 1, **status: Any
+) -> Deployment:
+    """Its Deployment, scaled as its spec says unless told; all are ready unless status says otherwise."""
+    deployment = new_deployment(app)
+    wanted = deployment.spec.replicas if scaled_to is None else scaled_to
+    assert wanted is not None
+    counts = dict.fromkeys(("replicas", "updated_replicas", "ready_replicas", "available_replicas"), wanted)
+    return replace(
+        deployment,
+        metadata=as_stored(deployment.metadata, generation=generation),
+        spec=replace(deployment.spec, replicas=wanted),
+        status=DeploymentStatus(**{"observed_generation": generation, **counts, **status}),
+    )
+
+
+def as_stored(metadata: ObjectMeta, *, generation: int = 1) -> ObjectMeta:
+    """Metadata with what the server adds."""
+    return replace(metadata, uid=f"uid-of-child-{metadata.name}", resource_version="7", generation=generation)

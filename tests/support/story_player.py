@@ -1,0 +1,164 @@
+"""Plays a story on a server, and tells the answers in words that do not depend on the server or the day."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from support.api_server import Answer, APIServer
+from support.stories import GROUP, NAMESPACE, Step
+
+_REFERENCE: Final = re.compile(r"\$\{(rv|first|uid|continue)(?::(\w+))?\}")
+_UID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_TIME: Final = re.compile(r"\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_ADDRESS: Final = re.compile(r"\b10\.\d+\.\d+\.\d+\b")
+_CURRENT: Final = re.compile(r"(current: )\d+")
+_VERSION: Final = re.compile(r"(resourceVersion\W+)(\d+)")
+_AGE: Final = re.compile(r"^\d+[smhd](?:\d+[smh])?$")
+_GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
+_UNORDERED: Final = frozenset({"causes", "managedFields"})
+_QUOTED: Final = 'Invalid value: "{'
+_UNKNOWN_UID: Final = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass
+class _Memory:
+    """What the answers told: versions and uids by name, the first version of each, the last continue token."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    firsts: dict[str, str] = field(default_factory=dict)
+    uids: dict[str, str] = field(default_factory=dict)
+    token: str = "none"
+    seen: set[int] = field(default_factory=set)
+
+    def learn(self, value: Any) -> None:
+        if isinstance(value, list):
+            for entry in value:
+                self.learn(entry)
+        if not isinstance(value, dict):
+            return
+        version = value.get("resourceVersion")
+        if isinstance(version, str) and version.isdigit() and version not in _GIVEN:
+            self.seen.add(int(version))
+        metadata = value.get("metadata")
+        if isinstance(metadata, dict):
+            self._learn_about(metadata)
+        for entry in value.values():
+            self.learn(entry)
+
+    def _learn_about(self, metadata: dict[str, Any]) -> None:
+        name, version = metadata.get("name"), metadata.get("resourceVersion")
+        if isinstance(name, str) and isinstance(version, str):
+            self.versions[name] = version
+            self.firsts.setdefault(name, version)
+            self.uids[name] = metadata.get("uid", _UNKNOWN_UID)
+        self.token = metadata.get("continue") or self.token
+
+    def fill(self, text: str) -> str:
+        return _REFERENCE.sub(lambda found: self._value(found[1], found[2] or ""), text)
+
+    def _value(self, what: str, name: str) -> str:
+        if what == "continue":
+            return self.token
+        if what == "uid":
+            return self.uids.get(name, _UNKNOWN_UID)
+        return (self.versions if what == "rv" else self.firsts).get(name, "1")
+
+
+def play(server: APIServer, steps: Sequence[Step], namespace: str, group: str) -> list[Any]:
+    """The answers, in words: status, body, warnings."""
+    memory = _Memory()
+    here = {NAMESPACE: namespace, GROUP: group}
+    answers = []
+    for step in steps:
+        answer = _send(server, step, memory, here)
+        body = answer.body
+        memory.learn(body)
+        answers.append([answer.status, body, answer.warnings])
+    text = json.dumps(answers)
+    for name, place in ((namespace, NAMESPACE), (group, GROUP)):
+        text = text.replace(name, place)
+    return _Words(memory.seen, memory.token).walk(json.loads(text))
+
+
+def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) -> Answer:
+    def filled(text: str) -> str:
+        for place, name in here.items():
+            text = text.replace(place, name)
+        return memory.fill(text)
+
+    body: Any = None
+    if isinstance(step.body, str):
+        body = filled(step.body).encode()
+    elif step.body is not None:
+        body = filled(json.dumps(step.body)).encode()
+    return server.request(
+        step.method, filled(step.path), body, content_type=step.content_type, accept=step.accept
+    )
+
+
+def _in_any_order(entries: list[Any]) -> list[Any]:
+    """Each once, sorted: Go's maps and the second of a write decide the order, layers of checks the repeats."""
+    texts = sorted({json.dumps(entry, sort_keys=True) for entry in entries})
+    return [json.loads(text) for text in texts]
+
+
+def _sorted_object(text: str) -> str:
+    """A message that quotes an object as JSON, with the members of the object in order."""
+    start = text.find(_QUOTED)
+    if start < 0:
+        return text
+    start += len(_QUOTED) - 2
+    try:
+        quoted, end = json.JSONDecoder().raw_decode(text, start)
+        found = json.loads(quoted)
+    except ValueError:
+        return text
+    managed = (found.get("metadata") or {}).get("managedFields")
+    if isinstance(managed, list):
+        found["metadata"]["managedFields"] = _in_any_order(managed)
+    return text[:start] + json.dumps(found, sort_keys=True) + text[end:]
+
+
+def _sorted_causes(text: str) -> str:
+    """A message that lists several causes, with each of them once and in order."""
+    head, opened, rest = text.partition("[")
+    if not opened or not rest.endswith("]"):
+        return text
+    return f"{head}[{', '.join(sorted(set(rest[:-1].split(', '))))}]"
+
+
+class _Words:
+    """Replaces what differs from run to run; resource versions by their rank."""
+
+    def __init__(self, versions: set[int], token: str) -> None:
+        self._ranks = {str(version): f"<rv:{rank}>" for rank, version in enumerate(sorted(versions))}
+        self._uids: dict[str, str] = {}
+
+    def walk(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {self._text(name, ""): self.walk(entry, name) for name, entry in sorted(value.items())}
+        if isinstance(value, list):
+            entries = [self.walk(entry, key) for entry in value]
+            return _in_any_order(entries) if key in _UNORDERED else entries
+        return self._text(value, key) if isinstance(value, str) else value
+
+    def _text(self, text: str, key: str) -> str:
+        if key == "continue":
+            return "<continue>"
+        if key == "ca.crt":
+            return "<pem>"
+        if key == "message":
+            text = _sorted_causes(_sorted_object(text))
+        if key == "cells" and _AGE.match(text):
+            return "<age>"
+        text = _UID.sub(lambda found: self._uids.setdefault(found[0], f"<uid:{len(self._uids)}>"), text)
+        text = _TIME.sub("<time>", text)
+        text = _ADDRESS.sub("<address>", text)
+        if key == "resourceVersion":
+            return self._ranks.get(text, text)
+        text = _CURRENT.sub(r"\1<rv>", text)
+        return _VERSION.sub(lambda found: found[1] + self._ranks.get(found[2], found[2]), text)
