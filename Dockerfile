@@ -1,11 +1,13 @@
 # syntax=docker/dockerfile:1
 # Builder and runtime are the same base, so that the virtual environment's interpreter path fits.
-ARG PYTHON_IMAGE=python:3.12-slim-bookworm
+# The tag names a patch release; a release build may pin its digest: --build-arg PYTHON_IMAGE=python@sha256:...
+ARG PYTHON_IMAGE=python:3.12.11-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 RUN python -m venv --without-pip /opt/handloop
+# the dependencies first: they change less often than the program
 COPY requirements.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --require-hashes --requirement requirements.lock
 COPY pyproject.toml README.md LICENSE ./
@@ -15,13 +17,20 @@ COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
 COPY sandbox sandbox
+# compiled here, because the root is read-only where it runs
 RUN python -m pip --python /opt/handloop/bin/python install --no-deps . \
- && /opt/handloop/bin/python -m compileall -q /opt/handloop/lib
+ && /opt/handloop/bin/python -m compileall -q /opt/handloop/lib \
+ && /opt/handloop/bin/python -m controller version
 
 FROM ${PYTHON_IMAGE}
-LABEL org.opencontainers.image.title="handloop" org.opencontainers.image.licenses="Apache-2.0"
+LABEL org.opencontainers.image.title="handloop" \
+      org.opencontainers.image.description="client-go's controller machinery written by hand in Python" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# nothing is ever installed into it again
+RUN python -m pip uninstall --yes pip
 COPY --from=build /opt/handloop /opt/handloop
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PATH=/opt/handloop/bin:$PATH
 USER 65532:65532
 WORKDIR /tmp
+# no shell: the program is process 1, and gets the kubelet's SIGTERM itself
 ENTRYPOINT ["/opt/handloop/bin/python", "-m", "controller"]

@@ -50,19 +50,25 @@ class Server:
         return head.encode() + b"\r\n" + body
 
 
+def cpu_seconds_of(pid: int) -> float:
+    """User and system time of a process, all threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes_of(pid: int) -> int:
+    """Resident memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def cpu_seconds(server: Server) -> float:
     """User and system time of the server's processes."""
-    ticks = 0
-    for pid in server.pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(map(cpu_seconds_of, server.pids))
 
 
 def resident_bytes(server: Server) -> int:
     """Resident memory of the server's processes."""
-    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in server.pids)
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return sum(map(resident_bytes_of, server.pids))
 
 
 def server_of(name: str, kubeconfig: str, pids: tuple[int, ...]) -> Server:

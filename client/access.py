@@ -15,6 +15,8 @@ R = TypeVar("R")
 
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SUBJECT_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_BEARER_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Permission(NamedTuple):
@@ -42,11 +44,12 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who the server takes us for."""
+    """Who the server takes somebody for."""
 
     username: str = ""
     uid: str = ""
     groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
 
 
 class _Review(msgspec.Struct, frozen=True):
@@ -55,6 +58,15 @@ class _Review(msgspec.Struct, frozen=True):
 
 class _UserInfo(msgspec.Struct, frozen=True, rename="camel"):
     user_info: Identity = Identity()
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: Identity = Identity()
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
 
 
 class _SelfReview(msgspec.Struct, frozen=True):
@@ -93,6 +105,33 @@ def who_am_i(rest: RESTClient) -> Identity | None:
     except (NotFound, Forbidden):
         return None
     return _decode(body, _SelfReview).status.user_info
+
+
+def whose_token(rest: RESTClient, token: str) -> Identity | None:
+    """
+    Who the server takes the bearer of a token for; None when it does not accept it (TokenReview).
+
+    Raises: APIError, TransportError, DecodeError.
+    """
+    status = _decode(_post(rest, _BEARER_REVIEWS, "TokenReview", {"token": token}), _TokenReview).status
+    return status.user if status.authenticated else None
+
+
+def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: str = "get") -> Access:
+    """
+    Whether somebody may do that with a path that is no resource, such as `/metrics` (SubjectAccessReview).
+
+    Raises: APIError, TransportError, DecodeError.
+    """
+    spec = {
+        "user": identity.username,
+        "uid": identity.uid,
+        "groups": identity.groups,
+        "extra": identity.extra,
+        "nonResourceAttributes": {"path": path, "verb": verb},
+    }
+    given = {key: value for key, value in spec.items() if value}
+    return _decode(_post(rest, _SUBJECT_REVIEWS, "SubjectAccessReview", given), _Review).status
 
 
 def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any]) -> bytes:

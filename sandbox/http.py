@@ -8,6 +8,7 @@ pass, however many changes and watches there are, and no task wakes up for an ev
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import ssl
@@ -290,7 +291,8 @@ class HTTPServer:
         finally:
             self._pumps.pop(stream.watcher, None)
             self._engine.close(stream.watcher)
-        await response.write_eof()
+        with contextlib.suppress(ConnectionError):  # a fault, or the client, has closed it
+            await response.write_eof()
         return response
 
     def _turn(self) -> None:

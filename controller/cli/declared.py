@@ -12,6 +12,7 @@ from controller.access import Access
 from controller.cli.options import Options
 from controller.controllers import access, kinds
 from controller.runtime.leader_election_access import leader_election_access
+from controller.runtime.metrics_auth import METRICS_AUTH_ACCESS
 
 _COMMAND: Final = "python -m controller manifests rbac"
 
@@ -26,7 +27,11 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     lease = leader_election_access(
         options.leader_elect_resource_name, options.leader_elect_resource_namespace
     )
-    return (*access(options.controllers), *(lease if options.leader_elect else ()))
+    return (
+        *access(options.controllers),
+        *(lease if options.leader_elect else ()),
+        *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
+    )
 
 
 def watched_namespaces(options: Options) -> tuple[str, ...]:

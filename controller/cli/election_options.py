@@ -29,6 +29,8 @@ def checked_election(
     Raises: ValueError for durations that do not go together, or a namespace that nobody knows.
     """
     _check_durations(options)
+    if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
+        raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
     if not options.leader_elect or options.leader_elect_resource_namespace or options.command not in ASKING:
         return options
     namespace = _own_namespace(options, environment, service_account)

@@ -33,7 +33,7 @@ def _cause(seen: ElectionStatistics) -> str:
         return f"the last try failed: {seen.last_error}"
     if not seen.holder:
         return "this replica takes over in a moment"
-    return "this is normal: one replica works, the others wait with warm caches and take over when it ends"
+    return "this is normal: one replica works, the others wait with warm caches"
 
 
 def _look(lease: str) -> str:

@@ -198,6 +198,21 @@ class Options:
     output: str = _option(
         "", one_of("", "json"), "json", short="o", metavar="FORMAT", commands=("version", "doctor")
     )
+    metrics_cert_dir: str = _option(
+        "",
+        str,
+        "folder with tls.crt and tls.key: /metrics is served with TLS",
+        env="CONTROLLER_METRICS_CERT_DIR",
+        metavar="PATH",
+    )
+    metrics_auth: bool = _option(
+        False,
+        boolean,
+        "ask the API server who may read /metrics; needs --metrics-cert-dir",
+        env="CONTROLLER_METRICS_AUTH",
+        metavar="BOOL",
+        commands=(*ASKING, "manifests"),
+    )
 
     # leader election
 

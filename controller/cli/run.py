@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Final, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry
 
 from client.config import ClientConfig, load_config
 from client.errors import ConfigError
 from client.resource_client import Client
 from client.transport import HTTPTransport, Transport
 from controller.cli.banner import Facts, show_banner
-from controller.cli.bind_address import BindAddress
 from controller.cli.checks import preflight_for, shown_server
 from controller.cli.election import Election
 from controller.cli.options import Options
@@ -31,17 +28,17 @@ from controller.cli.problems import (
 )
 from controller.cli.program import Program
 from controller.cli.sandbox_command import running_sandbox, sandbox_hint
+from controller.cli.servers import Servers
 from controller.cli.tell import tell
 from controller.cli.version import version
 from controller.cli.version_skew import version_skew
 from controller.runtime.collector import relax_collector
-from controller.runtime.health import ListenError, Page, PageServer, health_page
+from controller.runtime.health import ListenError
 from controller.runtime.leader_election import LeadershipLost
-from controller.runtime.metrics import ClientMetrics, metrics_page, new_registry
+from controller.runtime.metrics import ClientMetrics, new_registry
 from controller.runtime.write_fence import WriteFence
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
 
 log = structlog.get_logger("controller")
 
@@ -93,7 +90,7 @@ def _run_with(
         fence = WriteFence(transport)
         client = _client(fence, options, stop, metrics, clock)
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
-        servers = _Servers(options, registry)
+        servers = Servers(options, registry, client.rest, clock)
         with servers.serving():
             report = _preflight(client, config, options, stop, clock)
             skew = version_skew(report.server_version)
@@ -102,9 +99,7 @@ def _run_with(
             if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
             show_banner(_facts(config, report, servers), options, stream)
-            election = stack.enter_context(
-                Election(config, options, say=say, metrics=metrics, clock=clock)
-            )
+            election = stack.enter_context(Election(config, options, say=say, metrics=metrics, clock=clock))
             program = Program(
                 client,
                 options,
@@ -144,7 +139,7 @@ def _preflight(
     return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
 
 
-def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
+def _facts(config: ClientConfig, report: Report, servers: Servers) -> Facts:
     return Facts(
         host=shown_server(config.host),
         context=config.context_name,
@@ -155,75 +150,3 @@ def _facts(config: ClientConfig, report: Report, servers: _Servers) -> Facts:
         health=servers.health,
         checks=report.summary,
     )
-
-
-class _Servers:
-    """
-    The metrics and health servers: bound by the constructor, serving inside the context.
-
-    State: _program, None until show(); written by main, read by the threads that answer, under _lock.
-    """
-
-    def __init__(self, options: Options, registry: CollectorRegistry) -> None:
-        self._servers: list[PageServer] = []
-        self._lock = new_lock("_Servers._lock", 95)
-        self._program: Program | None = None
-        try:
-            self.metrics = self._bind(
-                options.metrics_bind_address, "metrics", {"/metrics": metrics_page(registry)}
-            )
-            self.health = self._bind(
-                options.health_probe_bind_address,
-                "health",
-                {"/healthz": self._live, "/livez": self._live, "/readyz": self._ready},
-            )
-        except BaseException:
-            self._stop()
-            raise
-
-    def show(self, program: Program) -> None:
-        """Answer for a program from here on; until then it is alive and not ready."""
-        with self._lock:
-            self._program = program
-
-    def _shown(self) -> Program | None:
-        with self._lock:
-            return self._program
-
-    def _live(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        program = self._shown()
-        return health_page({"ping": _well} if program is None else program.liveness_checks())(query)
-
-    def _ready(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        program = self._shown()
-        return health_page({"preflight": _starting} if program is None else program.readiness_checks())(query)
-
-    def _bind(self, address: BindAddress | None, purpose: str, pages: dict[str, Page]) -> str:
-        """Returns: the address for the banner."""
-        if address is None:
-            return "off"
-        server = PageServer(address.host, address.port, pages, purpose=purpose)
-        self._servers.append(server)
-        return str(BindAddress(address.host, server.port))
-
-    @contextmanager
-    def serving(self) -> Iterator[None]:
-        """Serve for as long as the context lasts."""
-        try:
-            for server in self._servers:
-                server.start()
-            yield
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        for server in self._servers:
-            server.stop()
-
-
-def _well() -> None:
-    """Nothing is wrong."""
-
-
-def _starting() -> str:
-    return "not finished"

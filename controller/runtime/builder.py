@@ -157,7 +157,11 @@ class ControllerBuilder:
             clock=self._manager.clock,
         )
         controller = self._new_controller(reconciler, queue, own_writes)
-        self._manager.add(controller)
+        try:
+            self._manager.add(controller)
+        except ValueError:
+            queue.shut_down()
+            raise
         self._manager.declare(*self._access)
         for asked in self._asked:
             controller.watch(self._new_watch(asked, informers, queue, own_writes))

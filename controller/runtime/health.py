@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+import structlog
+
 from controller.runtime.port_owner import port_owner
 from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("health")
 
 
 class Well(NamedTuple):
@@ -30,6 +37,9 @@ Check = Callable[[], str | Well | None]
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """A page: query -> (status, content type, body)."""
+
+Guard = Callable[[str, str], int]
+"""Who may see a page: (path, Authorization header or "") -> 200, or the status of the refusal."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
@@ -97,18 +107,27 @@ class PageServer:
     """
 
     def __init__(
-        self, host: str, port: int, pages: Mapping[str, Page], *, purpose: str, spawn: Spawn = spawn_thread
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Page],
+        *,
+        purpose: str,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        guard: Guard | None = None,
+        spawn: Spawn = spawn_thread,
     ) -> None:
         """
         Bind, without serving yet.
 
+        Args: tls gives the context of each new connection, None = plain HTTP; guard None = everybody.
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not for us.
         """
         self._purpose = purpose
         self._spawn = spawn
         self._thread: Joinable | None = None
-        handler = type("Handler", (_Handler,), {"pages": dict(pages)})
-        family = _V6Server if ":" in host else _Server
+        handler = type("Handler", (_Handler,), {"pages": dict(pages), "guard": guard and staticmethod(guard)})
+        family = type("Server", (_V6Server if ":" in host else _Server,), {"tls": tls and staticmethod(tls)})
         try:
             self._server = family((host, port), handler)
         except OSError as error:
@@ -136,6 +155,18 @@ class PageServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    tls: Callable[[], ssl.SSLContext] | None = None
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        """Accept; the handshake is left to the thread of the connection, which may be kept waiting."""
+        connection, address = super().get_request()
+        if self.tls is not None:
+            connection = self.tls().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
+    def handle_error(self, _request: object, address: object) -> None:
+        """Whoever breaks a connection off, or speaks no TLS, is no news."""
+        log.debug("Connection failed", v=4, client=str(address), err=str(sys.exception()))
 
 
 class _V6Server(_Server):
@@ -146,6 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
     """One request. Slow or silent clients are cut off, and request lines stay out of the log."""
 
     pages: Mapping[str, Page] = {}
+    guard: Guard | None = None
     timeout = _REQUEST_TIMEOUT_SECONDS
     server_version = "handloop"
     sys_version = ""
@@ -157,6 +189,11 @@ class _Handler(BaseHTTPRequestHandler):
         if page is None:
             self._answer(404, TEXT, b"404 page not found\n")
             return
+        if self.guard is not None:
+            status = self.guard(url.path, self.headers.get("Authorization", ""))
+            if status != HTTPStatus.OK:
+                self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
+                return
         self._answer(*page(parse_qs(url.query, keep_blank_values=True)))
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls

@@ -27,5 +27,5 @@ def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]
             namespace=namespace,
             purpose=PURPOSE,
         ),
-        Access(resource=Event.resource, verbs=("create", "patch"), namespace=namespace, purpose=PURPOSE),
+        Access(resource=Event.resource, verbs=("create",), namespace=namespace, purpose=PURPOSE),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sandbox.custom.schema_rules import schema_causes
 from sandbox.wire import names
 from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
+from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, one_of, part
 from sandbox.wire.status import Cause
 
 APPROVAL: Final = "api-approved.kubernetes.io"
@@ -20,6 +20,7 @@ APPROVAL_TEXT: Final = (
     'protected groups must have approval annotation "api-approved.kubernetes.io", '
     "see https://github.com/kubernetes/enhancements/pull/1111"
 )
+_STRATEGIES: Final = ("None", "Webhook")
 _SCOPES: Final = ("Cluster", "Namespaced")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -34,7 +35,7 @@ def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]
     causes = (
         (_name(new) if old is None else []) + _group(spec.get("group", "")) + _scope(spec.get("scope", ""))
     )
-    causes += _versions(spec) + _names(part(spec, "names")) + _shared(spec)
+    causes += _versions(spec) + _names(part(spec, "names")) + _shared(spec) + _conversion(spec)
     if old is not None:
         causes += _update(new, old)
     return causes + _approval(new, spec.get("group", "")) + stored
@@ -65,6 +66,16 @@ def _scope(scope: str) -> list[Cause]:
     if not scope:
         return [required("spec.scope")]
     return [] if scope in _SCOPES else [not_supported("spec.scope", scope, _SCOPES)]
+
+
+def _conversion(spec: Object) -> list[Cause]:
+    """The strategies there are; what a webhook needs is not looked at."""
+    conversion = spec.get("conversion")
+    return (
+        []
+        if conversion is None
+        else one_of("spec.conversion.strategy", conversion.get("strategy"), _STRATEGIES)
+    )
 
 
 def _versions(spec: Object) -> list[Cause]:

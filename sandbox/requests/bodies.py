@@ -23,6 +23,8 @@ from sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
 from sandbox.wire.resource import ServedResource
 from sandbox.wire.status import bad_request, unsupported_media_type
 
+_DELETE_OPTIONS: Final = {"$ref": "apimachinery.pkg.apis.meta.v1.DeleteOptions"}
+_META_KINDS: Final = ("CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "Status", "UpdateOptions")
 _SHOWN_BYTES: Final = 30
 _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -121,8 +123,15 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any]:
         raise bad_request(str(error)) from error
     if given not in ("", "DeleteOptions"):
         version = api_version or "v1"
+        if version == "v1" and given in _META_KINDS:
+            raise bad_request(f"converting (v1.{given}) to (v1.DeleteOptions): unknown conversion")
         raise bad_request(f'no kind "{given}" is registered for version "{version}" {SCHEME}')
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    try:
+        return typed.decode(_DELETE_OPTIONS, value, typed.Report())
+    except typed.DecodeError as error:
+        raise bad_request(str(error)) from error
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:

@@ -88,16 +88,23 @@ def _generated(job: Object) -> list[Cause]:
 
 
 def _job_update(spec: Object, before: Object) -> list[Cause]:
-    indexed = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    causes = (
-        [] if indexed else immutable("spec.completions", spec.get("completions"), before.get("completions"))
-    )
+    causes = _completions(spec, before)
     causes += immutable("spec.selector", spec.get("selector"), before.get("selector"))
     if not before.get("suspend"):
         causes += immutable("spec.template", spec.get("template"), before.get("template"))
     for name in _JOB_IMMUTABLE:
         causes += immutable(f"spec.{name}", spec.get(name), before.get(name))
     return causes
+
+
+def _completions(spec: Object, before: Object) -> list[Cause]:
+    """Indexed Jobs may change completions together with parallelism, others never."""
+    found, path = spec.get("completions"), "spec.completions"
+    if spec.get("completionMode") != "Indexed":
+        return immutable(path, found, before.get("completions"))
+    if found in (None, before.get("completions"), spec.get("parallelism")):
+        return []
+    return [invalid_value(path, found, "can only be modified in tandem with spec.parallelism")]
 
 
 def job_spec(path: str, spec: Object) -> list[Cause]:
@@ -119,12 +126,19 @@ def job_spec(path: str, spec: Object) -> list[Cause]:
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
                 causes.append(invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode"))
+    causes += _replacement(f"{path}.podReplacementPolicy", spec)
     causes += template(f"{path}.template", part(spec, "template"))
     policy = part(spec, "template", "spec").get("restartPolicy", "")
     where = f"{path}.template.spec.restartPolicy"
     if policy in {"", "Always"}:
         return [*causes, required(where, 'valid values: "OnFailure", "Never"')]
     return causes + one_of(where, policy, ("OnFailure", "Never"))
+
+
+def _replacement(path: str, spec: Object) -> list[Cause]:
+    policy = spec.get("podReplacementPolicy")
+    allowed = ("Failed", "TerminatingOrFailed") if spec.get("podFailurePolicy") is None else ("Failed",)
+    return [] if policy is None or policy in allowed else [not_supported(path, policy, allowed)]
 
 
 _CRON_FIELDS: Final = 5

@@ -27,6 +27,7 @@ from sandbox.wire.field_rules import (
 )
 from sandbox.wire.status import Cause
 
+_SCOPES: Final = ("Cluster", "Namespace")
 _POLICY_TYPES: Final = ("Ingress", "Egress")
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
@@ -191,6 +192,9 @@ def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cau
         causes += [
             required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
         ]
+        scope, path = parameters.get("scope"), "spec.parameters.scope"
+        if scope not in _SCOPES:
+            causes.append(required(path) if scope is None else not_supported(path, scope, _SCOPES))
     return causes
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sandbox.rules.container_rules import PROTOCOLS
 from sandbox.wire import names
-from sandbox.wire.causes import duplicate, invalid_value, required
+from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from sandbox.wire.field_rules import (
     Object,
     all_invalid,
@@ -27,6 +27,9 @@ from sandbox.wire.status import Cause
 
 _ONLY_NONE: Final = "'None' must be the first and only value"
 _ONE_EACH: Final = "may specify no more than one IP for each IP family"
+_FAMILIES: Final = ("IPv4", "IPv6")
+_FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_LONGEST_AFFINITY: Final = 86400
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
@@ -36,7 +39,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         return []
     spec = part(new, "spec")
     kind = spec.get("type", "")
-    addresses = _addresses(spec, part(old, "spec"))
+    addresses = [] if kind == "ExternalName" else _addresses(spec, part(old, "spec"))
     causes = _kept_address(spec, part(old, "spec")) if old is not None and not addresses else []
     ports = entries(spec, "ports")
     if (
@@ -47,13 +50,16 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     ):
         causes.append(required("spec.ports"))
     if kind == "ExternalName":
+        if spec.get("clusterIP"):
+            causes.append(forbidden_field("spec.clusterIPs", "may not be set for ExternalName services"))
         causes += named_by(
             "spec.externalName", spec.get("externalName", "").rstrip("."), names.dns_1123_subdomain
         )
     causes += _service_ports(ports)
     causes += labels("spec.selector", part(spec, "selector"))
     causes += one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
-    causes += addresses
+    causes += _affinity(spec)
+    causes += addresses if kind == "ExternalName" else addresses + _families(spec)
     for index, external in enumerate(entries(spec, "externalIPs")):
         causes += ip_address(f"spec.externalIPs[{index}]", external)
     causes += one_of("spec.type", kind, _SERVICE_TYPES)
@@ -83,9 +89,10 @@ def _kept_address(spec: Object, before: Object) -> list[Cause]:
     old, new = before.get("clusterIP", ""), spec.get("clusterIP", "")
     if not old or not new or old == new or "ExternalName" in (spec.get("type"), before.get("type")):
         return []
-    return [
-        invalid_value("spec.clusterIPs[0]", entries(spec, "clusterIPs") or None, "may not change once set")
-    ]
+    given = list(entries(spec, "clusterIPs"))
+    if given == list(entries(before, "clusterIPs")):
+        given = [new]
+    return [invalid_value("spec.clusterIPs[0]", given or None, "may not change once set")]
 
 
 def _bad_address(spec: Object) -> bool:
@@ -98,7 +105,38 @@ def _policies(spec: Object) -> list[Cause]:
     for name in ("externalTrafficPolicy", "internalTrafficPolicy"):
         if spec.get(name):
             causes += one_of(f"spec.{name}", spec[name], ("Cluster", "Local"))
+    if spec.get("internalTrafficPolicy") == "":
+        causes.append(not_supported("spec.internalTrafficPolicy", "", ("Cluster", "Local")))
     return causes
+
+
+def _families(spec: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    families, policy = entries(spec, "ipFamilies"), spec.get("ipFamilyPolicy")
+    for index, family in enumerate(families):
+        path = f"spec.ipFamilies[{index}]"
+        causes += [] if family in _FAMILIES else [not_supported(path, family, _FAMILIES)]
+        causes += [duplicate(path, family)] if family in families[:index] else []
+    if policy is not None and policy not in _FAMILY_POLICIES:
+        causes.append(not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES))
+    return causes
+
+
+def _affinity(spec: Object) -> list[Cause]:
+    path, affinity = "spec.sessionAffinityConfig", spec.get("sessionAffinity")
+    config = spec.get("sessionAffinityConfig")
+    if affinity == "None" and config is not None:
+        return [forbidden_field(path, "must not be set when session affinity is None")]
+    if affinity != "ClientIP":
+        return []
+    for step in ("clientIP", "timeoutSeconds"):
+        if config is None:
+            break
+        path, config = f"{path}.{step}", config.get(step)
+    if config is None:
+        return [required(path, "when session affinity type is ClientIP")]
+    fits = 0 < config <= _LONGEST_AFFINITY
+    return [] if fits else [invalid_value(path, config, "must be greater than 0 and less than 86400")]
 
 
 def _service_ports(ports: Any) -> list[Cause]:

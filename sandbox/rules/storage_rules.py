@@ -19,6 +19,7 @@ _KEPT: Final = (
 )
 _SOURCE_KEPT: Final = "spec.persistentvolumesource is immutable after creation"
 _RECLAIM: Final = ("Delete", "Retain")
+_VOLUME_RECLAIM: Final = ("Delete", "Recycle", "Retain")
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 _SETTLED: Final = (
     ("parameters", None),
@@ -109,11 +110,18 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         causes.append(required("spec", "must specify a volume type"))
     nfs = spec.get("nfs")
     causes += [] if nfs is None else _nfs("spec.nfs", nfs)
+    reclaim, mode = spec.get("persistentVolumeReclaimPolicy"), spec.get("volumeMode")
+    if reclaim and reclaim not in _VOLUME_RECLAIM:
+        causes.append(not_supported("spec.persistentVolumeReclaimPolicy", reclaim, _VOLUME_RECLAIM))
+    if mode is not None and mode not in _MODES:
+        causes.append(not_supported("spec.volumeMode", mode, _MODES))
     if old is None:
         return causes
     kept = _source(spec) == _source(part(old, "spec"))
     # upstream validates a changed volume twice
-    return causes + causes + ([] if kept else [forbidden_field("spec.persistentvolumesource", _SOURCE_KEPT)])
+    causes += causes
+    causes += [] if kept else [forbidden_field("spec.persistentvolumesource", _SOURCE_KEPT)]
+    return causes + immutable("volumeMode", mode, part(old, "spec").get("volumeMode"))
 
 
 def _source(spec: Object) -> Object:

@@ -121,8 +121,14 @@ def _strategy(strategy: Object) -> list[Cause]:
         case "RollingUpdate":
             return _rolling_update(f"{path}.rollingUpdate", rolling or {})
         case other:
-            strategy_shown = {"Type": other or "", "RollingUpdate": rolling}
-            return [not_supported(path, strategy_shown, ("Recreate", "RollingUpdate"))]
+            return [not_supported(path, _internal_strategy(other, rolling), ("Recreate", "RollingUpdate"))]
+
+
+def _internal_strategy(kind: str | None, rolling: Object | None) -> dict[str, Any]:
+    """A strategy as Go's internal type shows it."""
+    if rolling is not None:
+        rolling = {"MaxUnavailable": rolling.get("maxUnavailable"), "MaxSurge": rolling.get("maxSurge")}
+    return {"Type": kind or "", "RollingUpdate": rolling}
 
 
 def _rolling_update(path: str, rolling: Object) -> list[Cause]:
@@ -212,8 +218,7 @@ def _daemon_strategy(strategy: Object) -> list[Cause]:
         case "RollingUpdate":
             return _daemon_rolling(f"{path}.rollingUpdate", rolling or {})
         case other:
-            strategy_shown = {"Type": other or "", "RollingUpdate": rolling}
-            return [not_supported(path, strategy_shown, ("RollingUpdate", "OnDelete"))]
+            return [not_supported(path, _internal_strategy(other, rolling), ("RollingUpdate", "OnDelete"))]
 
 
 def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
@@ -304,9 +309,9 @@ def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
 def controller_revision(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A ControllerRevision: its data stays as it is."""
     del subresource
-    if old is not None:
-        return immutable("data", new.get("data"), old.get("data"))
     causes = [invalid_value("revision", new["revision"], NEGATIVE)] if new.get("revision", 0) < 0 else []
+    if old is not None:
+        return causes + immutable("data", new.get("data"), old.get("data"))
     return causes if new.get("data") is not None else [*causes, required("data", "data is mandatory")]
 
 

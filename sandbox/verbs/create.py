@@ -62,6 +62,8 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     _check_quotas(call, obj)
     if requested_version and not options.dry_run:
         raise internal_error("resourceVersion should not be set on objects to be created")
+    if requested_version:
+        obj = shallow_metadata(obj, resourceVersion=requested_version)
     transaction = call.transaction(dry_run=options.dry_run)
     existing = transaction.get(call.collection, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
     if existing is not None:
@@ -132,9 +134,10 @@ def check(call: Call, obj: Object) -> None:
     """Refuse (422) an object that breaks the rules of its kind."""
     resource = call.resource
     name = obj["metadata"].get("name", "")
-    if resource.custom and obj["kind"] != resource.kind:
-        raise wrong_kind(call, obj)
     causes = rules.validate_new(resource, obj)
+    if resource.custom and obj["kind"] != resource.kind:
+        causes.insert(0, rules.kind_cause(obj["kind"], resource.kind))
+        raise invalid_kind(resource.group, obj["kind"], name, causes)
     if causes:
         raise invalid(resource, name, causes)
     for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):

@@ -164,6 +164,7 @@ def _check_preconditions(call: Call, obj: Object, options: DeleteOptions) -> Non
     if options.uid is not None and options.uid != metadata["uid"]:
         raise _precondition(
             call,
+            metadata["name"],
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({metadata['uid']}). The object might have been deleted and then recreated",
         )
@@ -171,15 +172,16 @@ def _check_preconditions(call: Call, obj: Object, options: DeleteOptions) -> Non
     if options.resource_version is not None and options.resource_version != version:
         raise _precondition(
             call,
+            metadata["name"],
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
             f"ResourceVersion in record ({version}). The object might have been modified",
         )
 
 
-def _precondition(call: Call, text: str) -> StatusError:
+def _precondition(call: Call, name: str, text: str) -> StatusError:
     resource = call.resource
-    message = f'Operation cannot be fulfilled on {resource.qualified_kind} "{call.name}": {text}'
-    pairs = (("name", call.name), ("group", resource.group), ("kind", resource.kind))
+    message = f'Operation cannot be fulfilled on {resource.qualified_kind} "{name}": {text}'
+    pairs = (("name", name), ("group", resource.group), ("kind", resource.kind))
     details = {key: value for key, value in pairs if value}
     return StatusError(failure(409, "Conflict", message, details=details))
 

@@ -134,8 +134,8 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
     return causes
 
 
-def built_in_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """What the built-in kinds ask of finalizers beyond what all objects do: a domain, or to be well known."""
+def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
+    """What most built-in kinds ask of finalizers (a domain, or to be well known); all kinds when updated."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []

@@ -126,6 +126,8 @@ def _applied(call: Call) -> Object:
         value = bodies.parse_yaml(call.request.body.decode(errors="replace"))
     except UnrecognizedError as error:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         what = typed.json_kind(value)
         text = f"json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
@@ -167,7 +169,7 @@ def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
     """What an applied configuration is told that fits its schema and not its type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
-    named = f"{about.get('namespace', '')}/{about.get('name', '')}; {kind}"
+    named = f"/{about.get('name', '')}; {kind}"
     text = f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
     from_json = "error decoding from json: " if "base64" in str(error) else ""
     return internal_error(f"{text} {kind}: {from_json}{error}")

@@ -85,9 +85,10 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _page(call: Call, options: ListOptions) -> _Page:
+    token = continue_token.decode(options.continue_token) if options.continue_token else None
     rv = list_resource_version(options.resource_version)
-    if options.continue_token:
-        return _continued(call, options, rv)
+    if token is not None:
+        return _continued(call, options, token, rv)
     current = call.state.resource_version
     if rv is not None and rv > current:
         raise too_large_resource_version(rv, current)
@@ -100,8 +101,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     return _cut(call, options, current, start="", limit=limit)
 
 
-def _continued(call: Call, options: ListOptions, rv: int | None) -> _Page:
-    token = continue_token.decode(options.continue_token)
+def _continued(call: Call, options: ListOptions, token: Continue, rv: int | None) -> _Page:
     if rv:
         raise bad_request("specifying resource version is not allowed when using continue")
     if token.rv == INCONSISTENT:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from sandbox.custom import cel_rules, schema, structural
 from sandbox.kinds import defaults, structure
 from sandbox.rules import validation
+from sandbox.rules.service_notices import service_notices
 from sandbox.storage.stored import Object
 from sandbox.verbs import metadata
 from sandbox.wire.causes import invalid_value
@@ -56,7 +57,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
     """Everything wrong with a new object."""
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
-        causes += _built_in_finalizers(resource, obj, is_update=False)
+        causes += _finalizers(resource, obj, is_update=False)
         return causes + validation.validate(resource, obj, None)
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
     return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj))
@@ -68,17 +69,20 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
         if not subresource:
-            causes += _built_in_finalizers(resource, obj, is_update=True)
+            causes += _finalizers(resource, obj, is_update=True)
         return [*_immutable(about_metadata), *causes]
     if subresource == "status":
         causes = about_metadata + _status_causes(resource, obj)
     else:
-        causes = about_metadata + _schema_causes(resource, obj)
+        causes = about_metadata + _finalizers(resource, obj, is_update=True)
+        causes += _schema_causes(resource, obj)
     return [*_immutable(about_metadata), *_with_rules(resource, obj, old, causes)]
 
 
 def notices(resource: ServedResource, obj: Object) -> list[str]:
-    """What a client is told about a definition: the rules that are not evaluated here."""
+    """What a client is told about a Service, or about a definition's rules that are not evaluated here."""
+    if resource.kind == "Service" and not resource.custom:
+        return list(service_notices(obj))
     if resource.kind != "CustomResourceDefinition" or resource.custom:
         return []
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
@@ -86,9 +90,9 @@ def notices(resource: ServedResource, obj: Object) -> list[str]:
     return [f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)]
 
 
-def _built_in_finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:
-    causes = metadata.built_in_finalizers(obj["metadata"], is_update=is_update)
-    if resource.plural in _ANY_FINALIZER:
+def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:
+    causes = metadata.more_about_finalizers(obj["metadata"], is_update=is_update)
+    if resource.custom or resource.plural in _ANY_FINALIZER:
         return [cause for cause in causes if cause.field == "metadata.finalizers"]
     return causes
 

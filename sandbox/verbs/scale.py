@@ -37,9 +37,9 @@ def get_scale(call: Call) -> Response:
 def update_scale(call: Call) -> Response:
     """Set the replicas from a whole Scale."""
     options = write_options(call.request.query, "UpdateOptions")
-    before = _existing(call)
     content_type = call.request.headers.get("content-type", "")
     decoded = bodies.decode(call.request.body, content_type, SCALE, call.catalog)
+    before = _existing(call)
     report_strict(call, decoded.strict, options)
     check_name(call, decoded.object)
     check_uid(call, decoded.object)

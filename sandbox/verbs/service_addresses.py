@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sandbox.requests.call import Call
+from sandbox.rules.service_rules import ip_address
 from sandbox.storage.stored import Object
 from sandbox.wire.resource import GroupResource
+from sandbox.wire.status import invalid
 
 _SERVICES: Final = GroupResource("", "services")
 _PREFIX: Final = "10.96"
@@ -24,17 +26,27 @@ def allocated(call: Call, service: Object) -> Object:
     if spec.get("type") == "ExternalName":
         return service
     address = spec.get("clusterIP") or _free_address(call)
-    families = spec.get("ipFamilies") or ["IPv4"]
+    _check_allocatable(call, service, address)
+    # pods of a headless service without a selector may have addresses of either family
+    both = address == "None" and not spec.get("selector") and not spec.get("ipFamilyPolicy")
+    families = spec.get("ipFamilies") or (["IPv4", "IPv6"] if both else ["IPv4"])
     spec = {
         **spec,
         "clusterIP": address,
         "clusterIPs": spec.get("clusterIPs") or [address],
         "ipFamilies": families,
-        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or "SingleStack",
+        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or ("RequireDualStack" if both else "SingleStack"),
     }
     if spec.get("type") in _WITH_NODE_PORTS:
         spec["ports"] = _with_node_ports(call, spec.get("ports") or [])
     return {**service, "spec": spec}
+
+
+def _check_allocatable(call: Call, service: Object, address: str) -> None:
+    """Refuse (422) what is no address, before anything else is looked at."""
+    causes = [] if address == "None" else ip_address("spec.clusterIPs[0]", address)
+    if causes:
+        raise invalid(call.resource, service["metadata"]["name"], causes)
 
 
 def kept(service: Object, old: Object) -> Object:
@@ -43,7 +55,8 @@ def kept(service: Object, old: Object) -> Object:
     if spec.get("type") == "ExternalName" or before.get("type") == "ExternalName":
         return service
     names = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
-    filled = {name: before[name] for name in names if name in before and not spec.get(name)}
+    silent = [name for name in names if not spec.get(name) and (name != "ipFamilyPolicy" or name not in spec)]
+    filled = {name: before[name] for name in silent if name in before}
     return {**service, "spec": {**spec, **filled}}
 
 

@@ -53,9 +53,9 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
-    _check_parses(given_version)
     if before is None:
         return _missing(call, obj, options)
+    _check_parses(given_version)
     _check_resource_version(call, given_version, before)
     old = served_object(call.resource, before.object)
     subresource = call.path.subresource
@@ -67,7 +67,8 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     new = prepare_update(call.resource, new, old, subresource)
     if causes := rules.validate_update(call.resource, new, old, subresource):
         raise invalid(call.resource, call.name, causes)
-    for text in metadata.finalizer_warnings(new["metadata"]):
+    told = [] if subresource else rules.notices(call.resource, new)
+    for text in (*metadata.finalizer_warnings(new["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))
 
@@ -106,9 +107,10 @@ def _check_parses(version: str) -> None:
 
 
 def _missing(call: Call, obj: Object, options: WriteOptions) -> Replaced:
-    if not call.resource.create_on_update or call.path.subresource:
+    if not call.resource.create_on_update:
         raise not_found(call.resource, call.name)
-    return Replaced(store_new(call, obj, options), created=True)
+    _check_parses(obj["metadata"].get("resourceVersion", ""))
+    return Replaced(store_new(call, shallow_metadata(obj, resourceVersion=None), options), created=True)
 
 
 def _check_resource_version(call: Call, given: str, before: Stored) -> None:

@@ -72,16 +72,17 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     Raises: StatusError 400 for what does not parse, 422 for what contradicts itself.
     """
     send_initial = query.get("sendInitialEvents")
+    numbers = integer(query.get("limit")), integer(query.get("timeoutSeconds"))
     options = ListOptions(
         labels=label_selector.parse(query.get("labelSelector") or ""),
         fields=field_selector.parse(query.get("fieldSelector") or ""),
         watch=boolean(query.get("watch")) if watch is None else watch,
         resource_version=query.get("resourceVersion") or "",
         match=query.get("resourceVersionMatch") or "",
-        limit=integer(query.get("limit")) or 0,
+        limit=numbers[0] or 0,
         continue_token=query.get("continue") or "",
         bookmarks=boolean(query.get("allowWatchBookmarks")),
-        timeout_seconds=integer(query.get("timeoutSeconds")),
+        timeout_seconds=numbers[1],
         send_initial_events=None if send_initial is None else boolean(send_initial),
     )
     if causes := _list_causes(options):

@@ -7,7 +7,14 @@ import pytest
 from apis.apps_v1 import Deployment
 from apis.core_v1 import Event
 from apis.resource import Resource
-from client.access import Identity, Permission, check_access, who_am_i
+from client.access import (
+    Identity,
+    Permission,
+    check_access,
+    check_path_access,
+    who_am_i,
+    whose_token,
+)
 from client.errors import DecodeError, Unauthorized
 from client.rest_client import RESTClient
 from support.scripted_transport import ScriptedTransport, answer
@@ -96,3 +103,44 @@ def test_other_failures_are_raised() -> None:
         who_am_i(RESTClient(ScriptedTransport([answer(401)])))
     with pytest.raises(DecodeError):
         check_access(RESTClient(ScriptedTransport([answer(201, b"[]")])), Permission("get", Event.resource))
+
+
+def test_whose_a_token_is() -> None:
+    """A TokenReview; what is told of its bearer is kept, to be asked about."""
+    body = (
+        b'{"status":{"authenticated":true,"user":{"username":"prometheus","uid":"7","groups":["g"],'
+        b'"extra":{"scopes":["a","b"]}}}}'
+    )
+    transport = ScriptedTransport([answer(201, body)])
+    assert whose_token(RESTClient(transport), "secret") == Identity(
+        "prometheus", "7", ("g",), {"scopes": ("a", "b")}
+    )
+    (sent,) = transport.sent
+    assert (sent.method, sent.path) == ("POST", "/apis/authentication.k8s.io/v1/tokenreviews")
+    assert json.loads(sent.body or b"") == {
+        "kind": "TokenReview",
+        "apiVersion": "authentication.k8s.io/v1",
+        "spec": {"token": "secret"},
+    }
+
+
+def test_a_token_that_is_not_accepted_is_nobodys() -> None:
+    """An error in the status is a no."""
+    body = b'{"status":{"user":{},"error":"invalid bearer token"}}'
+    assert whose_token(RESTClient(ScriptedTransport([answer(201, body)])), "wrong") is None
+
+
+def test_asks_whether_somebody_may_see_a_path() -> None:
+    """A SubjectAccessReview for a path that is no resource, with all that is known of the subject."""
+    transport = ScriptedTransport([answer(201, b'{"status":{"allowed":true}}')])
+    bearer = Identity("prometheus", "7", ("g",), {"scopes": ("a",)})
+    assert check_path_access(RESTClient(transport), bearer, "/metrics").allowed
+    (sent,) = transport.sent
+    assert sent.path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    assert json.loads(sent.body or b"")["spec"] == {
+        "user": "prometheus",
+        "uid": "7",
+        "groups": ["g"],
+        "extra": {"scopes": ["a"]},
+        "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+    }

@@ -713,3 +713,33 @@ def test_slow_processing_of_a_long_queue_is_reported(waiting: int, seconds: floa
         "log_level": "info",
     }
     assert entries == ([expected] if reported else [])
+
+
+def test_a_fifo_is_drained_when_nothing_is_left() -> None:
+    """Neither in line nor being processed."""
+    fifo = new_fifo()
+    assert fifo.is_drained()
+    fifo.add(Item("a"))
+    assert not fifo.is_drained()
+    pop(fifo)
+    assert fifo.is_drained()
+
+
+def test_what_is_being_processed_is_waited_for() -> None:
+    """The line is empty meanwhile: the answer comes once process has returned."""
+    fifo = new_fifo()
+    fifo.add(Item("a"))
+    begun, go_on, processed = threading.Event(), threading.Event(), threading.Event()
+
+    def process(_deltas: Deltas[Item], _is_initial: bool) -> None:
+        begun.set()
+        assert go_on.wait(DEADLINE_SECONDS)
+        processed.set()
+
+    popping = Background(lambda: fifo.pop(process))
+    assert begun.wait(DEADLINE_SECONDS)
+    asking = Background(lambda: (fifo.is_drained(), processed.is_set()))
+    assert len(fifo) == 0
+    go_on.set()
+    assert asking.result() == (True, True)
+    popping.result()

@@ -995,3 +995,20 @@ def test_defaults_make_a_working_informer() -> None:
     informer.stop()
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_an_informer_knows_what_it_has_seen() -> None:
+    """Nothing before it runs; then all up to the last version it heard of, and nothing beyond."""
+    source = FakeSource(deployment("a"), rv=5)
+    rig = InformerRig(source)
+    try:
+        assert not rig.informer.has_seen("1")
+        rig.run_synced()
+        rig.until_watching()
+        assert rig.informer.has_seen("5")
+        assert not rig.informer.has_seen("6")
+        source.delete("a")
+        rig.until(lambda: rig.informer.has_seen("6"))
+        assert rig.informer.indexer.get_by_key("default/a") is None
+    finally:
+        rig.close()

@@ -281,9 +281,15 @@ def foo(name: str, spec: Object) -> Object:
 
 
 def arguments_for(cluster: Cluster, kubeconfig: Path | None = None) -> list[str]:
-    """Arguments that keep the program to what is ours, on free ports."""
+    """Arguments that keep the program to Foos and to what is ours, on free ports; later ones win."""
     scope = ["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else []
-    return ["--kubeconfig", str(kubeconfig or cluster.kubeconfig), *scope, *ON_FREE_PORTS]
+    return [
+        "--kubeconfig",
+        str(kubeconfig or cluster.kubeconfig),
+        *scope,
+        "--controllers=foo",
+        *ON_FREE_PORTS,
+    ]
 
 
 def token_kubeconfig(cluster: Cluster, token: str, path: Path) -> Path:

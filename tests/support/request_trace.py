@@ -24,6 +24,8 @@ class Asked(NamedTuple):
     resource: str
     group: str
     streaming_list: bool
+    namespace: str = ""
+    name: str = ""
 
 
 class RequestTrace:
@@ -83,7 +85,8 @@ def _asked(request: Request) -> Asked | None:
     watching = request.query.get("watch") in ("1", "true")
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
-    return Asked(verb, resource, path.group, request.query.get("sendInitialEvents") in ("1", "true"))
+    streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
+    return Asked(verb, resource, path.group, streaming_list, path.namespace, path.name)
 
 
 def _refused(status: Status) -> Response:

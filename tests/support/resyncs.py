@@ -9,10 +9,10 @@ from support.deadline import until
 from support.program import Program
 
 
-def queued(program: Program) -> float:
-    """How often a key became ready for a worker."""
+def queued(program: Program, name: str = "foo") -> float:
+    """How often a key became ready for a worker of a controller."""
     page = program.page("metrics", "/metrics")[1]
-    match = re.search(r'^workqueue_adds_total{[^}]*name="foo"[^}]*} (\S+)$', page, re.MULTILINE)
+    match = re.search(rf'^workqueue_adds_total{{[^}}]*name="{name}"[^}}]*}} (\S+)$', page, re.MULTILINE)
     assert match, page
     return float(match[1])
 

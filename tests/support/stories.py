@@ -355,7 +355,10 @@ class _Teller:
     def delete(self) -> Step:
         query: dict[str, str] = {}
         if self.maybe(0.2):
-            query["propagationPolicy"] = self.one("Background", "Foreground", "Orphan", "Odd")
+            # the garbage collector would take part in the others
+            query["propagationPolicy"] = self.one("Background", "Odd")
+            if self.maybe(0.3):
+                query |= {"propagationPolicy": self.one("Foreground", "Orphan"), "dryRun": "All"}
         if self.maybe(0.2):
             query["gracePeriodSeconds"] = self.one("0", "5", "-1", "x")
         if self.dry or self.maybe(0.1):
@@ -372,8 +375,7 @@ class _Teller:
                 {"preconditions": {"resourceVersion": "${first:a}"}},
                 {"gracePeriodSeconds": "x"},
                 {"kind": "Status"},
-                {"orphanDependents": True},
-                {"orphanDependents": False, "propagationPolicy": "Orphan"},
+                {"orphanDependents": False, "propagationPolicy": "Background"},
                 {"bogus": 1},
             )
         where = self.subject.path if self.maybe(0.1) else f"{self.subject.path}/{name}"
@@ -386,6 +388,8 @@ class _Teller:
         path = f"{self.subject.path}/{name}/{what}"
         dry = "?dryRun=All" if self.dry else ""
         method = self.one("GET", "PATCH", "PATCH", "PUT", "DELETE", "POST")
+        if method == "PUT" and self.subject.kind == "Service":
+            method = "GET"  # it creates half a Service where there is none
         if method == "GET":
             return Step("GET", path)
         if what == "scale":

@@ -15,7 +15,8 @@ _REFERENCE: Final = re.compile(r"\$\{(rv|first|uid|continue)(?::(\w+))?\}")
 _UID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _TIME: Final = re.compile(r"\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _ADDRESS: Final = re.compile(r"\b10\.\d+\.\d+\.\d+\b")
-_CURRENT: Final = re.compile(r"(current: )\d+")
+_CURRENT: Final = re.compile(r"(current: |record \(|precondition \()\d+")
+_MISFIT: Final = "failed to create typed patch object"
 _VERSION: Final = re.compile(r"(resourceVersion\W+)(\d+)")
 _AGE: Final = re.compile(r"^\d+[smhd](?:\d+[smh])?$")
 _GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
@@ -40,7 +41,7 @@ class _Memory:
                 self.learn(entry)
         if not isinstance(value, dict):
             return
-        version = value.get("resourceVersion")
+        version = value.get("resourceVersion") if "name" in value else None
         if isinstance(version, str) and version.isdigit() and version not in _GIVEN:
             self.seen.add(int(version))
         metadata = value.get("metadata")
@@ -140,6 +141,8 @@ class _Words:
 
     def walk(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
+            if isinstance(value.get("items"), list) and isinstance(value.get("metadata"), dict):
+                value["metadata"].pop("resourceVersion", None)  # others write meanwhile
             return {self._text(name, ""): self.walk(entry, name) for name, entry in sorted(value.items())}
         if isinstance(value, list):
             entries = [self.walk(entry, key) for entry in value]
@@ -152,6 +155,8 @@ class _Words:
         if key == "ca.crt":
             return "<pem>"
         if key == "message":
+            if text.startswith(_MISFIT):
+                return _MISFIT  # the first that Go's map brings up is told
             text = _sorted_causes(_sorted_object(text))
         if key == "cells" and _AGE.match(text):
             return "<age>"

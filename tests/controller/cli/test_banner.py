@@ -1,4 +1,4 @@
-"""The banner: five lines on a terminal, one log line elsewhere."""
+"""The banner: six lines on a terminal, one log line elsewhere."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ NOTHING_KNOWN = Facts(
 )
 
 
-def test_a_terminal_gets_five_lines() -> None:
+def test_a_terminal_gets_six_lines() -> None:
     """What runs, against which cluster and where that was said, as whom, what it serves, what was checked."""
     assert banner(FACTS, Options()).splitlines() == [
         f"handloop {version()} · python {platform.python_version()} · pid {os.getpid()}",
         "  cluster   https://10.0.0.1:6443 (v1.32.4)  context kind-dev  from ~/.kube/config",
-        "  identity  kind-dev-admin · namespaces: all · workers 2 · resync 30s",
+        "  identity  kind-dev-admin · namespaces: all",
+        "  running   foo, myapp · workers 2 each · resync 30s",
         "  serving   metrics :8080 · health :8081",
         "  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9",
     ]
@@ -39,10 +40,13 @@ def test_a_terminal_gets_five_lines() -> None:
 
 def test_what_is_not_known_leaves_no_gap() -> None:
     """No empty brackets or dangling words for a server that did not answer."""
-    lines = banner(NOTHING_KNOWN, Options(namespace="demo", workers=3, resync=0)).splitlines()
-    assert lines[1:3] == [
+    lines = banner(
+        NOTHING_KNOWN, Options(controllers=("foo",), namespace="demo", workers=3, resync=0)
+    ).splitlines()
+    assert lines[1:4] == [
         "  cluster   h",
-        "  identity  unknown · namespaces: demo · workers 3 · resync 0s",
+        "  identity  unknown · namespaces: demo",
+        "  running   foo · workers 3 each · resync 0s",
     ]
 
 

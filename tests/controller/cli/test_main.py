@@ -44,7 +44,7 @@ def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
     """So that it can be piped into kubectl."""
     out, err = io.StringIO(), io.StringIO()
     assert execute(Options(command="manifests", what=what), out, err) == 0
-    assert yaml.safe_load(out.getvalue())["apiVersion"]
+    assert all(document["apiVersion"] for document in yaml.safe_load_all(out.getvalue()))
     assert err.getvalue() == ""
 
 

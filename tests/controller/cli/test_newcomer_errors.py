@@ -75,7 +75,7 @@ def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def command(*argv: str) -> Outcome:
     """Run a command line to its end."""
     err = io.StringIO()
-    code = execute(parse_options([*NO_SERVERS, *argv], {}), io.StringIO(), err)
+    code = execute(parse_options(["--controllers=foo", *NO_SERVERS, *argv], {}), io.StringIO(), err)
     return Outcome(code, err.getvalue())
 
 
@@ -83,7 +83,7 @@ def command(*argv: str) -> Outcome:
 def going_on(*argv: str, clock: Clock = REAL_CLOCK) -> Iterator[WatchedText]:
     """A controller that runs while the block does; it must end with 0 and without a traceback."""
     stop, text = threading.Event(), WatchedText()
-    options = parse_options([*NO_SERVERS, *argv], {})
+    options = parse_options(["--controllers=foo", *NO_SERVERS, *argv], {})
     configure_logging("klog", 0, stream=text)
     running = Background(lambda: run(options, stop, text, clock=clock))
     try:

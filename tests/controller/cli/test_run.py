@@ -34,8 +34,8 @@ def cluster(tmp_path: Path) -> Iterator[SandboxCluster]:
 
 
 def options_for(cluster: SandboxCluster, *argv: str) -> Options:
-    """Options of a run on a cluster."""
-    return parse_options(["--kubeconfig", str(cluster.kubeconfig), *argv], {})
+    """Options of a run on a cluster that knows Foos."""
+    return parse_options(["--kubeconfig", str(cluster.kubeconfig), "--controllers=foo", *argv], {})
 
 
 @contextmanager

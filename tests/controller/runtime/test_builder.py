@@ -113,7 +113,9 @@ def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
         return [ObjectName(obj.metadata.namespace, foo)] if foo else []
 
     controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label).complete(exposer)
+    informer = manager.informer_for(ConfigMap)
     with cluster.running(manager):
+        eventually(informer.has_synced, "watching")
         cluster.config_map("settings", labels={"foo": "a"})
         eventually(lambda: exposer.told("a") == ["ConfigMap default/settings added"], "mapped")
 

@@ -13,7 +13,7 @@ def test_only_one_lease_can_be_read_and_written() -> None:
     group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert {**group, "verbs": ["create"]} in role["rules"]
     assert {**group, "resourceNames": ["handloop"], "verbs": ["get", "update"]} in role["rules"]
-    assert {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]} in role["rules"]
+    assert {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]} in role["rules"]
     assert len(role["rules"]) == 3
 
 

@@ -1,0 +1,104 @@
+"""
+The MyApp operator on kopf, with the writes of ours: Deployment, Service, one event, status.
+
+    kopf run benchmarks/peers/kopf_myapp.py --standalone --namespace NAMESPACE
+
+kopf adds one write of its own, the annotation in which it remembers what it has handled; its events about its
+own handlers are turned off. Handlers run in its thread pool and write with the official client.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import kopf
+from kubernetes import client, config
+
+LABELS = {"app.kubernetes.io/name": "myapp", "app.kubernetes.io/managed-by": "myapp-operator"}
+
+config.load_kube_config(os.environ["KUBECONFIG"])
+apps, core = client.AppsV1Api(), client.CoreV1Api()
+
+
+@kopf.on.startup()
+def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+    """As many threads as ours has, and no events but ours."""
+    settings.execution.max_workers = int(os.environ["WORKERS"])
+    settings.posting.loggers = False
+
+
+@kopf.on.create("example.com", "v1", "myapps")
+def create(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
+    """Create the children, tell of the Service, and write the status."""
+    name, namespace = body.metadata.name, body.metadata.namespace
+    for child, write in (
+        (deployment(body), apps.create_namespaced_deployment),
+        (service(body), core.create_namespaced_service),
+    ):
+        kopf.adopt(child, owner=body)
+        write(namespace, child)
+    kopf.event(body, type="Normal", reason="ServiceReady", message="Service is a ClusterIP on port 8080")
+    patch.status.update(status(name, body.metadata["generation"]))
+
+
+def deployment(body: kopf.Body) -> dict[str, Any]:
+    """The Deployment of a MyApp."""
+    name, spec = body.metadata.name, body.spec
+    labels = LABELS | {"app.kubernetes.io/instance": name}
+    container = {
+        "name": "app",
+        "image": spec["image"],
+        "ports": [{"name": "http", "containerPort": spec.get("port", 8080)}],
+        "env": spec.get("env", []),
+        "resources": spec.get("resources", {}),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": spec.get("replicas", 1),
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def service(body: kopf.Body) -> dict[str, Any]:
+    """The Service of a MyApp."""
+    name, spec = body.metadata.name, body.spec
+    labels = LABELS | {"app.kubernetes.io/instance": name}
+    port = {"name": "http", "port": spec.get("port", 8080), "targetPort": "http"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"type": spec.get("serviceType", "ClusterIP"), "selector": labels, "ports": [port]},
+    }
+
+
+def status(name: str, generation: int) -> dict[str, Any]:
+    """The status of a MyApp whose pods are not there yet."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    claims = (("Ready", "False"), ("Progressing", "True"), ("Degraded", "False"))
+    conditions = [
+        {
+            "type": kind,
+            "status": value,
+            "reason": "Reconciling",
+            "message": "Ready replicas: 0/2",
+            "observedGeneration": generation,
+            "lastTransitionTime": now,
+        }
+        for kind, value in claims
+    ]
+    return {
+        "conditions": conditions,
+        "observedGeneration": generation,
+        "readyReplicas": 0,
+        "availableReplicas": 0,
+        "lastUpdateTime": now,
+        "selector": f"app.kubernetes.io/instance={name}",
+    }

@@ -1,0 +1,98 @@
+"""
+The certificate of a server, read again when it has been replaced.
+
+Follows: controller-runtime pkg/certwatcher, differs: looks when somebody connects, not every ten seconds.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter
+
+from workqueue.clock import Clock
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("metrics")
+
+CERTIFICATE: Final = "tls.crt"
+KEY: Final = "tls.key"
+LOOK_SECONDS: Final = 1.0
+
+_Signature = tuple[int, int, int, int]
+
+
+class CertificateMetrics:
+    """certwatcher_*, as controller-runtime counts."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.reads = Counter(
+            "certwatcher_read_certificate_total", "Total number of certificate reads", registry=registry
+        )
+        self.errors = Counter(
+            "certwatcher_read_certificate_errors_total",
+            "Total number of certificate read errors",
+            registry=registry,
+        )
+
+
+class CertificateWatcher:
+    """
+    `tls.crt` and `tls.key` in a folder, as a Secret is mounted.
+
+    A new pair that does not load is counted and logged, and the one before stays.
+
+    State, under _lock: _context; _signature of the files it was made from; _looked_at. Threads: any.
+    """
+
+    def __init__(self, folder: Path, metrics: CertificateMetrics, clock: Clock) -> None:
+        """
+        Read the pair.
+
+        Raises: OSError, ssl.SSLError when it does not load.
+        """
+        self._certificate, self._key = folder / CERTIFICATE, folder / KEY
+        self._clock = clock
+        self._metrics = metrics
+        self._lock = new_lock("CertificateWatcher._lock", 94)
+        self._looked_at = clock.now()
+        self._signature = self._sign()
+        self._context = self._load()
+
+    def context(self) -> ssl.SSLContext:
+        """What a new connection is to use."""
+        with self._lock:
+            now = self._clock.now()
+            if now - self._looked_at >= LOOK_SECONDS:
+                self._looked_at = now
+                self._refresh_locked()
+            return self._context
+
+    def _refresh_locked(self) -> None:
+        try:
+            signature = self._sign()
+            if signature == self._signature:
+                return
+            # noted first: a broken pair is not read again for every connection
+            self._signature = signature
+            self._context = self._load()
+        except OSError as error:  # ssl.SSLError is one
+            self._metrics.errors.inc()
+            log.error("Could not read the certificate", path=str(self._certificate), err=str(error))  # noqa: TRY400 - no traceback
+        else:
+            log.info("Updated current TLS certificate", path=str(self._certificate))
+
+    def _sign(self) -> _Signature:
+        """What changes when either file is replaced."""
+        first, second = self._certificate.stat(), self._key.stat()
+        return first.st_mtime_ns, first.st_ino, second.st_mtime_ns, second.st_ino
+
+    def _load(self) -> ssl.SSLContext:
+        self._metrics.reads.inc()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._certificate, self._key)
+        return context

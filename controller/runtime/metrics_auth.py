@@ -1,0 +1,112 @@
+"""
+Who may read `/metrics`: the API server is asked whose a token is, and what its bearer may do.
+
+Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import structlog
+from cachetools import TTLCache
+
+from apis.resource import Resource
+from client.access import Identity, check_path_access, whose_token
+from client.errors import ClientError
+from client.rest_client import RESTClient
+from controller.access import Access
+from workqueue.clock import Clock
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("metrics")
+
+TOKEN_SECONDS: Final = 60.0
+ALLOWED_SECONDS: Final = 300.0
+DENIED_SECONDS: Final = 30.0
+_ENTRIES: Final = 1000
+
+_OK: Final = 200
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_FAILED: Final = 500
+
+_Fingerprint = bytes
+_Question = tuple[_Fingerprint, str]
+
+METRICS_AUTH_ACCESS: Final = tuple(
+    Access(
+        resource=Resource(group, "v1", plural, kind, namespaced=False),
+        verbs=("create",),
+        purpose="metrics-auth",
+    )
+    for group, plural, kind in (
+        ("authentication.k8s.io", "tokenreviews", "TokenReview"),
+        ("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
+    )
+)
+
+
+class MetricsAuth:
+    """
+    Answers for a request: 200, 401, 403, or 500 when the API server cannot be asked.
+
+    What was learnt is kept: a token's bearer for a minute, leave for five, a refusal for half a minute.
+    Tokens themselves are not kept, only their hashes.
+
+    State, under _lock: the three caches. Threads: those that serve pages; they ask without the lock, so two
+    may ask the same.
+    """
+
+    def __init__(self, rest: RESTClient, clock: Clock) -> None:
+        self._rest = rest
+        self._lock = new_lock("MetricsAuth._lock", 94)
+        self._bearers: TTLCache[_Fingerprint, Identity | None] = TTLCache(
+            _ENTRIES, TOKEN_SECONDS, timer=clock.now
+        )
+        self._allowed: TTLCache[_Question, bool] = TTLCache(_ENTRIES, ALLOWED_SECONDS, timer=clock.now)
+        self._denied: TTLCache[_Question, bool] = TTLCache(_ENTRIES, DENIED_SECONDS, timer=clock.now)
+
+    def __call__(self, path: str, authorization: str) -> int:
+        """
+        The status for a GET of a path.
+
+        Args: authorization is the header's value, "" = none.
+        Blocks: for at most two requests.
+        """
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return _UNAUTHORIZED
+        try:
+            return self._status(path, token.strip())
+        except ClientError as error:
+            log.error("Could not ask who may read the metrics", err=str(error))  # noqa: TRY400 - no traceback
+            return _FAILED
+
+    def _status(self, path: str, token: str) -> int:
+        fingerprint = hashlib.sha256(token.encode()).digest()
+        bearer = self._bearer(fingerprint, token)
+        if bearer is None:
+            return _UNAUTHORIZED
+        return _OK if self._may(fingerprint, bearer, path) else _FORBIDDEN
+
+    def _bearer(self, fingerprint: _Fingerprint, token: str) -> Identity | None:
+        with self._lock:
+            if fingerprint in self._bearers:
+                return self._bearers[fingerprint]
+        bearer = whose_token(self._rest, token)
+        with self._lock:
+            self._bearers[fingerprint] = bearer
+        return bearer
+
+    def _may(self, fingerprint: _Fingerprint, bearer: Identity, path: str) -> bool:
+        question = (fingerprint, path)
+        with self._lock:
+            if question in self._allowed or question in self._denied:
+                return question in self._allowed
+        decision = check_path_access(self._rest, bearer, path)
+        allowed = decision.allowed and not decision.denied
+        with self._lock:
+            (self._allowed if allowed else self._denied)[question] = allowed
+        return allowed

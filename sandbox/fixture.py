@@ -1,0 +1,131 @@
+"""What a test gets from the fixture `sandbox`: server, kubeconfig, client, faults and clock in one hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from client.config import load_config
+from client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
+from client.resource_client import Client
+from client.transport import HTTPTransport
+from sandbox.faults.faults import Faults
+from sandbox.server import Sandbox
+from sandbox.settable_clock import SettableClock
+from sandbox.transport import InProcessTransport
+
+Object = dict[str, Any]
+
+_APPLY = "application/apply-patch+yaml"
+_SUCCESS = 300
+
+
+class RefusedError(Exception):
+    """The sandbox refused a manifest; the message is its own."""
+
+
+class RunningSandbox:
+    """
+    A running sandbox for one test.
+
+    Threads: the test's; the clock and the faults may be used by any.
+    """
+
+    def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
+        self.server = server
+        self.clock = clock
+        self.kubeconfig = kubeconfig
+        self._stack = stack
+        self._client: Client | None = None
+        self._transport = server.transport()
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:PORT`."""
+        return self.server.url
+
+    @property
+    def token(self) -> str:
+        """The administrator's bearer token."""
+        return self.server.token
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong on command."""
+        return self.server.faults
+
+    @property
+    def client(self) -> Client:
+        """A typed client, over HTTP, as the administrator; made when it is first asked for."""
+        if self._client is None:
+            transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
+            self._stack.callback(transport.close)
+            self._client = Client(transport)
+        return self._client
+
+    def in_process_transport(self) -> InProcessTransport:
+        """A transport for `client.resource_client.Client` that needs no sockets, with the client's errors."""
+        return self.server.transport(closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken)
+
+    def apply(self, *manifests: Object | Path | str) -> list[Object]:
+        """
+        Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files of it.
+
+        Returns: the objects as they are stored. Raises: RefusedError.
+        """
+        return [self._apply(obj) for manifest in manifests for obj in _objects(manifest)]
+
+    def get(self, path: str) -> Object:
+        """The JSON at a path such as `/api/v1/pods`. Raises: RefusedError."""
+        return self._request("GET", path)
+
+    def _apply(self, obj: Object) -> Object:
+        metadata = obj.get("metadata", {})
+        path = self._path(obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"))
+        query = "?fieldManager=sandbox-fixture&force=true"
+        return self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
+
+    def _path(self, api_version: str, kind: str, namespace: str) -> str:
+        """The path of a kind's collection, from discovery."""
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        for resource in self._request("GET", root)["resources"]:
+            if resource["kind"] == kind and "/" not in resource["name"]:
+                where = f"/namespaces/{quote(namespace)}" if resource["namespaced"] else ""
+                return f"{root}{where}/{resource['name']}"
+        raise RefusedError(f"there is no kind {kind} in {api_version}")
+
+    def _request(self, method: str, path: str, body: Object | None = None) -> Object:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": _APPLY, "User-Agent": "sandbox-fixture"}
+        answer = self._transport.request(method, path, headers=headers, body=content)
+        if answer.status >= _SUCCESS:
+            raise RefusedError(f"{method} {path}: {answer.body.decode(errors='replace')}")
+        document: Object = json.loads(answer.body)
+        return document
+
+
+@contextmanager
+def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
+    """
+    A sandbox with its kubeconfig in a folder, for as long as the context lasts.
+
+    Args: arguments are those of Sandbox; a clock must be a SettableClock.
+    """
+    clock = arguments.setdefault("clock", SettableClock())
+    with ExitStack() as stack:
+        server = stack.enter_context(Sandbox(**arguments))
+        kubeconfig = server.write_kubeconfig(folder / "kubeconfig")
+        yield RunningSandbox(server, clock, kubeconfig, stack)
+
+
+def _objects(manifest: Object | Path | str) -> list[Object]:
+    if isinstance(manifest, dict):
+        return [manifest]
+    text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
+    return [obj for obj in yaml.safe_load_all(text) if obj]

@@ -1,0 +1,127 @@
+"""The servers of the program's own pages."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from client.rest_client import RESTClient
+from controller.cli.bind_address import BindAddress
+from controller.cli.options import Options
+from controller.cli.servers import Servers
+from controller.runtime.health import ListenError
+from support.certificates import CertificateAuthority, Issued
+from support.scripted_transport import ScriptedTransport, answer
+from workqueue.clock import REAL_CLOCK
+
+LOOPBACK = BindAddress("127.0.0.1", 0)
+PLAIN = Options(metrics_bind_address=LOOPBACK, health_probe_bind_address=LOOPBACK)
+ANSWERS = (
+    answer(201, b'{"status":{"authenticated":true,"user":{"username":"prometheus"}}}'),
+    answer(201, b'{"status":{"allowed":true}}'),
+    answer(201, b'{"status":{}}'),
+)
+
+
+@contextmanager
+def serving(options: Options) -> Iterator[Servers]:
+    """Servers that serve."""
+    rest = RESTClient(ScriptedTransport(ANSWERS))
+    servers = Servers(options, CollectorRegistry(auto_describe=True), rest, REAL_CLOCK)
+    with servers.serving():
+        yield servers
+
+
+def fetch(url: str, *, context: ssl.SSLContext | None = None, token: str = "") -> tuple[int, str]:
+    """Status and text."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        with urllib.request.urlopen(request, timeout=10, context=context) as found:
+            return found.status, found.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def mount(folder: Path, issued: Issued) -> None:
+    """Put a pair where it is looked for."""
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(issued.certificate, folder / "tls.crt")
+    shutil.copyfile(issued.key, folder / "tls.key")
+
+
+def test_before_there_is_a_program_it_is_alive_and_not_ready() -> None:
+    """A slow start can be probed."""
+    with serving(PLAIN) as servers:
+        assert fetch(f"http://{servers.health}/healthz") == (200, "ok")
+        assert fetch(f"http://{servers.health}/livez") == (200, "ok")
+        status, text = fetch(f"http://{servers.health}/readyz")
+        assert (status, text.splitlines()[0]) == (500, "[-]preflight failed: not finished")
+        assert fetch(f"http://{servers.metrics}/metrics")[0] == 200
+
+
+def test_what_is_turned_off_does_not_listen() -> None:
+    """The banner says so."""
+    with serving(Options(metrics_bind_address=None, health_probe_bind_address=None)) as servers:
+        assert (servers.metrics, servers.health) == ("off", "off")
+
+
+def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:
+    """The certificate of the folder; 401 without a token, 200 with a good one, 401 with a bad one."""
+    authority = CertificateAuthority(tmp_path / "ca")
+    mount(tmp_path / "certs", authority.issue("metrics"))
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    options = Options(
+        metrics_bind_address=LOOPBACK,
+        health_probe_bind_address=LOOPBACK,
+        metrics_cert_dir=str(tmp_path / "certs"),
+        metrics_auth=True,
+    )
+    with serving(options) as servers:
+        url = f"https://{servers.metrics}/metrics"
+        assert fetch(url, context=context) == (401, "Unauthorized\n")
+        status, text = fetch(url, context=context, token="good")
+        assert status == 200
+        assert "certwatcher_read_certificate_total 1.0" in text
+        assert fetch(url, context=context, token="bad")[0] == 401
+        # the probes of a kubelet bring neither certificate nor token
+        assert fetch(f"http://{servers.health}/healthz")[0] == 200
+
+
+def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
+    """A connection that never begins its handshake has a thread of its own."""
+    authority = CertificateAuthority(tmp_path / "ca")
+    mount(tmp_path / "certs", authority.issue("metrics"))
+    context = ssl.create_default_context(cafile=str(authority.certificate))
+    options = Options(
+        metrics_bind_address=LOOPBACK,
+        health_probe_bind_address=None,
+        metrics_cert_dir=str(tmp_path / "certs"),
+    )
+    with serving(options) as servers:
+        host, _, port = servers.metrics.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as silent:
+            assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200
+            silent.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200
+
+
+def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """E10: with the file's name; and no port is left behind."""
+    with pytest.raises(ListenError, match=r"tls.crt and tls.key: no such file or directory"):
+        Servers(
+            Options(metrics_bind_address=LOOPBACK, metrics_cert_dir=str(tmp_path)),
+            CollectorRegistry(),
+            RESTClient(ScriptedTransport()),
+            REAL_CLOCK,
+        )

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from support.mutants import check_create, check_update
+from support.recorded_rules import Judged, Path, creations, told, updates
+
+
+def _is_container(path: Path) -> bool:
+    outside = {"env", "envFrom", "volumeMounts", "volumeDevices"}
+    return bool({"containers", "initContainers"} & set(path)) and not outside & set(path)
+
+
+@pytest.mark.parametrize("judged", creations("Pod", "ReplicationController", about=_is_container), ids=told)
+def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
+    """
+    Containers in pods and templates: with one member changed or gone, the real server's complaints,
+    word for word, or none.
+    """
+    for line in judged.lines:
+        check_create(line)
+
+
+@pytest.mark.parametrize(
+    "judged",
+    updates("Pod", "Deployment", "ReplicaSet", "ReplicationController", "PodTemplate", about=_is_container),
+    ids=told,
+)
+def test_changes_are_judged_as_recorded(judged: Judged) -> None:
+    """What may change of an existing object, and the complaints about what may not."""
+    assert judged.old is not None
+    for line in judged.lines:
+        check_update(judged.old, line)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from support.mutants import check_create, check_update
+from support.recorded_rules import Judged, creations, told, updates
+
+
+@pytest.mark.parametrize(
+    "judged", creations("NetworkPolicy", "Ingress", "IngressClass", "EndpointSlice"), ids=told
+)
+def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
+    """
+    Network policies, ingresses, their classes and endpoint slices: with one member changed or gone, the real server's complaints,
+    word for word, or none.
+    """
+    for line in judged.lines:
+        check_create(line)
+
+
+@pytest.mark.parametrize(
+    "judged", updates("NetworkPolicy", "Ingress", "IngressClass", "EndpointSlice"), ids=told
+)
+def test_changes_are_judged_as_recorded(judged: Judged) -> None:
+    """What may change of an existing object, and the complaints about what may not."""
+    assert judged.old is not None
+    for line in judged.lines:
+        check_update(judged.old, line)
