@@ -9,7 +9,10 @@ WORKDIR /src
 RUN python -m venv --without-pip /opt/handloop
 # the dependencies first: they change less often than the program
 COPY requirements.lock ./
-RUN python -m pip --python /opt/handloop/bin/python install --require-hashes --requirement requirements.lock
+RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
+    --requirement requirements.lock \
+ # the half of the kubernetes package that nothing here imports
+ && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio
 COPY pyproject.toml README.md LICENSE ./
 COPY apis apis
 COPY client client
@@ -17,10 +20,10 @@ COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
 COPY sandbox sandbox
-# compiled here, because the root is read-only where it runs
-RUN python -m pip --python /opt/handloop/bin/python install --no-deps . \
- && /opt/handloop/bin/python -m compileall -q /opt/handloop/lib \
- && /opt/handloop/bin/python -m controller version
+# compiled here, because the root is read-only where it runs; the kubernetes package serves kubeconfigs only
+RUN python -m pip --python /opt/handloop/bin/python install --no-compile --no-deps . \
+ && /opt/handloop/bin/python -m compileall -q -x /kubernetes/ /opt/handloop/lib \
+ && cd / && /opt/handloop/bin/python -m controller version
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="handloop" \

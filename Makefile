@@ -40,6 +40,8 @@ format: install-dev ## let ruff write the layout
 bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/README.md
 	$(BIN)/python benchmarks/sync_and_events.py
 	$(BIN)/python benchmarks/queue_cycles.py
+	$(BIN)/python benchmarks/api_requests.py
+	$(BIN)/python benchmarks/myapps.py
 
 manifests: venv ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
@@ -85,7 +87,7 @@ lock: install-dev ## pin the dependencies again, with hashes
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --output-file=requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
-	echo lightkube | $(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
+	printf 'lightkube\nkopf\n' | $(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
 LOCK_FLAGS := --generate-hashes --strip-extras --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 size: ## lines per package

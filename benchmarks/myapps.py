@@ -4,9 +4,9 @@
     python benchmarks/myapps.py --beside KUBECONFIG --beside-pids 123,456
 
 The MyApps are there before the operator starts. The time runs from the first child to the moment when every
-MyApp has its Deployment, its Service and a status about its generation, as watches of the three kinds show it.
-No Deployment controller and no kubelet run: replicas stay at 0, and no simulation of pods is measured. For the
-options see api_requests.py.
+MyApp has its Deployment, its Service and a status about its generation, as watches of the three kinds show
+it. No Deployment controller and no kubelet run: replicas stay at 0, and no simulation of pods is measured.
+For the options see api_requests.py.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 First sync and watch events: handloop beside its peers and the bare decode, in one run, in turn.
 
     make bench        or        python benchmarks/sync_and_events.py --objects 10000 --events 50000 --rounds 5
+
+client-go takes part when the program of peers/client_go was built: --client-go BINARY.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ SUBJECTS = {
     "official client": "official.py",
     "lightkube": "lightkube_listwatch.py",
 }
+CLIENT_GO = "client-go"
 SLOW = {"official client": 5, "lightkube": 5}
 """These take that many times fewer events, so that a round ends in reasonable time; figures are per event."""
 WARM_BYTES = 3 * 2**29
@@ -37,17 +40,11 @@ def touch_memory() -> None:
             area[offset] = 1
 
 
-def run(subject: str, port: int, objects: int, events: int) -> Laps:
+def run(program: list[str], port: int, objects: int, events: int) -> Laps:
     """One subject in a process of its own."""
     warm = subprocess.Popen([sys.executable, __file__, "--touch"])
     warm.wait()
-    command = [
-        sys.executable,
-        str(HERE / "subjects" / SUBJECTS[subject]),
-        str(port),
-        str(objects),
-        str(events),
-    ]
+    command = [*program, str(port), str(objects), str(events)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=900)
     laps: Laps = json.loads(done.stdout.splitlines()[-1])
     return laps
@@ -68,15 +65,17 @@ def start_server(objects: int, events: int) -> tuple[subprocess.Popen[str], int]
     return server, int(server.stdout.readline())
 
 
-def measure(objects: int, events: int, rounds: int, subjects: list[str]) -> dict[str, list[dict[str, float]]]:
+def measure(
+    objects: int, events: int, rounds: int, subjects: dict[str, list[str]]
+) -> dict[str, list[dict[str, float]]]:
     """All subjects in turn, again and again; one dict of per-object figures for each round."""
     servers = {divisor: start_server(objects, events // divisor) for divisor in {1, *SLOW.values()}}
     results: dict[str, list[dict[str, float]]] = {subject: [] for subject in subjects}
     try:
         for number in range(rounds):
-            for subject in subjects:
+            for subject, program in subjects.items():
                 count = events // SLOW.get(subject, 1)
-                laps = run(subject, servers[SLOW.get(subject, 1)][1], objects, count)
+                laps = run(program, servers[SLOW.get(subject, 1)][1], objects, count)
                 results[subject].append(
                     {
                         "sync us": laps["sync"]["cpu"] / objects * 1e6,
@@ -122,12 +121,16 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", choices=list(SUBJECTS), default=list(SUBJECTS))
+    parser.add_argument("--client-go", type=Path, help="the program of peers/client_go")
     parser.add_argument("--touch", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.touch:
         touch_memory()
         return
-    results = measure(options.objects, options.events, options.rounds, options.only)
+    subjects = {name: [sys.executable, str(HERE / "subjects" / SUBJECTS[name])] for name in options.only}
+    if options.client_go is not None:
+        subjects[CLIENT_GO] = [str(options.client_go)]
+    results = measure(options.objects, options.events, options.rounds, subjects)
     print(
         f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
         f"Python {platform.python_version()}, {os.cpu_count()} cores\n"

@@ -43,6 +43,7 @@ from controller.runtime.events import EventRecorder
 from controller.runtime.events_reference import reference_to_kind, reference_to_undecodable
 from controller.runtime.kind_informer import Informer
 from controller.runtime.outcomes import SyncOutcomes
+from controller.runtime.reconcile_metrics import ControllerMetrics
 from informers.handlers import ResourceEventHandlerFuncs
 from informers.keys import (
     DeletedFinalStateUnknown,
@@ -115,6 +116,7 @@ class Controller:
         *,
         rate_limiter: RateLimiter[ObjectName] | None = None,
         metrics_provider: MetricsProvider | None = None,
+        metrics: ControllerMetrics | None = None,
         shutdown_timeout_seconds: float = 30.0,
         progress: Progress | None = None,
         clock: Clock = REAL_CLOCK,
@@ -133,7 +135,8 @@ class Controller:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._reporter = FooReporter(recorder)
-        self._outcomes = SyncOutcomes("foo", expected=(ClientError, FooControllerError))
+        expected = (ClientError, FooControllerError)
+        self._outcomes = SyncOutcomes("foo", expected=expected, metrics=metrics, clock=clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._progress = progress
         self._clock = clock
@@ -207,6 +210,7 @@ class Controller:
             name = self._workqueue.get()
         except ShutDown:
             return False
+        self._outcomes.began(name)
         try:
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync does, the worker lives on and retries

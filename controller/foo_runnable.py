@@ -39,6 +39,7 @@ class FooRunnable:
             *self._informers,
             manager.recorder(CONTROLLER_AGENT_NAME),
             metrics_provider=manager.workqueue_metrics,
+            metrics=manager.reconcile_metrics.for_controller(NAME, workers),
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
             clock=manager.clock,
             spawn=manager.spawn,

@@ -28,7 +28,7 @@ from client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFou
 from client.resource_client import Client
 from controller.myapp_access import MYAPP_ACCESS
 from controller.myapp_changes import autoscaler_changes, deployment_changes, service_changes
-from controller.myapp_child import FIELD_MANAGER, Child, PredecessorError
+from controller.myapp_child import FIELD_MANAGER, Child, NameTakenError, WaitError
 from controller.myapp_children import new_autoscaler, new_deployment, new_service
 from controller.myapp_reports import MyAppReporter
 from controller.myapp_status import new_status
@@ -76,9 +76,11 @@ class Steps:
             return step()
         except (Conflict, AlreadyExists) as error:
             self.lost = error
-        except PredecessorError as wait:
+        except WaitError as wait:
             self.waits.append(str(wait))
-        except (ClientError, ReconcileError) as error:
+        except NameTakenError as error:
+            self.failures.append(str(error))
+        except ClientError as error:
             self.failures.append(f"{what}: {error}")
         return None
 
@@ -143,7 +145,7 @@ class MyAppReconciler:
             self._reporter.serves(app, service)
 
     def _sync_autoscaler(self, app: MyApp, context: ReconcileContext) -> None:
-        """Once ours is gone from the cache, too, the next reconcile takes the replicas back."""
+        """Once ours is gone from the cache, too, the replicas are the spec's again."""
         scaling = app.spec.auto_scaling
         if scaling is None or not scaling.enabled:
             self._autoscaler.remove(app, context)

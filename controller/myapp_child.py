@@ -8,6 +8,7 @@ and the UID that were read, a deletion the UID: what changed in between makes a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from apis.example_v1 import MyApp
@@ -28,8 +29,8 @@ class NameTakenError(ReconcileError):
     """The name of a child belongs to somebody else's object."""
 
 
-class PredecessorError(ReconcileError):
-    """The child of an earlier MyApp of this name has not been collected yet."""
+class WaitError(ReconcileError):
+    """Something that is going has to be gone first; its end is an event."""
 
 
 class Child(Generic[K]):
@@ -53,7 +54,7 @@ class Child(Generic[K]):
 
         Args: changes(live, wanted) is a strategic merge patch, {} for none.
         Returns: the child, and whether it was written.
-        Raises: NameTakenError, PredecessorError, ClientError.
+        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name; ClientError.
         """
         live = self._cached(app)
         if live is None:
@@ -73,16 +74,20 @@ class Child(Generic[K]):
         return self._written(corrected, context)
 
     def remove(self, app: MyApp, context: ReconcileContext) -> None:
-        """Delete the child if there is one of ours."""
+        """
+        Have no child of ours.
+
+        Raises: WaitError when there is one in the cache, which has been deleted; ClientError.
+        """
         live = self.owned(app)
-        if live is None or live.metadata.deletion_timestamp is not None:
+        if live is None:
             return
         metadata = live.metadata
-        try:
-            self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
-        except NotFound:
-            return
-        context.deleted(live)
+        if metadata.deletion_timestamp is None:
+            with suppress(NotFound):
+                self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
+                context.deleted(live)
+        raise WaitError(f'{self._kind} "{metadata.name}" is not gone yet')
 
     def _cached(self, app: MyApp) -> K | None:
         try:
@@ -100,7 +105,7 @@ class Child(Generic[K]):
         if owner is None:
             return NameTakenError(f"{what} already exists and belongs to nobody")
         if _is_predecessor(owner, app):
-            return PredecessorError(f"{what} of the MyApp of this name before is not gone yet")
+            return WaitError(f"{what} of the MyApp of this name before is not gone yet")
         return NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ Object = dict[str, Any]
 
 _APPLY = "application/apply-patch+yaml"
 _SUCCESS = 300
+_PAUSE_SECONDS = 0.01
+_ESTABLISHED_TRIES = 1000
 
 
 class RefusedError(Exception):
@@ -77,7 +80,7 @@ class RunningSandbox:
         """
         Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files of it.
 
-        Returns: the objects as they are stored. Raises: RefusedError.
+        Returns: the objects as they are stored. Raises: RefusedError. Blocks: until a definition is served.
         """
         return [self._apply(obj) for manifest in manifests for obj in _objects(manifest)]
 
@@ -89,7 +92,18 @@ class RunningSandbox:
         metadata = obj.get("metadata", {})
         path = self._path(obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"))
         query = "?fieldManager=sandbox-fixture&force=true"
-        return self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
+        applied = self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
+        if obj["kind"] == "CustomResourceDefinition":
+            self._wait_until_served(f"{path}/{quote(metadata['name'])}")
+        return applied
+
+    def _wait_until_served(self, path: str) -> None:
+        """The next manifest may be one of that kind."""
+        pause, tries = threading.Event(), _ESTABLISHED_TRIES
+        while tries and not _is_established(self._request("GET", path)):
+            self.server.tick()
+            pause.wait(_PAUSE_SECONDS)
+            tries -= 1
 
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
         """The path of a kind's collection, from discovery."""
@@ -122,6 +136,11 @@ def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
         server = stack.enter_context(Sandbox(**arguments))
         kubeconfig = server.write_kubeconfig(folder / "kubeconfig")
         yield RunningSandbox(server, clock, kubeconfig, stack)
+
+
+def _is_established(definition: Object) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
 def _objects(manifest: Object | Path | str) -> list[Object]:

@@ -93,6 +93,11 @@ class Sandbox:
         self.tick()
 
     @property
+    def certificate(self) -> bytes:
+        """The certificate to trust, as PEM; b"" without TLS."""
+        return self._certificate.pem if self._certificate else b""
+
+    @property
     def clock(self) -> Clock:
         """The time it lives by."""
         return self._clock
@@ -165,8 +170,7 @@ class Sandbox:
 
     def kubeconfig_text(self) -> str:
         """The text of a kubeconfig for the running sandbox."""
-        certificate = self._certificate.pem if self._certificate else b""
-        return kubeconfig.kubeconfig(self._url, self.token, certificate=certificate)
+        return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
         """Write the kubeconfig, 0600, all at once; returns its absolute path."""

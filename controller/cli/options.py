@@ -14,6 +14,7 @@ from controller.cli.bind_address import HEALTH_ADDRESS, METRICS_ADDRESS, BindAdd
 from controller.cli.values import (
     boolean,
     duration,
+    ip_address_text,
     lease_name,
     not_negative,
     one_of,
@@ -193,6 +194,21 @@ class Options:
         "how fast simulated pods live; 10 is ten times as fast",
         env="CONTROLLER_SANDBOX_SPEED",
         metavar="X",
+        commands=("run", "sandbox"),
+    )
+    sandbox_address: str = _option(
+        "127.0.0.1",
+        ip_address_text,
+        "IP address of the sandbox; others than loopback let everybody try",
+        env="CONTROLLER_SANDBOX_ADDRESS",
+        metavar="IP",
+        commands=("run", "sandbox"),
+    )
+    sandbox_tls: bool = _option(
+        False,
+        boolean,
+        "serve the sandbox over TLS, with a certificate of its own in the kubeconfig",
+        env="CONTROLLER_SANDBOX_TLS",
         commands=("run", "sandbox"),
     )
     output: str = _option(

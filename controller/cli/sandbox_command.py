@@ -15,6 +15,7 @@ from apis.crd import custom_resource_definition
 from client.config import ClientConfig
 from client.credentials import StaticCredentials
 from client.errors import ConfigError, ConfigProblem
+from client.tls import TLSOptions
 from client.transport import HTTPTransport
 from controller.cli.flags import SANDBOX_LIMITS
 from controller.cli.options import Options
@@ -32,19 +33,35 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     A sandbox with the CRDs installed, for as long as the context lasts.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written or there is
+    no certificate to be had.
     """
     # its HTTP server takes a third of a second to import, and a controller in a cluster never needs it
+    from sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from sandbox.server import Sandbox  # noqa: PLC0415
 
-    sandbox = Sandbox(port=options.sandbox_port, speed=options.sandbox_speed)
+    try:
+        sandbox = Sandbox(
+            port=options.sandbox_port,
+            speed=options.sandbox_speed,
+            address=options.sandbox_address,
+            tls=options.sandbox_tls,
+        )
+    except NoCertificateError as error:
+        fix = "install openssl, or leave out --sandbox-tls"
+        raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
     try:
         sandbox.start()
     except OSError as error:
-        raise listen_error(error, "127.0.0.1", options.sandbox_port, "the sandbox") from error
+        raise listen_error(error, options.sandbox_address, options.sandbox_port, "the sandbox") from error
     try:
+        server = ClientConfig(
+            host=sandbox.url,
+            credentials=StaticCredentials(f"Bearer {sandbox.token}"),
+            tls=TLSOptions(ca=sandbox.certificate),
+        )
         for kind in kinds(NAMES):
-            _install(sandbox.url, sandbox.token, custom_resource_definition(kind))
+            _install(server, custom_resource_definition(kind))
         with _kubeconfig(sandbox.kubeconfig_text(), sandbox.write_kubeconfig, options) as path:
             yield path
     finally:
@@ -72,9 +89,9 @@ def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> I
             path.unlink()
 
 
-def _install(url: str, token: str, definition: dict[str, Any]) -> None:
+def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
     """Create a CRD the way everybody does: by a request."""
-    transport = HTTPTransport(ClientConfig(host=url, credentials=StaticCredentials(f"Bearer {token}")))
+    transport = HTTPTransport(server)
     body = json.dumps(definition).encode()
     answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
     transport.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Final
 
 from controller.cli.durations import parse_duration
@@ -79,6 +80,14 @@ def whole(text: str) -> int:
     if number < 0:
         raise ValueError("must be 0 or more")
     return number
+
+
+def ip_address_text(text: str) -> str:
+    """An IP address, not a name: a name could be several."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError(f'"{text}" is not an IP address such as 127.0.0.1') from None
 
 
 def port_number(text: str) -> int:

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from apis.meta import Kind
 from informers.handlers import ResourceEventHandler
 from informers.indexer import Indexer
+from informers.keys import ObjectName
 from informers.lister import Cache, Lister
 from informers.quarantine import UndecodableCallback
 from informers.shared_informer import SharedIndexInformer
@@ -130,6 +131,10 @@ class KindInformer(Generic[T]):
         """Tell handler of every change; it is called by one thread per namespace."""
         parts = self.informers
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
+
+    def get(self, name: ObjectName) -> T | None:
+        """The cached object of that name."""
+        return self._indexer.get_by_key(str(name))
 
     def get_by_key(self, key: str) -> T | None:
         """The cached object with that store key."""

@@ -49,12 +49,13 @@ class Report:
 
     def mismatch(self, value: Any, go_type: str) -> DecodeError:
         """The error for a value of the wrong JSON type."""
+        kind = json_kind(value)
+        if isinstance(value, float) and not go_type.startswith(("int", "uint")):
+            kind = "number"  # only whole numbers are told what they are compared with
         if not self.fields:
-            return DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type {go_type}")
+            return DecodeError(f"json: cannot unmarshal {kind} into Go value of type {go_type}")
         where = f"{self.struct}.{'.'.join(self.fields)}"
-        return DecodeError(
-            f"json: cannot unmarshal {json_kind(value)} into Go struct field {where} of type {go_type}"
-        )
+        return DecodeError(f"json: cannot unmarshal {kind} into Go struct field {where} of type {go_type}")
 
 
 Decoder = Callable[[Any, Report], Any]
@@ -200,7 +201,7 @@ def _member(schema: Schema) -> tuple[Decoder, type | None, bool]:
 
 def _map(value_schema: Schema) -> Decoder:
     inner = _decoder(value_schema)
-    go_type = f"map[string]{_type_name(value_schema)}"
+    go_type = f"map[string]{'[]uint8' if value_schema.get('format') == 'byte' else _type_name(value_schema)}"
     zero = structure.zero_of(value_schema)
 
     def decode_map(value: Any, report: Report) -> dict[str, Any]:

@@ -18,6 +18,8 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 def restoring(complaint: str) -> str:
     """The complaint about JSON in the converter's words; others stay as they are."""
+    if complaint.startswith("illegal base64"):
+        return f"error decoding from json: {complaint}"
     found = _JSON.fullmatch(complaint)
     if found is None:
         return complaint

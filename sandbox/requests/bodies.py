@@ -18,7 +18,7 @@ from sandbox.custom import structural
 from sandbox.kinds import protobuf, typed
 from sandbox.storage.catalog import Catalog
 from sandbox.storage.stored import Object
-from sandbox.wire import go_json
+from sandbox.wire import go_json, yaml_bounds
 from sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
 from sandbox.wire.resource import ServedResource
 from sandbox.wire.status import bad_request, unsupported_media_type
@@ -103,14 +103,14 @@ def decode_value(
     return _built_in({**value, "kind": kind, "apiVersion": api_version}, strict, resource)
 
 
-def read_options(body: bytes, content_type: str) -> Mapping[str, Any]:
+def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     """
-    The DeleteOptions in a body; {} when there is none.
+    The DeleteOptions in a body; None when there is none.
 
     Raises: StatusError 400 or 415.
     """
     if not body:
-        return {}
+        return None
     kind = media_type(content_type)
     if kind == PROTOBUF:
         return protobuf.decode_delete_options(body)
@@ -164,8 +164,9 @@ def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
         return parse_yaml(text), []
     try:
         return go_json.parse_noting_duplicates(text)
-    except go_json.JSONError as error:
-        raise UnrecognizedError(f"couldn't get version/kind; json parse error: {error}") from error
+    except (go_json.JSONError, RecursionError) as error:
+        told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
+        raise UnrecognizedError(f"couldn't get version/kind; json parse error: {told}") from error
 
 
 def parse_yaml(text: str) -> Any:
@@ -175,7 +176,11 @@ def parse_yaml(text: str) -> Any:
     Raises: UnrecognizedError.
     """
     try:
+        yaml_bounds.check(text)
         return _plain(yaml.load(text, Loader=_YAML_LOADER))  # noqa: S506 - a subclass of the safe loader
+    except (yaml_bounds.TooMuchError, RecursionError) as error:
+        told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
+        raise UnrecognizedError(f"yaml: {told}") from error
     except yaml.YAMLError as error:
         raise UnrecognizedError(f"yaml: {_yaml_problem(error)}") from error
 
@@ -225,7 +230,7 @@ def _type_meta(value: Any) -> tuple[str, str]:
         raise UnrecognizedError(f"couldn't get version/kind; json parse error: {text}")
     for name in ("kind", "apiVersion"):
         if not isinstance(value.get(name), str | None):
-            what = typed.json_kind(value[name])
+            what = typed.json_kind(value[name]).partition(" ")[0]
             text = f"json: cannot unmarshal {what} into Go struct field .{name} of type string"
             raise UnrecognizedError(f"couldn't get version/kind; json parse error: {text}")
     api_version = value.get("apiVersion") or ""
@@ -239,7 +244,7 @@ def _custom(value: Object, strict: list[str], resource: ServedResource, api_vers
     version = api_version.rpartition("/")[2]
     try:
         obj, unknown = structural.decode_metadata(value)
-        in_group = api_version.rpartition("/")[0] == resource.group
+        in_group = (api_version.rpartition("/")[0], value["kind"]) == (resource.group, resource.kind)
         if in_group:
             obj, pruned = structural.prune(schema, obj)
             unknown += pruned

@@ -134,10 +134,10 @@ def check(call: Call, obj: Object) -> None:
     """Refuse (422) an object that breaks the rules of its kind."""
     resource = call.resource
     name = obj["metadata"].get("name", "")
-    causes = rules.validate_new(resource, obj)
     if resource.custom and obj["kind"] != resource.kind:
-        causes.insert(0, rules.kind_cause(obj["kind"], resource.kind))
+        causes = [rules.kind_cause(obj["kind"], resource.kind), *rules.list_causes(resource, obj)]
         raise invalid_kind(resource.group, obj["kind"], name, causes)
+    causes = rules.validate_new(resource, obj)
     if causes:
         raise invalid(resource, name, causes)
     for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):

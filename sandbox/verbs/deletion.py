@@ -59,9 +59,9 @@ def delete(call: Call) -> Response:
 
 def delete_collection(call: Call) -> Response:
     """Answer 200 with the objects as they were."""
+    chosen = selected(call)
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
-    chosen = selected(call)
     transaction = call.transaction(dry_run=options.dry_run)
     for stored in chosen:
         remove(call, transaction, stored, options)

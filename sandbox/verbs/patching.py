@@ -171,8 +171,7 @@ def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
     text = f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
-    from_json = "error decoding from json: " if "base64" in str(error) else ""
-    return internal_error(f"{text} {kind}: {from_json}{error}")
+    return internal_error(f"{text} {kind}: {unstructured.restoring(str(error))}")
 
 
 def _invalid_strategic(call: Call, text: str) -> StatusError:

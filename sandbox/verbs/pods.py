@@ -78,7 +78,7 @@ def evict(call: Call) -> Response:
     budget = _exhausted_budget(call, before.object)
     if budget is not None:
         raise _too_disruptive(budget)
-    options = delete_options(call.request.query, eviction.get("deleteOptions") or {})
+    options = delete_options(call.request.query, eviction.get("deleteOptions"))
     transaction = call.transaction(dry_run=options.dry_run)
     remove(call, transaction, before, options)
     call.commit(transaction)

@@ -114,11 +114,19 @@ def _adds(cause: Cause) -> bool:
 def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
     if resource.schema is None:
         return []
-    content = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
-    causes = schema.validate(resource.schema, content)
+    causes = schema.validate(resource.schema, _content(obj))
     causes += scale_spec_causes(resource, obj)
     causes += scale_status_causes(resource, obj)
-    return causes + schema.validate_lists(resource.schema, content)
+    return causes + list_causes(resource, obj)
+
+
+def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
+    """What occurs twice in lists that are sets or maps; looked for whatever else is wrong."""
+    return [] if resource.schema is None else schema.validate_lists(resource.schema, _content(obj))
+
+
+def _content(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
 
 
 def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:

@@ -23,7 +23,7 @@ from sandbox.verbs.create import report_strict
 from sandbox.verbs.update import check_name, check_uid, replace
 from sandbox.wire.causes import invalid_value
 from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.status import bad_request, internal_error, invalid, not_found
+from sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
 
 SCALE: Final = bodies.pseudo_resource("autoscaling", "v1", "Scale", "api.autoscaling.v1.Scale")
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -37,13 +37,22 @@ def get_scale(call: Call) -> Response:
 def update_scale(call: Call) -> Response:
     """Set the replicas from a whole Scale."""
     options = write_options(call.request.query, "UpdateOptions")
-    content_type = call.request.headers.get("content-type", "")
-    decoded = bodies.decode(call.request.body, content_type, SCALE, call.catalog)
+    decoded = _decoded(call)
     before = _existing(call)
     report_strict(call, decoded.strict, options)
     check_name(call, decoded.object)
-    check_uid(call, decoded.object)
+    check_uid(call, decoded.object, options)
     return _write(call, before, decoded.object, options)
+
+
+def _decoded(call: Call) -> bodies.Decoded:
+    content_type = call.request.headers.get("content-type", "")
+    try:
+        return bodies.decode(call.request.body, content_type, SCALE, call.catalog)
+    except StatusError as error:
+        if call.resource.custom and 'no kind "' in str(error):
+            raise bad_request(f"no kind is registered for the type v1.Scale {bodies.SCHEME}") from error
+        raise
 
 
 def patch_scale(call: Call) -> Response:

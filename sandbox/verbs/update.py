@@ -7,7 +7,7 @@ pkg/registry/rest/update.go.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sandbox.patches import managed_fields
 from sandbox.requests import bodies
@@ -22,6 +22,15 @@ from sandbox.verbs.strategy import prepare_update
 from sandbox.wire.causes import invalid_value
 from sandbox.wire.options import WriteOptions, unsigned_error, write_options
 from sandbox.wire.status import bad_request, conflict, internal_error, invalid, invalid_kind, not_found
+
+
+_KEPT_AS: Final = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
 
 
 class Replaced(NamedTuple):
@@ -40,7 +49,7 @@ def update(call: Call) -> Response:
     check_version(call, decoded.object)
     check_name(call, decoded.object)
     obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
-    check_uid(call, obj)
+    check_uid(call, obj, options)
     replaced = replace(call, obj, options)
     return call.answer(replaced.stored, 201 if replaced.created else 200)
 
@@ -83,22 +92,28 @@ def check_name(call: Call, obj: Object) -> None:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
-def check_uid(call: Call, obj: Object) -> None:
+def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
     """Refuse (409) a PUT that names another uid than the object has."""
     before, given = call.stored(), obj["metadata"].get("uid")
     if before is None or not given:
         return
     actual = before.object["metadata"]["uid"]
     if given != actual:
-        prefix = f"/registry/{call.resource.group}" if call.resource.custom else ""
         where = f"{call.namespace}/{call.name}" if call.namespace else call.name
         raise conflict(
             call.resource,
             call.name,
-            f"StorageError: invalid object, Code: 4, Key: {prefix}/{call.resource.plural}/{where}, "
+            f"StorageError: invalid object, Code: 4, Key: {_key(call, options)}/{where}, "
             "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
             f"UID in precondition: {given}, UID in object meta: {actual}",
         )
+
+
+def _key(call: Call, options: WriteOptions) -> str:
+    """Where a real server keeps the objects of a collection; a dry run does not get as far as the prefix."""
+    plural = call.resource.plural
+    place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
+    return f"/{place}" if options.dry_run else f"/registry/{place}"
 
 
 def _check_parses(version: str) -> None:

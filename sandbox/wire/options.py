@@ -105,9 +105,9 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
     return WriteOptions(bool(dry_run), manager, validation or "Warn", force is not None and boolean(force))
 
 
-def delete_options(query: Query, body: Mapping[str, Any]) -> DeleteOptions:
+def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
     """The options of a DELETE: those of the body if there is one, else those of the query."""
-    if body:
+    if body is not None:
         return _checked_delete(_delete_from_body(body), body.get("dryRun") or [])
     orphan = query.get("orphanDependents")
     options = DeleteOptions(

@@ -10,14 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from apis.crd import custom_resource_definition
 from apis.samplecontroller_v1alpha1 import Foo
 from sandbox.fixture import RefusedError, RunningSandbox
 from support.deadline import until
-
-pytest.importorskip("kopf", reason="a peer: make install-dev")
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a"
 SECONDS = 40.0

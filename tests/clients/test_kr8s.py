@@ -14,7 +14,6 @@ from kr8s.asyncio.objects import ConfigMap
 
 from sandbox.fixture import RunningSandbox
 
-
 # it says which versions it was tried with, and the sandbox is newer
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from lightkube import ApiError, Client, KubeConfig
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.core_v1 import ConfigMap
 
-lightkube = pytest.importorskip("lightkube", reason="a peer: make install-dev")
-
-from lightkube import ApiError, Client, KubeConfig  # noqa: E402 - after the check
-from lightkube.models.meta_v1 import ObjectMeta  # noqa: E402 - the same
-from lightkube.resources.core_v1 import ConfigMap  # noqa: E402 - the same
-
-from sandbox.fixture import RunningSandbox  # noqa: E402 - the same
+from sandbox.fixture import RunningSandbox
 
 
 @pytest.fixture

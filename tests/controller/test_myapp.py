@@ -345,6 +345,11 @@ def test_trap_replicas_taken_back_too_early() -> None:
         assert isinstance(rig.sync(), ReconcileError)
     assert rig.raw(Deployment)["spec"]["replicas"] == 5
     rig.transport.refuse = lambda _write: None
+    assert rig.sync() is None
+    assert not rig.exists(HorizontalPodAutoscaler)
+    assert rig.raw(Deployment)["spec"]["replicas"] == 5
+    # five replicas are ready, and this spec wants two
+    assert rig.conditions()["Ready"] == ("False", "Reconciling")
     rig.settle()
     assert rig.raw(Deployment)["spec"]["replicas"] == 2
 

@@ -13,7 +13,7 @@ from apis.meta import OwnerReference
 from client.errors import Conflict
 from client.resource_client import Client
 from controller.myapp_changes import service_changes
-from controller.myapp_child import FIELD_MANAGER, Child, NameTakenError, PredecessorError
+from controller.myapp_child import FIELD_MANAGER, Child, NameTakenError, WaitError
 from controller.myapp_children import new_service
 from controller.runtime.reconcile import ReconcileContext
 from support.myapp_rig import MyAppRig
@@ -118,7 +118,7 @@ def test_a_predecessors_is_waited_for() -> None:
     service, _ = rig.ensure()
     rig.cache(service)
     successor = replace(rig.app, metadata=replace(rig.app.metadata, uid="another"))
-    with pytest.raises(PredecessorError, match="not gone yet"):
+    with pytest.raises(WaitError, match="not gone yet"):
         rig.ensure(successor)
     assert rig.child.owned(successor) is None
     assert rig.child.owned(rig.app) is service
@@ -132,20 +132,23 @@ def test_what_is_being_deleted_is_left_to_go() -> None:
     rig.cache(going)
     begin = rig.rig.transport.requests
     assert rig.ensure(replace(rig.app, spec=replace(rig.app.spec, port=9090))) == (going, False)
-    rig.child.remove(rig.app, rig.context)
+    with pytest.raises(WaitError):
+        rig.child.remove(rig.app, rig.context)
     assert rig.rig.transport.requests == begin
 
 
 def test_a_deletion_carries_the_uid() -> None:
-    """It is noted; a Service that has been replaced is not deleted; one that is gone is no error."""
+    """A Service that has been replaced is not deleted; until the cache knows that it is gone, one waits."""
     rig = ChildRig()
     service, _ = rig.ensure()
     rig.cache(replace(service, metadata=replace(service.metadata, uid="another")))
     with pytest.raises(Conflict):
         rig.child.remove(rig.app, rig.context)
     rig.cache(service)
-    rig.child.remove(rig.app, rig.context)
-    assert not rig.rig.exists(Service)
+    for _ in range(2):
+        with pytest.raises(WaitError, match="not gone yet"):
+            rig.child.remove(rig.app, rig.context)
+        assert not rig.rig.exists(Service)
     assert rig.writes.noted[1:] == [("deleted", service.metadata.uid)]
+    rig.rig.sync_caches()
     rig.child.remove(rig.app, rig.context)
-    assert len(rig.writes.noted) == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -177,6 +178,14 @@ def test_a_child_that_breaks_is_said_and_mended(cluster: Cluster, myapps: MyApps
         observed.check(last["metadata"]["resourceVersion"])
 
 
+def failures(program: Program) -> float:
+    """How many reconciles have failed."""
+    page = program.page("metrics", "/metrics")[1]
+    match = re.search(r"^controller_runtime_reconcile_errors_total{[^}]*} (\S+)$", page, re.MULTILINE)
+    assert match, page
+    return float(match[1])
+
+
 def test_a_name_that_is_taken_is_left_alone(cluster: Cluster, myapps: MyApps, run: Run) -> None:
     """Somebody else's Service is never written, one Warning tells of it, and it is had once it is free."""
     before = cluster.create(myapps.services, foreign_service("web"))
@@ -190,7 +199,7 @@ def test_a_name_that_is_taken_is_left_alone(cluster: Cluster, myapps: MyApps, ru
             "a Deployment all the same",
         )
         myapps.wait_status("web", lambda status: status["readyReplicas"] == 1, "counting")
-        until(lambda: len(program.lines_with("belongs to nobody")) >= 3, "retries", seconds=20.0)
+        until(lambda: failures(program) >= 5, "retried", seconds=20.0)
         events = wait_event(cluster, "web", "ReconcileError")
         assert events["type"] == "Warning"
         assert warnings_of(cluster.list(cluster.events), "web") == [1]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from controller.cli.flags import parse_options
 from sandbox.server import Sandbox
 from support.deadline import until
 from support.kubectl import Kubectl
@@ -105,6 +106,24 @@ def test_the_whole_is_the_sum_of_its_parts(offline: Kubectl) -> None:
     assert len(names) == len(set(names))
     assert set(parts) <= set(names)
     assert documents(offline, ".") == documents(offline, "default")
+
+
+def test_the_overlay_for_metrics_is_understood(offline: Kubectl) -> None:
+    """Its arguments fit together, the port is the one it says, and nothing is scraped without TLS."""
+    built = {(one["kind"], one["metadata"]["name"]): one for one in documents(offline, "metrics-auth")}
+    template = built["Deployment", "handloop"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    options = parse_options(container["args"], {"POD_NAMESPACE": SYSTEM})
+    assert options.metrics_auth
+    assert options.metrics_bind_address is not None
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports["metrics"] == options.metrics_bind_address.port
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
+    assert "secret" in volumes[mounts[options.metrics_cert_dir]]
+    (port,) = built["Service", "handloop-metrics"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (options.metrics_bind_address.port, "metrics")
+    assert not any("prometheus" in key for key in template["metadata"]["annotations"])
 
 
 def test_the_installer_is_what_default_builds_to(offline: Kubectl) -> None:

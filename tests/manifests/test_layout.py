@@ -13,9 +13,12 @@ from controller.cli.declared import declared_access
 from controller.cli.flags import parse_options
 from controller.cli.options import Options
 from controller.controllers import CONTROLLERS
+from controller.roles import roles
+from controller.runtime.metrics_auth import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
+OBJECTS = [path for path in FILES if path.name != "kustomization.yaml" and not path.stem.endswith("_patch")]
 DROPPED_EVENTS_SECONDS = 5.0
 """What may pass after the drain: the last events, and the lease given back."""
 
@@ -51,30 +54,30 @@ def options() -> Options:
 
 
 def test_every_kustomization_names_files_that_exist_and_no_file_is_left_out() -> None:
-    """Each resource is there; each file belongs to a kustomization."""
+    """Each resource and each patch is there; each file belongs to a kustomization."""
     used = set()
     for kustomization in MANIFESTS.rglob("kustomization.yaml"):
         document = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
-        for resource in document["resources"]:
-            assert (kustomization.parent / resource).exists(), f"{kustomization}: {resource}"
-            used.add((kustomization.parent / resource).resolve())
+        patches = [patch["path"] for patch in document.get("patches", [])]
+        for path in [*document["resources"], *patches]:
+            assert (kustomization.parent / path).exists(), f"{kustomization}: {path}"
+            used.add((kustomization.parent / path).resolve())
     files = {path.resolve() for path in FILES if path.name != "kustomization.yaml"}
     assert files <= used
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(MANIFESTS)))
+@pytest.mark.parametrize("path", OBJECTS, ids=lambda path: str(path.relative_to(MANIFESTS)))
 def test_each_file_is_yaml_of_whole_objects(path: Path) -> None:
     """Kind and name everywhere; what lives in a namespace says in which, but for samples."""
     for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-        if path.name == "kustomization.yaml":
-            continue
         assert document["apiVersion"]
         assert document["metadata"]["name"]
         cluster_scoped = document["kind"] in ("Namespace", "CustomResourceDefinition") or document[
             "kind"
         ].startswith("ClusterRole")
         if not cluster_scoped and path.parent.name != "samples":
-            assert document["metadata"]["namespace"] == "handloop-system"
+            everywhere = read(str(path.parent / "kustomization.yaml")).get("namespace")
+            assert document["metadata"].get("namespace", everywhere) == "handloop-system"
 
 
 def test_the_deployment_starts_a_program_that_elects_a_leader() -> None:
@@ -160,6 +163,14 @@ def test_everything_selects_the_same_pods() -> None:
         *(rule["labelSelector"]["matchLabels"] for rule in pod()["topologySpreadConstraints"]),
     ]
     assert all(selector == labels for selector in selectors)
+
+
+def test_reading_metrics_by_permission_needs_exactly_the_role_that_is_there() -> None:
+    """The overlay's role is the part of `manifests rbac --metrics-auth` that is about it."""
+    (made,) = roles(METRICS_AUTH_ACCESS)
+    assert read("metrics-auth/metrics_auth_role.yaml") == made
+    (rule,) = read("rbac/metrics_reader_role.yaml")["rules"]
+    assert rule == {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
 
 def test_one_replica_at_a_time_may_go() -> None:

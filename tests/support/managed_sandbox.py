@@ -27,8 +27,9 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 class ManagedSandbox:
     """One cluster; `client` is the controllers', `post` acts as somebody else."""
 
-    def __init__(self, *, controllers: tuple[str, ...] = ()) -> None:
-        self.sandbox = Sandbox(token="admin", controllers=controllers, seed=1)
+    def __init__(self, *, lifelike: bool = False) -> None:
+        """Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called."""
+        self.sandbox = Sandbox(token="admin", controllers=None if lifelike else (), seed=1)
         self.stop = threading.Event()
         self.registry = CollectorRegistry()
         self.client = Client(self.transport(), stop=self.stop)

@@ -76,7 +76,7 @@ class ReconcileRig:
         own = OwnWriteMetrics(self.registry).for_controller("rig")
         self.options = ControllerOptions(**options)
         self.own_writes = OwnWrites(
-            {Deployment: self.mirror}.get,
+            lambda kind: self.mirror if kind is Deployment else None,
             wake=self.queue.wake,
             metrics=own,
             timeout_seconds=self.options.own_write_timeout_seconds,

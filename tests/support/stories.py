@@ -20,6 +20,8 @@ from support.api_server import APPLY, JSON_PATCH, MERGE, STRATEGIC, Object
 GROUP: Final = "STORYGROUP"
 NAMESPACE: Final = "STORYNAMESPACE"
 LENGTH: Final = 30
+SEEDS: Final = range(6)
+"""The stories whose answers are kept."""
 _NAMES: Final = ("a", "b", "c")
 _MANAGERS: Final = ("m1", "m2", "m3")
 _ODD_VALUES: Final = (None, True, 5, -1, 1.5, "", "x", "UPPER_case!", [], ["x"], [{}], {}, {"x": "y"})
@@ -69,7 +71,8 @@ def _service(chance: random.Random) -> Object:
     if chance.random() < 0.5:
         spec["selector"] = {"app": chance.choice("xy")}
     if chance.random() < 0.4:
-        spec["clusterIP"] = chance.choice(["None", "None", "not-an-ip"])
+        # one without a selector has two families, which no single-stack cluster takes back
+        spec |= {"clusterIP": chance.choice(["None", "None", "not-an-ip"]), "selector": {"app": "x"}}
     if chance.random() < 0.3:
         spec["type"] = chance.choice(["ClusterIP", "ExternalName", "Odd"])
     if chance.random() < 0.2:
@@ -78,14 +81,14 @@ def _service(chance: random.Random) -> Object:
 
 
 def _template(chance: random.Random) -> Object:
-    names = chance.sample(("main", "side", "aux"), chance.randint(1, 2))
+    names = chance.sample(("main", "sides", "aux"), chance.randint(1, 2))
     containers: list[Object] = [{"name": name, "image": f"example.com/{name}:{chance.choice('12')}"} for name in names]
     if chance.random() < 0.4:
-        containers[0]["ports"] = [{"containerPort": chance.choice([80, 81])}]
+        containers[0]["ports"] = [{"containerPort": 80 + len(names[0]) + chance.choice([0, 10])}]
     if chance.random() < 0.4:
         containers[0]["env"] = [{"name": name, "value": chance.choice("12")} for name in chance.sample("AB", 2)]
     if chance.random() < 0.3:
-        containers[0]["resources"] = {"limits": {"cpu": chance.choice(["1", "0.5", "100m", "1Q"])}}
+        containers[0]["resources"] = {"limits": {"cpu": chance.choice(["1", "0.5", "100m"])}}
     return {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": containers}}
 
 

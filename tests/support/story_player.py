@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from support.api_server import Answer, APIServer
+from support.recordings import shortened
 from support.stories import GROUP, NAMESPACE, Step
+from support.widgets import CRDS, wait_until_served, widget_definition
 
 _REFERENCE: Final = re.compile(r"\$\{(rv|first|uid|continue)(?::(\w+))?\}")
 _UID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
@@ -23,6 +28,67 @@ _GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
 _UNORDERED: Final = frozenset({"causes", "managedFields"})
 _QUOTED: Final = 'Invalid value: "{'
 _UNKNOWN_UID: Final = "00000000-0000-0000-0000-000000000000"
+
+
+_SETTLED: Final = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "a"},
+    "spec": {
+        "replicas": 0,
+        "paused": True,
+        "selector": {"matchLabels": {"app": "x"}},
+        "template": {
+            "metadata": {"labels": {"app": "x"}},
+            "spec": {"containers": [{"name": "main", "image": "example.com/main:1"}]},
+        },
+    },
+}
+"""What the stories about Deployments try to change; its controller has nothing more to say about it."""
+
+
+@dataclass(frozen=True)
+class StoryServer:
+    """A server with the custom resource that stories are told about."""
+
+    api: APIServer
+    group: str
+
+    @classmethod
+    @contextmanager
+    def prepared(cls, api: APIServer) -> Iterator[StoryServer]:
+        """The custom resource is there for as long as the block lasts."""
+        group = f"s{uuid.uuid4().hex[:8]}.stories.example.com"
+        assert api.create(CRDS, widget_definition(group)).status == 201
+        wait_until_served(api, group, "widgets")
+        yield cls(api, group)
+        api.delete(f"{CRDS}/widgets.{group}")
+
+    @contextmanager
+    def namespace(self) -> Iterator[str]:
+        """A new namespace, with the settled Deployment in it."""
+        name = f"story-{uuid.uuid4().hex[:10]}"
+        assert self.api.create("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
+        base = f"/api/v1/namespaces/{name}"
+        self.api.eventually(f"{base}/configmaps/kube-root-ca.crt", lambda answer: answer.status == 200)
+        deployments = f"/apis/apps/v1/namespaces/{name}/deployments"
+        assert self.api.create(deployments, _SETTLED).status == 201
+        self.api.eventually(f"{deployments}/a", lambda answer: _is_settled(answer.body["status"]))
+        yield name
+        self.api.delete(base)
+
+
+def _is_settled(status: dict[str, Any]) -> bool:
+    conditions = [condition["type"] for condition in status.get("conditions") or ()]
+    return status.get("observedGeneration") == 1 and "Progressing" in conditions
+
+
+def digest(answer: Any) -> list[Any]:
+    """What is kept of an answer: status, message or kind, and a digest of it all."""
+    status, body, _ = answer
+    about = (body.get("message") or body.get("kind", "")) if isinstance(body, dict) else str(body)
+    whole = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()
+    return [status, shortened(about), whole[:16]]
 
 
 @dataclass
@@ -118,7 +184,8 @@ def _sorted_object(text: str) -> str:
         found = json.loads(quoted)
     except ValueError:
         return text
-    managed = (found.get("metadata") or {}).get("managedFields")
+    metadata = found.get("metadata")
+    managed = metadata.get("managedFields") if isinstance(metadata, dict) else None
     if isinstance(managed, list):
         found["metadata"]["managedFields"] = _in_any_order(managed)
     return text[:start] + json.dumps(found, sort_keys=True) + text[end:]

@@ -323,7 +323,7 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
             [],
             [
                 'error: "alice" may not list foos.samplecontroller.k8s.io at cluster scope',
-                "fix: python -m controller manifests rbac | kubectl apply -f -",
+                "fix: python -m controller manifests rbac --controllers=foo | kubectl apply -f -",
                 "fix: kubectl create clusterrolebinding handloop --clusterrole=handloop --user=alice",
             ],
         ),
@@ -331,7 +331,7 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
             ["-n", "default"],
             [
                 'error: "alice" may not list foos.samplecontroller.k8s.io in namespace "default"',
-                "fix: python -m controller manifests rbac -n default | kubectl apply -f -",
+                "fix: python -m controller manifests rbac -n default --controllers=foo | kubectl apply -f -",
                 "fix: kubectl -n default create rolebinding handloop --role=handloop --user=alice",
             ],
         ),

@@ -6,6 +6,7 @@ import errno
 import io
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,36 @@ def test_a_refused_crd_is_no_silent_failure(options: Options, monkeypatch: pytes
     with pytest.raises(OSError, match="the sandbox refused the CRD"), running_sandbox(options):
         pass
     assert not Path(options.sandbox_kubeconfig).exists()
+
+
+def test_tls_is_asked_for_by_a_flag(options: Options) -> None:
+    """The kubeconfig carries the certificate, and the token is in no URL."""
+    with running_sandbox(replace(options, sandbox_tls=True)) as path:
+        config = load_config(kubeconfig=str(path))
+        assert config.host.startswith("https://127.0.0.1:")
+        assert config.host.count("/") == 2
+        transport = HTTPTransport(config)
+        assert transport.request("GET", FOOS).status == 200
+        transport.close()
+
+
+def test_tls_without_openssl_is_said(
+    options: Options, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The program that is missing, and the way around."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    err = io.StringIO()
+    assert run_sandbox(replace(options, sandbox_tls=True), threading.Event(), err) == 3
+    assert "needs the openssl program" in err.getvalue()
+    assert "leave out --sandbox-tls" in err.getvalue()
+
+
+def test_another_address_is_warned_of(options: Options, caplog: pytest.LogCaptureFixture) -> None:
+    """Others can reach it, and without TLS read the token."""
+    with running_sandbox(replace(options, sandbox_address="0.0.0.0")) as path:  # noqa: S104 - what is tested
+        assert "127.0.0.1" in load_config(kubeconfig=str(path)).host
+    assert "the sandbox listens on 0.0.0.0: others can reach it" in caplog.text
+    assert "unencrypted; ask for TLS" in caplog.text
 
 
 def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from controller.cli.values import (
     duration,
+    ip_address_text,
     not_negative,
     one_of,
     port_number,
@@ -29,6 +30,8 @@ from controller.cli.values import (
         (not_negative, "0.5", 0.5),
         (whole, "0", 0),
         (port_number, "65535", 65535),
+        (ip_address_text, "127.0.0.1", "127.0.0.1"),
+        (ip_address_text, "::1", "::1"),
     ],
 )
 def test_a_good_word_is_its_value(parse: Callable[[str], Any], text: str, value: object) -> None:
@@ -46,6 +49,7 @@ def test_a_good_word_is_its_value(parse: Callable[[str], Any], text: str, value:
         (not_negative, "nan", "must be 0 or more"),
         (whole, "-1", "must be 0 or more"),
         (port_number, "65536", "ports are 0 to 65535"),
+        (ip_address_text, "localhost", "is not an IP address"),
     ],
 )
 def test_a_bad_word_is_refused(parse: Callable[[str], Any], text: str, message: str) -> None:

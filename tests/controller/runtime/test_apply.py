@@ -28,7 +28,9 @@ def cluster() -> ManagedSandbox:
 
 def test_what_the_server_writes_is_not_applied() -> None:
     """Status, version and UID are not ours; kind and version of the API are there."""
-    read = replace(wanted(), metadata=ObjectMeta(name="s", namespace="default", uid="u", resource_version="7"))
+    read = replace(
+        wanted(), metadata=ObjectMeta(name="s", namespace="default", uid="u", resource_version="7")
+    )
     fields = owned_fields(read)
     assert fields["metadata"] == {"name": "s", "namespace": "default"}
     assert (fields["kind"], fields["apiVersion"]) == ("Service", "v1")

@@ -32,7 +32,7 @@ def test_filled_caches_are_not_waited_for() -> None:
     """The answer comes at once, and the progress hears of the end."""
     progress = Ticks()
     stop = threading.Event()
-    assert wait_for_caches("c", lambda: [], stop, timeout_seconds=0, progress=progress, clock=FakeClock())
+    assert wait_for_caches("c", list, stop, timeout_seconds=0, progress=progress, clock=FakeClock())
     assert (progress.ticks, progress.ended) == (0, 1)
 
 
@@ -67,4 +67,4 @@ def test_a_stop_ends_the_wait() -> None:
     stop = threading.Event()
     stop.set()
     assert not wait_for_caches("c", lambda: ["x"], stop, timeout_seconds=math.inf, clock=HastyClock())
-    assert not wait_for_caches("c", lambda: [], stop, timeout_seconds=math.inf, clock=HastyClock())
+    assert not wait_for_caches("c", list, stop, timeout_seconds=math.inf, clock=HastyClock())

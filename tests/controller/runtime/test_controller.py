@@ -77,7 +77,9 @@ def test_success_is_forgotten_and_counted() -> None:
     assert rig.queue.num_requeues(NAME) == 1
     rig.pass_time(0.005)
     assert rig.queue.num_requeues(NAME) == 0
-    assert {result: rig.metric("controller_runtime_reconcile_total", result=result) for result in RESULTS} == {
+    assert {
+        result: rig.metric("controller_runtime_reconcile_total", result=result) for result in RESULTS
+    } == {
         "success": 1,
         "error": 1,
         "requeue": 0,
@@ -251,8 +253,13 @@ def test_a_deadline_is_told_and_counted() -> None:
 
 def test_without_a_deadline_nothing_times_out() -> None:
     """None by default, as in controller-runtime."""
-    rig = ReconcileRig(lambda _name, context: context.deadline.check())
-    rig.script = lambda _name, context: rig.clock.advance(100_000)
+    rig = ReconcileRig()
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        rig.clock.advance(100_000)
+        context.deadline.check()
+
+    rig.script = script
     rig.queue.add(NAME, UPDATED)
     rig.work()
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
@@ -290,7 +297,9 @@ def test_the_initial_list_is_not_starved() -> None:
 def test_a_write_of_our_own_is_waited_for() -> None:
     """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
     rig = ReconcileRig()
-    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
     rig.mirror.put(deployment("child", 10))
     rig.queue.add(NAME, UPDATED)
     rig.work()
@@ -313,7 +322,9 @@ def test_a_write_of_our_own_is_waited_for() -> None:
 def test_a_write_that_never_shows_up_is_given_up() -> None:
     """After five seconds the reconcile goes on with what there is, and the wait is counted."""
     rig = ReconcileRig()
-    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
     rig.queue.add(NAME, UPDATED)
     rig.work()
     rig.queue.add(NAME, UPDATED)
@@ -328,7 +339,9 @@ def test_a_write_that_never_shows_up_is_given_up() -> None:
 def test_a_parked_name_keeps_no_worker_busy() -> None:
     """Another name is reconciled meanwhile by the same worker."""
     rig = ReconcileRig()
-    rig.script = lambda _name, context: context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
     rig.queue.add(NAME, UPDATED)
     rig.work()
     rig.queue.add(NAME, UPDATED)

@@ -132,9 +132,7 @@ def owned(by: Kind | None, *, api_version: str = "", uid: str = "", controller: 
     return replace(child, metadata=replace(child.metadata, owner_references=(reference,)))
 
 
-FOO = Foo(
-    metadata=ObjectMeta(name="a", namespace="default", uid="u1"), spec=FooSpec(deployment_name="child")
-)
+FOO = Foo(metadata=ObjectMeta(name="a", namespace="default", uid="u1"), spec=FooSpec(deployment_name="child"))
 
 
 def owner_names(*cached: Kind) -> OwnerNames:

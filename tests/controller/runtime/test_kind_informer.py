@@ -12,6 +12,7 @@ from apis.meta import Kind
 from client.errors import NotFound
 from controller.runtime.kind_informer import KindInformer, MergedCache
 from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from informers.keys import ObjectName
 from informers.thread_safe_store import IndexNotFound
 from support.api_errors import api_error
 from support.deployments import deployment
@@ -37,7 +38,9 @@ def running(**sources: FakeSource) -> Iterator[tuple[KindInformer[Deployment], l
 def two() -> dict[str, FakeSource]:
     """Two namespaces with an object each, of one name."""
     return {
-        namespace: FakeSource(deployment("a", namespace=namespace), deployment(f"in-{namespace}", namespace=namespace))
+        namespace: FakeSource(
+            deployment("a", namespace=namespace), deployment(f"in-{namespace}", namespace=namespace)
+        )
         for namespace in ("one", "two")
     }
 
@@ -55,6 +58,7 @@ def test_several_namespaces_are_read_as_one() -> None:
             lister.namespace("one").get("in-two")
         assert kind.get_by_key("two/in-two") is not None
         assert kind.get_by_key("three/a") is None
+        assert kind.get(ObjectName("two", "in-two")) is kind.get_by_key("two/in-two")
 
 
 def test_it_has_synced_when_every_part_has() -> None:
@@ -110,7 +114,7 @@ def test_an_index_is_added_to_every_store() -> None:
 
 
 def test_what_has_been_seen_is_asked_of_the_right_namespace() -> None:
-    """A version beyond what the informer has heard of has not been seen; a namespace not watched is no news."""
+    """A version that the informer has not heard of has not been seen; a namespace not watched is no news."""
     with running(**two()) as (kind, rigs):
         assert not kind.has_seen("one", "1")
         rigs[0].run_synced()

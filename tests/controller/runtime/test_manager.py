@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,11 @@ class Worker:
         return self.trouble
 
 
+def expect(event: threading.Event) -> None:
+    """Wait for something that will come."""
+    assert event.wait(20)
+
+
 class Free(Worker):
     """Runs without leading."""
 
@@ -101,7 +107,10 @@ def test_informers_are_shared(cluster: ManagedSandbox) -> None:
     manager = cluster.manager()
     assert manager.informer_for(Service).informers == manager.informer_for(Service).informers
     several = ManagedSandbox().manager(namespaces=("a", "b"))
-    assert [informer.name for informer in several.informer_for(Service).informers] == ["services@a", "services@b"]
+    assert [informer.name for informer in several.informer_for(Service).informers] == [
+        "services@a",
+        "services@b",
+    ]
     assert manager.lister_for(Service).list() == []
 
 
@@ -142,7 +151,7 @@ def test_a_stop_is_bounded(cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPa
     release = threading.Event()
     manager = cluster.manager(shutdown_timeout_seconds=0.05)
     story: list[str] = []
-    manager.add(Worker(story, "stuck", lambda: release.wait(20) and None))
+    manager.add(Worker(story, "stuck", lambda: expect(release)))
     with captured_logs() as logs:
         with cluster.running(manager):
             eventually(lambda: story, "begun")
@@ -200,7 +209,7 @@ def ill(checks: Mapping[str, Check]) -> dict[str, object]:
     return {name: result for name, result in results.items() if result and not isinstance(result, Well)}
 
 
-def electing(cluster: ManagedSandbox, api: LeaseAPI, **options: float) -> Manager:
+def electing(cluster: ManagedSandbox, api: LeaseAPI, **options: Any) -> Manager:
     """A manager that works only while it holds a lease."""
     lock = LeaseLock(api.client(), namespace="demo", name="lease", identity="us")
     config = LeaderElection(lock, **options)
@@ -263,7 +272,7 @@ def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedS
 
 
 def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: ManagedSandbox) -> None:
-    """run raises LeadershipLost, once everything has stopped; the lease is left alone."""
+    """LeadershipLost is raised once everything has stopped; the lease is left alone."""
     api, story = LeaseAPI(), list[str]()
     manager = electing(cluster, api, **QUICK)
     manager.add(Worker(story, "w"))

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from client.errors import ClientError, ConnectionRefused
 from controller.runtime.outcomes import Outcomes, SyncOutcomes
+from controller.runtime.reconcile_metrics import ReconcileMetrics
 from informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 
 _NAME = ObjectName("default", "example-foo")
 _FAILED = "Error syncing; requeuing for later retry"
@@ -55,3 +58,33 @@ def test_a_surprise_comes_with_its_stack() -> None:
     assert failure["err"] == "ZeroDivisionError('division by zero')"
     assert (stack["log_level"], stack["v"]) == ("debug", 4)
     assert "test_a_surprise_comes_with_its_stack" in stack["stack"]
+
+
+@pytest.mark.parametrize(
+    ("error", "result", "errors", "panics"),
+    [
+        (None, "success", 0, 0),
+        (ConnectionRefused("refused"), "error", 1, 0),
+        (ValueError("bug"), "error", 1, 1),
+    ],
+)
+def test_a_sync_is_measured(error: Exception | None, result: str, errors: int, panics: int) -> None:
+    """As a reconcile of controller-runtime: result, time, errors, panics, and workers in between."""
+    registry, clock = CollectorRegistry(auto_describe=True), FakeClock()
+    metrics = ReconcileMetrics(registry).for_controller("foo", 2)
+    outcomes = SyncOutcomes("test", expected=(ClientError,), metrics=metrics, clock=clock)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"controller_runtime_{name}", {"controller": "foo", **labels})
+
+    outcomes.began(_NAME)
+    assert value("active_workers") == 1
+    clock.advance(2.0)
+    if error is None:
+        outcomes.succeeded(_NAME)
+    else:
+        outcomes.failed(_NAME, error)
+    assert value("active_workers") == 0
+    assert value("reconcile_total", result=result) == 1
+    assert value("reconcile_time_seconds_sum") == 2.0
+    assert (value("reconcile_errors_total"), value("reconcile_panics_total")) == (errors, panics)

@@ -20,7 +20,7 @@ def test_a_result_that_names_no_time_is_refused(seconds: float) -> None:
 
 def test_done_asks_for_nothing() -> None:
     """Settled until something changes."""
-    assert DONE == Result()
+    assert Result() == DONE
     assert DONE.requeue_after is None
     assert Result(requeue_after=0).requeue_after == 0
 
@@ -35,7 +35,7 @@ def test_a_context_can_be_made_for_a_test() -> None:
 
 
 def test_writes_are_told_to_the_observer() -> None:
-    """wrote and deleted pass the object on."""
+    """Both wrote and deleted pass the object on."""
     told: list[tuple[str, Kind]] = []
 
     class Observer:

@@ -94,7 +94,7 @@ def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None
 
 
 def test_a_shut_down_queue_ends_its_workers() -> None:
-    """get raises once nothing is left."""
+    """ShutDown is raised once nothing is left."""
     queue = new_queue()
     queue.shut_down()
     with pytest.raises(ShutDown):

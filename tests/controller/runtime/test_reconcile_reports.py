@@ -32,7 +32,9 @@ def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, 
 def lines_of(error: BaseException) -> list[dict[str, object]]:
     """What is logged about a failure."""
     with captured_logs() as logs:
-        context = ReconcileContext(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
+        context = ReconcileContext(
+            id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i")
+        )
         ReconcileReports("c").failed(context, error, 3)
     return [dict(entry) for entry in logs]
 

@@ -19,10 +19,8 @@ def test_each_misfit_is_an_event() -> None:
     reports = UndecodableReports(Foo, recorder)
     reports.start()
     reports(misfit("a"))
-    assert recorder.events == [
-        "Warning InvalidObject a does not fit"
-        " involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1}"
-    ]
+    about = "involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1}"
+    assert recorder.events == [f"Warning InvalidObject a does not fit {about}"]
 
 
 def test_a_standby_is_silent_until_it_leads() -> None:

@@ -152,7 +152,7 @@ def test_yaml_errors() -> None:
 
 def test_delete_options() -> None:
     """An empty body has none; another kind, bad JSON and another type are refused."""
-    assert bodies.read_options(b"", "") == {}
+    assert bodies.read_options(b"", "") is None
     assert bodies.read_options(b'{"gracePeriodSeconds":5}', "application/json") == {"gracePeriodSeconds": 5}
     with pytest.raises(StatusError, match='no kind "Foo" is registered for version "v1"'):
         bodies.read_options(b'{"kind":"Foo","apiVersion":"v1"}', "")

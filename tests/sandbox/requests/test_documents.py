@@ -39,7 +39,6 @@ def test_discovery_in_both_forms() -> None:
     [
         ("/apis/nosuch.example.com", "404 page not found\n"),
         ("/apis/nosuch.example.com/v1", "404 page not found\n"),
-        ("/openapi/v2", "404 page not found\n"),
         ("/openapi/v3/apis/nosuch/v1", "404 page not found\n"),
         ("/no/such/path", "404 page not found\n"),
     ],

@@ -12,10 +12,7 @@ from support.recorded_rules import Judged, creations, told, updates
     ids=told,
 )
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    ConfigMaps, Secrets, limits, quotas, Leases and priority classes: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """ConfigMaps, limits, Leases and their like, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

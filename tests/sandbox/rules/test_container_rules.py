@@ -13,10 +13,7 @@ def _is_container(path: Path) -> bool:
 
 @pytest.mark.parametrize("judged", creations("Pod", "ReplicationController", about=_is_container), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Containers in pods and templates: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Containers in pods and templates, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

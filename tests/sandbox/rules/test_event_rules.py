@@ -8,10 +8,7 @@ from support.recorded_rules import Judged, creations, told, updates
 
 @pytest.mark.parametrize("judged", creations("Event"), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Events of both groups: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Events of both groups, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

@@ -10,10 +10,7 @@ from support.recorded_rules import Judged, creations, told, updates
     "judged", creations("NetworkPolicy", "Ingress", "IngressClass", "EndpointSlice"), ids=told
 )
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Network policies, ingresses, their classes and endpoint slices: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Network policies, ingresses and slices, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

@@ -12,10 +12,7 @@ def _is_pod(path: Path) -> bool:
 
 @pytest.mark.parametrize("judged", creations("Pod", about=_is_pod), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Pods, besides their containers and volumes: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Pods, besides their containers and volumes, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

@@ -8,10 +8,7 @@ from support.recorded_rules import Judged, creations, told, updates
 
 @pytest.mark.parametrize("judged", creations("Service", "Endpoints"), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Services and Endpoints: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Services and Endpoints, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

@@ -10,10 +10,7 @@ from support.recorded_rules import Judged, creations, told, updates
     "judged", creations("PersistentVolume", "PersistentVolumeClaim", "StorageClass"), ids=told
 )
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Volumes, claims and storage classes: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Volumes, claims and storage classes, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

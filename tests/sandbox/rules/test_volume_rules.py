@@ -12,10 +12,7 @@ def _is_volume(path: Path) -> bool:
 
 @pytest.mark.parametrize("judged", creations("Pod", "ReplicationController", about=_is_volume), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Volumes and mounts in pods and templates: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Volumes and mounts in pods and templates, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

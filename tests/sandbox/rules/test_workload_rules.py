@@ -20,10 +20,7 @@ from support.recorded_rules import Judged, creations, told, updates
     ids=told,
 )
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
-    """
-    Workloads: with one member changed or gone, the real server's complaints,
-    word for word, or none.
-    """
+    """Workloads, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 

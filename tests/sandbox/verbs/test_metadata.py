@@ -41,10 +41,12 @@ def test_a_new_object_belongs_to_the_server() -> None:
 def test_an_update_keeps_what_it_may_not_change() -> None:
     """Creation time, generation and deletion mark stay; another uid is for validation to refuse."""
     old = {"name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3, "deletionTimestamp": "d"}
-    sent = {"name": "a", "generation": 9, "selfLink": "/x"}
+    sent = {"name": "a", "generation": 9}
     assert metadata.for_update({"metadata": sent}, {"metadata": old})["metadata"] == old
     other = metadata.for_update({"metadata": {"name": "a", "uid": "z"}}, {"metadata": old})["metadata"]
     assert other["uid"] == "z"
+    linked = metadata.for_update({"metadata": {"selfLink": "/x"}}, {"metadata": {}})["metadata"]
+    assert linked == {"selfLink": "/x"}
     plain = metadata.for_update({"metadata": {"generation": 5}}, {"metadata": {"uid": "u"}})["metadata"]
     assert plain == {"uid": "u"}
 
@@ -90,6 +92,15 @@ def test_what_an_update_may_not_do() -> None:
         ("metadata.name", 'Invalid value: "b": field is immutable'),
         ("metadata.uid", 'Invalid value: "z": field is immutable'),
     ]
+
+
+def test_finalizers_of_built_in_kinds() -> None:
+    """They need a domain or a well-known name; how they are written is looked at again in updates."""
+    given = {"finalizers": ["kubernetes", "a.b/c", "plain", "bad one"]}
+    new = metadata.more_about_finalizers(given, is_update=False)
+    assert [cause.field for cause in new] == ["metadata.finalizers[2]", "metadata.finalizers[3]"]
+    changed = metadata.more_about_finalizers(given, is_update=True)
+    assert [cause.field for cause in changed][0] == "metadata.finalizers"
 
 
 def test_finalizers_without_a_domain_are_mentioned() -> None:

@@ -110,11 +110,11 @@ def test_apply() -> None:
 
 
 def test_a_missing_object_cannot_be_patched() -> None:
-    """A patch of nothing is 404, but what is no patch is told first."""
+    """A patch of nothing is 404, and so is what is no patch at all."""
     server, path = _server()
     missing = f"{path[:-2]}/z"
     assert server.request("PATCH", missing, {}, content_type=patching.MERGE).status == 404
-    assert server.request("PATCH", missing, b"{bad", content_type=patching.MERGE).status == 400
+    assert server.request("PATCH", missing, b"{bad", content_type=patching.MERGE).status == 404
 
 
 def test_the_api_version_stays() -> None:

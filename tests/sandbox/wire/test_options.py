@@ -20,7 +20,7 @@ def test_the_defaults() -> None:
     found = options.list_options(EMPTY_QUERY)
     assert (found.watch, found.limit, found.resource_version, found.selective) == (False, 0, "", False)
     assert options.write_options(EMPTY_QUERY, "CreateOptions").field_validation == "Warn"
-    assert options.delete_options(EMPTY_QUERY, {}) == options.DeleteOptions()
+    assert options.delete_options(EMPTY_QUERY, None) == options.DeleteOptions()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_body_of_a_delete_wins() -> None:
     body = {"gracePeriodSeconds": 7, "preconditions": {"uid": "b", "resourceVersion": "9"}}
     found = options.delete_options(query, body)
     assert (found.grace_seconds, found.propagation, found.uid, found.resource_version) == (7, "", "b", "9")
-    from_query = options.delete_options(Query.parse("gracePeriodSeconds=5&orphanDependents=1"), {})
+    from_query = options.delete_options(Query.parse("gracePeriodSeconds=5&orphanDependents=1"), None)
     assert (from_query.grace_seconds, from_query.orphan) == (5, True)
 
 

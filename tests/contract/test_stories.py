@@ -1,0 +1,59 @@
+"""
+Seeded random requests: the same stories on every server, with the same answers.
+
+What a kube-apiserver answered is kept; STORIES=100 with TEST_KUBECONFIG tells a hundred further stories of
+each subject to both servers and compares every word.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.server import Sandbox
+from support.api_server import APIServer, Endpoint, endpoint_of
+from support.recordings import recorded
+from support.stories import SEEDS, SUBJECTS, story
+from support.story_player import StoryServer, digest, play
+
+MORE = int(os.environ.get("STORIES", "0"))
+
+
+@pytest.fixture(scope="module")
+def teller(server: APIServer) -> Iterator[StoryServer]:
+    """The server of this run, with the custom resource of the stories."""
+    with StoryServer.prepared(server) as found:
+        yield found
+
+
+@pytest.mark.parametrize("line", recorded("stories"), ids=lambda line: f"{line['subject']}-{line['seed']}")
+def test_stories_end_as_they_did(teller: StoryServer, line: dict[str, Any]) -> None:
+    """Every answer of a recorded story is the recorded one."""
+    steps = story(line["subject"], line["seed"])
+    with teller.namespace() as namespace:
+        answers = play(teller.api, steps, namespace, teller.group)
+    for step, answer, kept in zip(steps, answers, line["answers"], strict=True):
+        assert digest(answer) == kept, (step, answer)
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not MORE, reason="STORIES says how many further stories to tell")
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_further_stories(subject: str) -> None:
+    """Stories nobody told before end alike on the sandbox and on a kube-apiserver."""
+    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
+    with Sandbox(speed=20.0, seed=1) as sandbox:
+        ours = APIServer(Endpoint(sandbox.url, sandbox.token), real=False)
+        with StoryServer.prepared(real) as theirs, StoryServer.prepared(ours) as mine:
+            for seed in range(len(SEEDS), len(SEEDS) + MORE):
+                steps = story(subject, seed)
+                told = []
+                for teller in (theirs, mine):
+                    with teller.namespace() as namespace:
+                        told.append(play(teller.api, steps, namespace, teller.group))
+                for step, expected, answer in zip(steps, *told, strict=True):
+                    assert answer == expected, (seed, step)

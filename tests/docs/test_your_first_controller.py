@@ -1,0 +1,139 @@
+"""docs/your-first-controller.md, block by block."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from client.errors import NotFound
+from controller.runtime.manager import Manager
+from support.managed_sandbox import ManagedSandbox, eventually
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
+BLOCKS = {
+    match["name"]: match["text"]
+    for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+}
+PACKAGES = {"apis", "client", "controller", "informers", "sandbox", "workqueue"}
+
+
+@pytest.fixture
+def greeter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of the page, saved and imported as a reader would."""
+    path = tmp_path / "greeter.py"
+    path.write_text(BLOCKS["greeter.py"], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("greeter", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "greeter", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def installed(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> ManagedSandbox:
+    """A cluster that has taken the definition which the page prints."""
+    exec(compile(BLOCKS["crd"], "print_crd.py", "exec"), {})  # noqa: S102 - the page is ours
+    assert greeter is sys.modules["greeter"]
+    cluster = ManagedSandbox(lifelike=True)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    cluster.post(path, json.loads(capsys.readouterr().out))
+    return cluster
+
+
+def text_of(cluster: ManagedSandbox, greeter: ModuleType) -> str | None:
+    """The text that the ConfigMap holds; None without a ConfigMap. Lets the garbage collector work."""
+    cluster.sandbox.tick()
+    try:
+        config_map: Any = cluster.client.resource(greeter.ConfigMap).get("world", namespace="default")
+    except NotFound:
+        return None
+    text: str = config_map.data["text"]
+    return text
+
+
+def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Created, changed and repaired within an instant, and no write more than needed."""
+    cluster = installed(greeter, capsys)
+    greetings = cluster.client.resource(greeter.Greeting)
+    config_maps = cluster.client.resource(greeter.ConfigMap)
+    manager: Manager = cluster.manager(resync_seconds=1)
+    controller = greeter.set_up(manager)
+    with cluster.running(manager):
+        cluster.post("/apis/example.org/v1/namespaces/default/greetings", yaml.safe_load(BLOCKS["greeting"]))
+        eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
+        greetings.patch("world", {"spec": {"name": "you"}}, namespace="default")
+        eventually(lambda: text_of(cluster, greeter) == "Hello, you!", "changed")
+        config_maps.delete("world", namespace="default")
+        eventually(lambda: text_of(cluster, greeter) == "Hello, you!", "repaired")
+        version = config_maps.get("world", namespace="default").metadata.resource_version
+        before = controller.statistics().succeeded
+        eventually(lambda: controller.statistics().succeeded > before + 2, "resynced")
+        assert config_maps.get("world", namespace="default").metadata.resource_version == version
+        greetings.delete("world", namespace="default")
+        eventually(lambda: text_of(cluster, greeter) is None, "gone with its owner")
+    assert controller.statistics().failed == 0
+
+
+def test_it_is_forty_lines() -> None:
+    """Without imports and empty lines, as the page says; and what it prints is a program."""
+    lines = [line for line in BLOCKS["greeter.py"].splitlines() if line.strip()]
+    own = [line for line in lines if not line.startswith(("import ", "from "))]
+    assert len(own) <= 40, len(own)
+
+
+def test_the_program_starts_by_itself(tmp_path: Path) -> None:
+    """Run as a script, without a cluster, it ends with the words of the configuration's error."""
+    (tmp_path / "greeter.py").write_text(BLOCKS["greeter.py"], encoding="utf-8")
+    ended = script(tmp_path, "greeter.py")
+    assert ended.returncode != 0
+    assert "no cluster configuration found" in ended.stderr
+
+
+def script(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python as somebody who has handloop installed, with a home that holds nothing."""
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(folder), "PATH": ""}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_names_that_hide_our_packages_are_all_named() -> None:
+    """controller.py first: it is the one that people choose."""
+    names = BLOCKS["names"].split()
+    assert names[0] == "controller.py"
+    assert set(names) == {f"{package}.py" for package in PACKAGES}
+
+
+@pytest.mark.parametrize("name", BLOCKS["names"].split())
+def test_a_file_of_that_name_does_hide_a_package(tmp_path: Path, name: str) -> None:
+    """The warning is true, and the error is the one that the page shows."""
+    (tmp_path / name).write_text("", encoding="utf-8")
+    package = name.removesuffix(".py")
+    below = {"controller": "runtime", "client": "errors", "workqueue": "queue"}.get(package, "")
+    below = below or {"informers": "keys", "apis": "meta", "sandbox": "server"}[package]
+    (tmp_path / "mine.py").write_text(f"import {package}.{below}\n", encoding="utf-8")
+    ended = script(tmp_path, "mine.py")
+    assert f"No module named '{package}.{below}'; '{package}' is not a package" in ended.stderr
+
+
+def test_a_file_of_another_name_hides_nothing(tmp_path: Path) -> None:
+    """The way out that the page names."""
+    (tmp_path / "greeter.py").write_text("import controller.runtime\n", encoding="utf-8")
+    assert script(tmp_path, "greeter.py").returncode == 0

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox.patches.merge_type import compile_type
+from sandbox.patches.typed_check import violations
+from support.thing import SCHEMA
+
+_TYPE = compile_type(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problems"),
+    [
+        ({"a": 1, "b": "x", "flag": True, "tags": ["a"], "ios": "50%", "free": {"x": [1]}}, []),
+        ({"a": None}, []),
+        ({"nosuch": 1}, [".spec.nosuch: field not declared in schema"]),
+        ({"a": "1"}, [".spec.a: expected numeric (int or float), got string"]),
+        ({"a": True}, [".spec.a: expected numeric (int or float), got bool"]),
+        ({"b": 1}, [".spec.b: expected string, got &value.valueUnstructured{Value:1}"]),
+        ({"flag": "yes"}, [".spec.flag: expected boolean, got &{yes}"]),
+        ({"inner": []}, [".spec.inner: expected map, got &{[]}"]),
+        ({"tags": {}}, [".spec.tags: expected list, got &{map[]}"]),
+        ({"tags": ["a", "a"]}, ['.spec.tags: duplicate entries for key [="a"]']),
+        (
+            {"items": [{"name": "i", "w": "x"}, {"name": "j", "w": "y"}]},
+            [
+                '.spec.items[name="i"].w: expected numeric (int or float), got string',
+                '.spec.items[name="j"].w: expected numeric (int or float), got string',
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_located(spec: dict[str, Any], problems: list[str]) -> None:
+    """Paths and texts as the real server's typed conversion has them; a nameless field ends the search."""
+    assert violations({"spec": spec}, _TYPE) == problems
+
+
+def test_an_entry_without_its_key() -> None:
+    """It is told by its index, for it has no name."""
+    (problem,) = violations({"spec": {"items": [{"v": "1"}]}}, _TYPE)
+    assert problem.startswith(".spec.items: element 0: ")

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.tables.table import CELLS, cells_of, columns_of, render
+from sandbox.wire.resource import ServedResource
+from sandbox.wire.status import StatusError
+from support.builtin import builtin
+from support.thing import THINGS
+
+_NOW = 1_700_000_060.0
+_OBJECT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "creationTimestamp": "2023-11-14T22:13:20Z"},
+    "data": {"x": "1"},
+}
+_LISTED = [resource for resource in builtin_resources() if "list" in resource.verbs]
+
+
+@pytest.mark.parametrize("resource", _LISTED, ids=lambda resource: f"{resource.group}/{resource.plural}")
+def test_a_row_has_a_cell_for_every_column(resource: ServedResource) -> None:
+    """For every built-in kind, even for an object that holds nothing but its name."""
+    cells = cells_of(resource, {"metadata": {"name": "a"}}, _NOW)
+    assert len(cells) == len(columns_of(resource))
+    assert cells[-1 if resource.plural == "events" else 0] == "a"
+
+
+def test_every_entry_is_a_kind_that_is_served() -> None:
+    """No function of cells is left over."""
+    assert CELLS.keys() <= {tuple(resource.group_resource) for resource in builtin_resources()}
+
+
+def test_a_table() -> None:
+    """Columns, rows and the list's own metadata."""
+    table = render(builtin("", "configmaps"), [_OBJECT], now=_NOW, metadata={"resourceVersion": "5"})
+    assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+    assert table["metadata"] == {"resourceVersion": "5"}
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert table["rows"][0]["cells"] == ["a", 1, "60s"]
+
+
+@pytest.mark.parametrize(
+    ("include", "shown"),
+    [
+        ("Object", _OBJECT),
+        ("None", None),
+        (
+            "Metadata",
+            {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": _OBJECT["metadata"],
+            },
+        ),
+    ],
+)
+def test_what_a_row_includes(include: str, shown: Any) -> None:
+    """The object, its metadata or nothing."""
+    table = render(builtin("", "configmaps"), [_OBJECT], now=_NOW, include=include)
+    assert table["rows"][0]["object"] == shown
+
+
+def test_another_include_is_refused() -> None:
+    """400, with the real server's words."""
+    with pytest.raises(StatusError) as caught:
+        render(builtin("", "configmaps"), [_OBJECT], now=_NOW, include="All")
+    assert caught.value.status["message"] == 'unrecognized includeObject value: "All"'
+
+
+def test_later_tables_of_a_watch_have_no_columns() -> None:
+    """They are said once; the version asked for is that of the rows' metadata too."""
+    table = render(THINGS, [_OBJECT], now=_NOW, with_columns=False, version="v1beta1")
+    assert table["columnDefinitions"] is None
+    assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from apis.crd import custom_resource_definition
+from apis.samplecontroller_v1alpha1 import Foo
+from client.errors import ConnectionBroken, DeadlineExceeded, ServiceUnavailable, StreamClosed
+from sandbox.fixture import RefusedError, RunningSandbox, running_sandbox
+
+_FOO = """
+apiVersion: samplecontroller.k8s.io/v1alpha1
+kind: Foo
+metadata: {name: a}
+spec: {deploymentName: a, replicas: 1}
+"""
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningSandbox]:
+    """A sandbox on which nothing happens by itself."""
+    with running_sandbox(tmp_path, controllers=(), seed=1) as found:
+        yield found
+
+
+def test_manifests_are_applied_as_they_come(running: RunningSandbox, tmp_path: Path) -> None:
+    """Dicts, texts with several documents, files; a kind may follow its definition; twice changes nothing."""
+    path = tmp_path / "foo.yaml"
+    path.write_text(f"{_FOO}---\n---\n{_FOO.replace('name: a', 'name: b')}", encoding="utf-8")
+    definition, first, second = running.apply(custom_resource_definition(Foo), path)
+    assert (definition["kind"], first["metadata"]["name"], second["metadata"]["name"]) == (
+        "CustomResourceDefinition",
+        "a",
+        "b",
+    )
+    (again,) = running.apply(_FOO)
+    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    (namespace,) = running.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+    assert namespace["metadata"]["uid"]
+
+
+def test_what_is_refused_is_said(running: RunningSandbox) -> None:
+    """Unknown kinds, invalid objects and missing paths raise with the server's words."""
+    with pytest.raises(RefusedError, match="no kind Nonsense in v1"):
+        running.apply({"apiVersion": "v1", "kind": "Nonsense", "metadata": {"name": "a"}})
+    with pytest.raises(RefusedError, match="RFC 1123"):
+        running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "A_"}})
+    with pytest.raises(RefusedError, match="not found"):
+        running.get("/api/v1/namespaces/default/configmaps/a")
+
+
+def test_the_client_is_typed_and_meets_faults(running: RunningSandbox) -> None:
+    """It goes over HTTP with the kubeconfig; it is one and the same."""
+    running.apply(custom_resource_definition(Foo), _FOO)
+    foos = running.client.resource(Foo)
+    assert [foo.metadata.name for foo in foos.list("default").items] == ["a"]
+    assert running.client is running.client
+    with running.faults.error(503), pytest.raises(ServiceUnavailable):
+        foos.list("default")
+    assert running.url in running.kubeconfig.read_text()
+    assert running.token
+
+
+def test_a_transport_without_sockets_raises_as_the_client_does(running: RunningSandbox) -> None:
+    """Broken, silent and closed are the client's errors."""
+    transport = running.in_process_transport()
+    running.faults.lose_answer(verbs=["get"], path="/version", count=1)
+    with pytest.raises(ConnectionBroken):
+        transport.request("GET", "/version")
+    stream = transport.stream("GET", "/api/v1/pods?watch=1", read_timeout_seconds=5)
+    running.clock.advance(1)
+    stream.close()
+    with pytest.raises(StreamClosed):
+        stream.read_block()
+    quiet = transport.stream("GET", "/api/v1/pods?watch=1", read_timeout_seconds=0)
+    with pytest.raises(DeadlineExceeded):
+        quiet.read_block()
+
+
+def test_time_is_the_tests(running: RunningSandbox) -> None:
+    """The clock moves the running server."""
+    running.clock.freeze()
+    before = running.server.engine.now()
+    running.clock.advance(3600)
+    assert running.server.engine.now() == before + 3600
