@@ -7,8 +7,8 @@ What several controllers of one process share, started and stopped in order.
 Each controller waits for its own caches: one whose CRD is missing keeps no other from working. With leader
 election the caches are filled first, so that a standby that comes to lead can act at once; what cannot be
 filled is not waited for.
-Follows: controller-runtime pkg/manager, differs: an informer is of a kind in its one typed form, and is made
-before the start; a failing controller ends the process in order.
+Follows: controller-runtime pkg/manager, differs: informers are made before the start; a failing controller
+ends the process in order.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from apis.core_v1 import Event
 from apis.meta import Kind
 from client.resource_client import Client
 from controller.access import Access, merged
+from controller.runtime.caches import Caches
 from controller.runtime.candidacy import ElectionStatistics
 from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from controller.runtime.election_state import election_state
@@ -37,11 +38,9 @@ from controller.runtime.leader_election_metrics import LeaderElectionMetrics
 from controller.runtime.metrics import InformerMetricsProvider, WorkqueueMetricsProvider
 from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
 from controller.runtime.runnable import Runnable, RunnableGroup, WorkersBusyError, needs_leader_election
-from informers.factory import SharedInformerFactory
 from informers.lister import Lister
-from informers.progress import INTERVAL_SECONDS, SyncProgress
+from informers.progress import INTERVAL_SECONDS
 from informers.shared_informer import SharedIndexInformer
-from informers.sync import SYNC_POLL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 from workqueue.spawn import Joinable, Spawn, spawn_thread
@@ -52,8 +51,6 @@ T = TypeVar("T", bound=Kind)
 
 # runnables bound their own ends; this is what the manager waits beyond that
 _GRACE_SECONDS: Final = 2.0
-# caches that are still being filled keep us from leading for so long at most
-_WARM_UP_SECONDS: Final = 60.0
 
 
 class Manager:
@@ -94,11 +91,18 @@ class Manager:
         self.workqueue_metrics = WorkqueueMetricsProvider(registry)
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
-        self._progress_seconds = progress_seconds
         self._stop = threading.Event()
         self._caches_stop = threading.Event()
         self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
-        self._factories = self._new_factories(namespaces, resync_seconds, InformerMetricsProvider(registry))
+        self._caches = Caches(
+            client,
+            namespaces=namespaces,
+            resync_seconds=resync_seconds,
+            metrics_provider=InformerMetricsProvider(registry),
+            progress_seconds=progress_seconds,
+            clock=clock,
+            spawn=spawn,
+        )
         registry.register(InformerLag(self.informers, clock))
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
@@ -115,11 +119,7 @@ class Manager:
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
         """The informers of a kind, shared by all who ask; before run."""
-        if not kind.resource.namespaced:
-            factory = next(iter(self._factories.values()))
-            return KindInformer(kind, {"": factory.informer_for(kind)})
-        made = {namespace: factory.informer_for(kind) for namespace, factory in self._factories.items()}
-        return KindInformer(kind, made)
+        return self._caches.informer_for(kind)
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
         """Reads the caches of a kind; incomplete until they have synced."""
@@ -181,7 +181,7 @@ class Manager:
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All of them, in the order of the first requests."""
-        return [informer for factory in self._factories.values() for informer in factory.informers()]
+        return self._caches.informers()
 
     def may_write(self) -> bool:
         """Whether no other process can be leading; True without leader election. For a WriteFence."""
@@ -202,7 +202,7 @@ class Manager:
     def readiness_checks(self) -> Mapping[str, Check]:
         """`/readyz`: the caches are filled and fresh, the workers alive, and no stop was asked for."""
         checks: dict[str, Check] = {
-            "informers-synced": self._synced_check,
+            "informers-synced": self._caches.synced_check,
             "informers-fresh": freshness_check(self.informers, self.clock),
             "workers": self._workers_check,
             "shutdown": self._stopped_check,
@@ -228,15 +228,14 @@ class Manager:
         try:
             self._broadcaster.start_structured_logging(verbosity=3)
             self._broadcaster.start_recording_to_sink(self.client.resource(Event))
-            for factory in self._factories.values():
-                factory.start(self._caches_stop)
+            self._caches.start(self._caches_stop)
             free.start(stop)
             if self._elector is None:
                 self._guarded.start(stop)
             else:
-                self._warm_up(stop)
+                self._caches.warm_up(stop)
                 lease = self._start_election(self._elector, stop)
-            self._report_caches(stop)
+            self._caches.report(stop)
             stop.wait()
         finally:
             stop.set()
@@ -262,8 +261,7 @@ class Manager:
         if lease is not None:
             lease.join(seconds)
         self._caches_stop.set()
-        for factory in self._factories.values():
-            factory.shutdown()
+        self._caches.shutdown()
         self._broadcaster.shutdown()
 
     def _stopping(self) -> threading.Event:
@@ -318,51 +316,7 @@ class Manager:
         if busy or isinstance(failure, WorkersBusyError):
             raise WorkersBusyError("manager", len(busy), self.shutdown_timeout_seconds)
 
-    # caches
-
-    def _new_factories(
-        self, namespaces: Sequence[str], resync_seconds: float, metrics: InformerMetricsProvider
-    ) -> dict[str, SharedInformerFactory]:
-        wanted = list(dict.fromkeys(namespaces)) or [""]
-        return {
-            namespace: SharedInformerFactory(
-                self.client,
-                resync_seconds=resync_seconds,
-                namespace=namespace,
-                name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
-                metrics_provider=metrics,
-                clock=self.clock,
-                spawn=self.spawn,
-            )
-            for namespace in wanted
-        }
-
-    def _warm_up(self, stop: threading.Event) -> None:
-        """Wait until every cache is filled or in trouble, for a minute at most."""
-        progress = self._progress()
-        until = self.clock.now() + _WARM_UP_SECONDS
-        while self.clock.now() < until and any(map(_is_being_filled, self.informers())):
-            progress.tick()
-            if self.clock.sleep(SYNC_POLL_SECONDS, stop):
-                return
-
-    def _report_caches(self, stop: threading.Event) -> None:
-        """Say now and then how far the caches are, until all are filled."""
-        progress = self._progress()
-        while not all(informer.has_synced() for informer in self.informers()):
-            progress.tick()
-            if self.clock.sleep(SYNC_POLL_SECONDS, stop):
-                return
-        progress.finished()
-
-    def _progress(self) -> SyncProgress:
-        return SyncProgress(self.informers(), interval_seconds=self._progress_seconds, clock=self.clock)
-
     # checks
-
-    def _synced_check(self) -> str | None:
-        waiting = [i.kind.resource.plural for i in self.informers() if not i.has_synced()]
-        return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
     def _stopped_check(self) -> str | None:
         return stopped_check(self._stopping())()
@@ -372,11 +326,3 @@ class Manager:
             checks = [getattr(runnable, "workers_check", None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]
         return "; ".join(reasons) or None
-
-
-def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether a first list is under way that may well come to an end."""
-    if informer.has_synced():
-        return False
-    reflector = informer.statistics().reflector
-    return reflector is None or not reflector.last_error

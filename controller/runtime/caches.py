@@ -1,0 +1,126 @@
+"""
+The informers of a process, one per kind and namespace, and how far they are.
+
+Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its one typed form.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+from apis.meta import Kind
+from controller.runtime.kind_informer import KindInformer
+from informers.factory import ResourceSource, SharedInformerFactory
+from informers.metrics import MetricsProvider
+from informers.progress import INTERVAL_SECONDS, SyncProgress
+from informers.shared_informer import SharedIndexInformer
+from informers.sync import SYNC_POLL_SECONDS
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.spawn import Spawn, spawn_thread
+
+T = TypeVar("T", bound=Kind)
+
+# caches that are still being filled are waited for so long at most, before others go on without them
+WARM_UP_SECONDS: Final = 60.0
+
+
+class Caches:
+    """
+    One informer factory per namespace; one for all of them when none is named. Threads: any.
+
+    A cluster-scoped kind has one informer, whatever the namespaces.
+    """
+
+    def __init__(
+        self,
+        client: ResourceSource,
+        *,
+        namespaces: Sequence[str] = (),
+        resync_seconds: float = 0,
+        metrics_provider: MetricsProvider | None = None,
+        progress_seconds: float = INTERVAL_SECONDS,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Make them; nothing is asked of the server before start."""
+        self._progress_seconds = progress_seconds
+        self._clock = clock
+        wanted = list(dict.fromkeys(namespaces)) or [""]
+        self._factories = {
+            namespace: SharedInformerFactory(
+                client,
+                resync_seconds=resync_seconds,
+                namespace=namespace,
+                name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
+                metrics_provider=metrics_provider,
+                clock=clock,
+                spawn=spawn,
+            )
+            for namespace in wanted
+        }
+
+    def informer_for(self, kind: type[T]) -> KindInformer[T]:
+        """The informers of a kind, shared by all who ask."""
+        if not kind.resource.namespaced:
+            factory = next(iter(self._factories.values()))
+            return KindInformer(kind, {"": factory.informer_for(kind)})
+        made = {namespace: factory.informer_for(kind) for namespace, factory in self._factories.items()}
+        return KindInformer(kind, made)
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """All of them: by namespace, in the order of the first requests."""
+        return [informer for factory in self._factories.values() for informer in factory.informers()]
+
+    def start(self, stop: threading.Event) -> None:
+        """Start those made so far; does not wait."""
+        for factory in self._factories.values():
+            factory.start(stop)
+
+    def shutdown(self) -> None:
+        """Stop all, for good. Blocks: until they have ended."""
+        for factory in self._factories.values():
+            factory.shutdown()
+
+    def warm_up(self, stop: threading.Event) -> None:
+        """
+        Wait until every cache is filled, or in trouble.
+
+        Blocks: until then, for a minute at most.
+        """
+        progress = self._progress()
+        until = self._clock.now() + WARM_UP_SECONDS
+        while self._clock.now() < until and any(map(_is_being_filled, self.informers())):
+            progress.tick()
+            if self._clock.sleep(SYNC_POLL_SECONDS, stop):
+                return
+
+    def report(self, stop: threading.Event) -> None:
+        """
+        Say now and then how far the caches are.
+
+        Blocks: until all are filled, or stop is set.
+        """
+        progress = self._progress()
+        while not all(informer.has_synced() for informer in self.informers()):
+            progress.tick()
+            if self._clock.sleep(SYNC_POLL_SECONDS, stop):
+                return
+        progress.finished()
+
+    def synced_check(self) -> str | None:
+        """A health check: every cache is filled."""
+        waiting = [one.kind.resource.plural for one in self.informers() if not one.has_synced()]
+        return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
+
+    def _progress(self) -> SyncProgress:
+        return SyncProgress(self.informers(), interval_seconds=self._progress_seconds, clock=self._clock)
+
+
+def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
+    """Whether a first list is under way that may well come to an end."""
+    if informer.has_synced():
+        return False
+    reflector = informer.statistics().reflector
+    return reflector is None or not reflector.last_error

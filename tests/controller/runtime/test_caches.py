@@ -1,0 +1,119 @@
+"""The informers of a process, and how far they are."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+import pytest
+
+from apis.core_v1 import Service
+from apis.meta import Kind
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo
+from controller.runtime.caches import WARM_UP_SECONDS, Caches
+from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
+from support.instant_clock import InstantClock
+from support.managed_sandbox import ManagedSandbox, eventually
+
+
+class Namespace(Kind, frozen=True, gc=False, tag="Namespace"):
+    """A cluster-scoped kind."""
+
+    resource = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+    api_version: Literal["v1"] = "v1"
+
+
+@pytest.fixture
+def cluster() -> ManagedSandbox:
+    """A sandbox without our CRDs."""
+    return ManagedSandbox()
+
+
+def names(caches: Caches) -> list[str]:
+    """What the informers are called."""
+    return [informer.name for informer in caches.informers()]
+
+
+def test_an_informer_per_namespace() -> None:
+    """Named apart where there are several; a cluster-scoped kind has one; a namespace named twice is one."""
+    client = ManagedSandbox().client
+    everywhere = Caches(client)
+    everywhere.informer_for(Service)
+    assert names(everywhere) == ["services"]
+    two = Caches(client, namespaces=("a", "b", "a"))
+    two.informer_for(Service)
+    two.informer_for(Service)
+    two.informer_for(Namespace)
+    assert names(two) == ["services@a", "namespaces@a", "services@b"]
+
+
+def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:
+    """Each kind once, until its cache is filled."""
+    caches = Caches(cluster.client, namespaces=("default", "kube-system"))
+    caches.informer_for(Service)
+    caches.informer_for(Foo)
+    assert caches.synced_check() == "no complete list yet of services, foos"
+    stop = threading.Event()
+    caches.start(stop)
+    eventually(lambda: caches.synced_check() == "no complete list yet of foos", "Services listed")
+    cluster.install(Foo)
+    eventually(lambda: caches.synced_check() is None, "all listed")
+    stop.set()
+    caches.shutdown()
+
+
+def test_warming_up_waits_for_what_can_be_filled(cluster: ManagedSandbox) -> None:
+    """A kind that the server does not know is in trouble, and is not waited for."""
+    caches = Caches(cluster.client)
+    caches.informer_for(Service)
+    caches.informer_for(Foo)
+    stop = threading.Event()
+    caches.start(stop)
+    caches.warm_up(stop)
+    assert caches.informer_for(Service).has_synced()
+    assert not caches.informer_for(Foo).has_synced()
+    stop.set()
+    caches.shutdown()
+
+
+def test_warming_up_is_bounded(cluster: ManagedSandbox) -> None:
+    """A list that takes for ever keeps nobody from leading for more than a minute."""
+    clock = InstantClock()
+    caches = Caches(cluster.client, clock=clock)
+    caches.informer_for(Service)
+    with captured_logs():
+        caches.warm_up(threading.Event())
+    assert WARM_UP_SECONDS <= clock.now() < WARM_UP_SECONDS + 1
+
+
+@pytest.mark.parametrize("wait", ["warm_up", "report"])
+def test_a_stop_ends_every_wait(cluster: ManagedSandbox, wait: str) -> None:
+    """Also while nothing is filled."""
+    caches = Caches(cluster.client, clock=FakeClock())
+    caches.informer_for(Service)
+    stop = threading.Event()
+    stop.set()
+    getattr(caches, wait)(stop)
+    assert caches.synced_check() is not None
+
+
+def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
+    """Every ten seconds a line says how far each kind is."""
+    stop = threading.Event()
+
+    class Clock(InstantClock):
+        def sleep(self, seconds: float, event: threading.Event) -> bool:
+            if self.now() > 25:
+                stop.set()
+            return super().sleep(seconds, event)
+
+    caches = Caches(cluster.client, clock=Clock())
+    caches.informer_for(Service)
+    with captured_logs() as logs:
+        caches.report(stop)
+    assert [entry["event"].split(" — ")[0] for entry in logs] == [
+        "waiting for caches: services not started",
+        "waiting for caches: services not started",
+    ]
