@@ -51,7 +51,7 @@ manifests: venv ## write the generated manifests from the types and the declared
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
 
 install: ## the CRDs into the cluster of the current context
-	$(KUBECTL) apply --server-side -k manifests/crd
+	$(KUBECTL) apply -k manifests/crd
 
 uninstall: ## the CRDs out of it, and every Foo and MyApp with them
 	$(KUBECTL) delete --ignore-not-found -k manifests/crd

@@ -127,7 +127,7 @@ class ResourceClient(Generic[T]):
         self._timeout_seconds = timeout_seconds
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
-        """The same objects, with requests that take at most timeout_seconds an attempt; a watch is as ever."""
+        """The same objects; a request takes at most timeout_seconds an attempt. A watch is as ever."""
         return ResourceClient(self._rest, self._codec, clock=self._clock, timeout_seconds=timeout_seconds)
 
     @property

@@ -45,6 +45,7 @@ from workqueue.clock import REAL_CLOCK, Clock
 
 NAME: Final = "myapp"
 LOOK_AGAIN_SECONDS: Final = 30.0
+RECONCILE_SECONDS: Final = 60.0
 CHILDREN: Final[tuple[type[Kind], ...]] = (Deployment, Service, HorizontalPodAutoscaler)
 
 T = TypeVar("T")
@@ -128,9 +129,9 @@ class MyAppReconciler:
 
     def _bring_up_to_date(self, app: MyApp, steps: Steps, context: ReconcileContext) -> Deployment | None:
         deployment = steps.take("Deployment", partial(self._sync_deployment, app, context))
-        context.deadline.check()
+        _check_time(context)
         steps.take("Service", partial(self._sync_service, app, context))
-        context.deadline.check()
+        _check_time(context)
         steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
         return deployment or self._deployment.owned(app)
 
@@ -165,6 +166,12 @@ class MyAppReconciler:
         self._reporter.changed(app, status, steps.failures)
 
 
+def _check_time(context: ReconcileContext) -> None:
+    """A stop of the program is no reason to leave a MyApp half done."""
+    if context.deadline.passed():
+        context.deadline.check()
+
+
 def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
     """
     From an object that is not a MyApp's to the MyApp of its name.
@@ -195,7 +202,8 @@ def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     changes_hands = PredicateFuncs(update=_has_other_owners)
     for child in CHILDREN:
         builder.owns(child).watches(child, find, predicates=(changes_hands,))
-    builder.with_options(max_concurrent_reconciles=workers).declares(*MYAPP_ACCESS)
+    builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=RECONCILE_SECONDS)
+    builder.declares(*MYAPP_ACCESS)
     recorder = manager.recorder(FIELD_MANAGER)
     reconciler = MyAppReconciler(manager.client, manager, recorder, clock=manager.clock)
     return builder.complete(reconciler)

@@ -21,8 +21,6 @@ from controller.myapp_status import (
 )
 from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 
-INVALID_OBJECT = "InvalidObject"
-
 
 class MyAppReporter:
     """Records the events of the MyApp controller. State: none. Threads: any."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import random
-import secrets
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Final
 
 from sandbox import api, bootstrap, crds
 from sandbox.api import refusal
+from sandbox.authenticator import Authenticator
 from sandbox.clock import Clock
 from sandbox.cluster.controllers import Controller, Runner, View, Write
 from sandbox.faults import control
@@ -27,19 +27,16 @@ from sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerEr
 from sandbox.faults.injection import Injection
 from sandbox.faults.outlet import Outlet
 from sandbox.metrics import RequestCounts, exposition
-from sandbox.requests import tokens
-from sandbox.requests.access import ANONYMOUS, is_master
+from sandbox.requests.access import is_master
 from sandbox.requests.definition import DEFINITIONS
 from sandbox.requests.documents import Site
 from sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
-from sandbox.secret_path import unveil
 from sandbox.storage.past_state import PastState
 from sandbox.storage.state import State
 from sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
 from sandbox.storage.stored import Change
 from sandbox.storage.watches import Watcher
 from sandbox.system_writes import carry_out
-from sandbox.verbs import reviews
 from sandbox.wire.resource import GroupResource
 from sandbox.wire.status import (
     PageNotFoundError,
@@ -101,15 +98,13 @@ class Engine:
         """
         self.address = "127.0.0.1"
         self._clock = clock
-        self._users = users
         self._random = random.Random(seed)
         self._controller_random = random.Random(self._random.getrandbits(64))
-        self._signing_key = secrets.token_bytes(32)
+        self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._counts = RequestCounts()
-        self._tokens_in_paths = tokens_in_paths
         self._watchers: dict[Outlet, None] = {}
         self.faults = Faults(
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
@@ -133,8 +128,8 @@ class Engine:
         """How many seconds a fault has a request wait before handle(); to be asked once."""
         if not self.faults.active:
             return 0.0
-        request = self._unveiled(request)
-        user = self._user(request)
+        request = self._authenticator.unveiled(request)
+        user = self._authenticator.user(request, self._clock.time())
         if user is None or control.concerns(request.path):
             return 0.0
         return self.faults.delay(asked(request, user))
@@ -145,7 +140,7 @@ class Engine:
 
         Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
         """
-        request = self._unveiled(request)
+        request = self._authenticator.unveiled(request)
         if control.concerns(request.path):
             return self._control(request)
         with self._lock:
@@ -246,12 +241,9 @@ class Engine:
         self.tell_listeners()
         return version
 
-    def _unveiled(self, request: Request) -> Request:
-        return unveil(request, self._users or ()) if self._tokens_in_paths else request
-
     def _control(self, request: Request) -> Response:
         """Answer a request on the sandbox itself. Locks: none is held, faults take theirs."""
-        user = self._user(request)
+        user = self._authenticator.user(request, self._clock.time())
         try:
             if user is None:
                 raise unauthorized()
@@ -264,7 +256,7 @@ class Engine:
             return api.PAGE_NOT_FOUND
 
     def _handle(self, request: Request) -> _Handled:
-        user = self._user(request)
+        user = self._authenticator.user(request, self._clock.time())
         if user is None:
             return _Handled(refusal(request, unauthorized()))
         verdict = self._verdict(request, user)
@@ -301,24 +293,8 @@ class Engine:
         self._watchers[outlet] = None
         return Stream(response.headers, outlet)
 
-    def _user(self, request: Request) -> User | None:
-        """Who sends a request; None for credentials that are wrong."""
-        if self._users is None:
-            return ADMIN
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not token.strip():
-            return ANONYMOUS
-        token = token.strip()
-        known = next(
-            (user for text, user in self._users.items() if secrets.compare_digest(text, token)), None
-        )
-        if known is not None:
-            return known
-        claims = tokens.verify(self._signing_key, token, self._clock.time())
-        return None if claims is None else reviews.account_of(claims)
-
     def _context(self, user: User) -> Context:
-        return Context(self._clock.time(), user, self._random, self._new_uid, self._signing_key)
+        return Context(self._clock.time(), user, self._random, self._new_uid, self._authenticator.signing_key)
 
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))

@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import socket
 import ssl
-import struct
 import threading
 from math import inf
 from typing import Final
@@ -32,66 +30,19 @@ from sandbox.faults.faults import LostAnswerError, NoAnswerError
 from sandbox.faults.outlet import Outlet
 from sandbox.requests.request import Request, Response
 from sandbox.storage.watches import BATCH
+from sandbox.watch_pump import WatchPump, break_connection
 from sandbox.wire.query import Query
 from sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
 
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _MAX_LINE: Final = 64 * 1024
-_FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _ROUNDS: Final = 5
-
-
-class _Pump:
-    """
-    One open watch and its socket.
-
-    State: over says that the stream is; halted is set then, and while the watcher is paused because the
-    client has so much to read that it gets no more.
-    """
-
-    __slots__ = ("halted", "over", "transport", "watcher")
-
-    def __init__(self, watcher: Outlet, transport: asyncio.Transport) -> None:
-        self.watcher = watcher
-        self.transport = transport
-        self.over = False
-        self.halted = asyncio.Event()
-
-    def send(self, lines: list[bytes]) -> None:
-        """Write lines as one chunk."""
-        if self.transport.is_closing():
-            self.finish()
-            return
-        if lines:
-            content = b"".join(lines)
-            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content))
-        if self.watcher.ended:
-            if self.watcher.broken:
-                _break(self.transport, reset=self.watcher.broken == "reset")
-            self.finish()
-        elif self.transport.get_write_buffer_size() > _FULL_BYTES:
-            self.watcher.paused = True
-            self.halted.set()
-
-    def finish(self) -> None:
-        """Let the handler end the response."""
-        self.over = True
-        self.halted.set()
-
-    async def halt(self, writer: AbstractStreamWriter) -> None:
-        """Wait until the stream is over, or the client has read what made it full."""
-        await self.halted.wait()
-        if not self.over:
-            await writer.drain()
-            self.watcher.paused = False
-            self.halted.clear()
 
 
 class HTTPServer:
@@ -126,7 +77,7 @@ class HTTPServer:
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._port = 0
-        self._pumps: dict[Outlet, _Pump] = {}
+        self._pumps: dict[Outlet, WatchPump] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._scheduled = False
@@ -281,7 +232,7 @@ class HTTPServer:
             transport = incoming.transport
             if transport is None:
                 return response
-            pump = _Pump(stream.watcher, transport)
+            pump = WatchPump(stream.watcher, transport)
             self._pumps[stream.watcher] = pump
             pump.send(self._engine.take(stream.watcher))
             self._set_timer(stream.watcher.next_wake())
@@ -352,21 +303,10 @@ def _settle(waiting: asyncio.Future[None]) -> None:
         waiting.set_result(None)
 
 
-def _break(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle: what was written still goes out, unless it is reset."""
-    if not reset:
-        transport.close()
-        return
-    connection = transport.get_extra_info("socket")
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    transport.abort()
-
-
 def _broken(incoming: web.BaseRequest) -> web.Response:
     """What the handler returns after its connection was broken: nobody reads it."""
     if incoming.transport is not None:
-        _break(incoming.transport, reset=True)
+        break_connection(incoming.transport, reset=True)
     return web.Response()
 
 

@@ -17,9 +17,8 @@ from sandbox.requests.request import Request
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """The request without the token its path starts with, which goes into the Authorization header."""
     first, _, rest = request.path.removeprefix("/").partition("/")
-    if not first or not any(
-        secrets.compare_digest(first.encode(), token.encode()) for token in tokens if token
-    ):
+    given = first.encode(errors="surrogateescape")
+    if not given or not any(secrets.compare_digest(given, token.encode()) for token in tokens if token):
         return request
     headers = {**request.headers, "authorization": f"Bearer {first}"}
     return replace(request, path=f"/{rest}", headers=headers)

@@ -75,7 +75,9 @@ class Sandbox:
         self._certificate = self_signed(self._address.certified_names()) if tls else None
         self._clock = clock or RealClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
-        chosen = lifecycle.default_controllers(speed=speed) if controllers is None else controllers
+        root_ca = self.certificate.decode()
+        own = lifecycle.default_controllers(speed=speed, root_ca=root_ca)
+        chosen = own if controllers is None else controllers
         self.engine = Engine(
             clock=self._clock,
             controllers=chosen,

@@ -22,14 +22,14 @@ config.load_kube_config(os.environ["KUBECONFIG"])
 apps, core = client.AppsV1Api(), client.CoreV1Api()
 
 
-@kopf.on.startup()
+@kopf.on.startup()  # type: ignore[untyped-decorator] # kopf is not looked into
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     """As many threads as ours has, and no events but ours."""
     settings.execution.max_workers = int(os.environ["WORKERS"])
     settings.posting.loggers = False
 
 
-@kopf.on.create("example.com", "v1", "myapps")
+@kopf.on.create("example.com", "v1", "myapps")  # type: ignore[untyped-decorator] # the same
 def create(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
     """Create the children, tell of the Service, and write the status."""
     name, namespace = body.metadata.name, body.metadata.namespace

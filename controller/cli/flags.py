@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 from controller.cli.bind_address import LOOPBACK
 from controller.cli.election_options import checked_election
 from controller.cli.options import Options
+from controller.cli.sandbox_help import sandbox_differences
 from controller.cli.values import boolean
 
 
@@ -112,7 +113,7 @@ def _environment(command: str) -> str:
 
 def _commands_text(command: str) -> str:
     if command == "sandbox":
-        return f"\nlimits:\n  {SANDBOX_LIMITS}"
+        return f"\nlimits:\n  {SANDBOX_LIMITS}{sandbox_differences()}"
     if command != "run":
         return ""
     rows = [f"  {name:12} {text}" for name, text in COMMANDS.items()]

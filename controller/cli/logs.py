@@ -53,7 +53,13 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None 
     log_format = log_format or default_format(out)
     level = LogLevel()
     structlog.configure(
-        processors=[VerbosityFilter(level), RepeatFilter(), *_renderers(log_format, out)],
+        # the first adds the id of the reconcile that a thread is at, to whatever is logged meanwhile
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            VerbosityFilter(level),
+            RepeatFilter(),
+            *_renderers(log_format, out),
+        ],
         logger_factory=_NamedLoggers(out),
         cache_logger_on_first_use=False,
     )

@@ -98,7 +98,7 @@ def _run_with(
                 say(problem)
             if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
                 return report.exit_code
-            show_banner(_facts(config, report, servers), options, stream)
+            show_banner(_facts(config, options, report, servers), options, stream)
             election = stack.enter_context(Election(config, options, say=say, metrics=metrics, clock=clock))
             program = Program(
                 client,
@@ -139,7 +139,12 @@ def _preflight(
     return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
 
 
-def _facts(config: ClientConfig, report: Report, servers: Servers) -> Facts:
+def _election_words(options: Options) -> str:
+    lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
+    return f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
+
+
+def _facts(config: ClientConfig, options: Options, report: Report, servers: Servers) -> Facts:
     return Facts(
         host=shown_server(config.host),
         context=config.context_name,
@@ -148,5 +153,5 @@ def _facts(config: ClientConfig, report: Report, servers: Servers) -> Facts:
         user=report.user or config.user_name,
         metrics=servers.metrics,
         health=servers.health,
-        checks=report.summary,
+        checks=report.summary + _election_words(options),
     )

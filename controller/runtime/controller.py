@@ -261,7 +261,8 @@ class Controller:
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
-            log=self._log.bind(controller=self.name, object=name, reconcileID=identity),
+            # bound when it is first used
+            log=structlog.get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
             writes=self._own_writes.observer(name),
         )
 

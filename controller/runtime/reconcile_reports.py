@@ -27,7 +27,7 @@ class ReconcileReports:
 
     def begins(self, context: ReconcileContext) -> None:
         """A worker starts."""
-        context.log.debug("Reconciling", v=4, causes=list(context.causes))
+        context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
 
     def settled(self, context: ReconcileContext, requeue_after: float | None) -> None:
         """It worked out."""
@@ -41,7 +41,7 @@ class ReconcileReports:
         write(
             "Reconciler error, waiting for a change" if terminal else "Reconciler error",
             err=str(error) if expected else repr(error),
-            causes=list(context.causes),
+            causes=", ".join(context.causes),
             **({} if terminal else {"failures": failures}),
         )
         if not expected:

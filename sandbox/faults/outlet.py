@@ -16,7 +16,7 @@ from sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fa
 from sandbox.faults.faults import Faults
 from sandbox.faults.injection import Injection
 from sandbox.storage.state import State
-from sandbox.storage.watches import Watcher, error_line
+from sandbox.storage.watches import Subscription, Watcher, error_line
 
 F = TypeVar("F", bound=Fault)
 
@@ -53,6 +53,11 @@ class Outlet:
     def watcher(self) -> Watcher:
         """Where the lines come from."""
         return self._watcher
+
+    @property
+    def subscription(self) -> Subscription:
+        """What the client watches."""
+        return self._watcher.subscription
 
     def take(self, now: float) -> list[bytes]:
         """The lines that go out now, oldest first."""

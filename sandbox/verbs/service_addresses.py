@@ -51,13 +51,35 @@ def _check_allocatable(call: Call, service: Object, address: str) -> None:
 
 def kept(service: Object, old: Object) -> Object:
     """A changed service with the addresses it had, where the change does not mention them."""
-    spec, before = service.get("spec") or {}, old.get("spec") or {}
+    spec, before = _without_what_its_type_needs_no_more(service, old), old.get("spec") or {}
+    service = {**service, "spec": spec}
     if spec.get("type") == "ExternalName" or before.get("type") == "ExternalName":
         return service
     names = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
     silent = [name for name in names if not spec.get(name) and (name != "ipFamilyPolicy" or name not in spec)]
     filled = {name: before[name] for name in silent if name in before}
     return {**service, "spec": {**spec, **filled}}
+
+
+def _without_what_its_type_needs_no_more(service: Object, old: Object) -> Object:
+    """The spec without addresses and node ports that a former type had, unless they were changed, too."""
+    spec, before = service.get("spec") or {}, old.get("spec") or {}
+    dropped: set[str] = set()
+    if spec.get("type") == "ExternalName" != before.get("type"):
+        if spec.get("clusterIP") == before.get("clusterIP"):
+            dropped |= {"clusterIP", "clusterIPs"}
+        dropped |= {name for name in ("ipFamilies", "ipFamilyPolicy") if spec.get(name) == before.get(name)}
+    spec = {name: value for name, value in spec.items() if name not in dropped}
+    if before.get("type") in _WITH_NODE_PORTS and spec.get("type") not in _WITH_NODE_PORTS:
+        ports = spec.get("ports") or []
+        if _node_ports(ports) == _node_ports(before.get("ports") or []):
+            bare = [{name: port[name] for name in port if name != "nodePort"} for port in ports]
+            spec = {**spec, "ports": bare}
+    return spec
+
+
+def _node_ports(ports: list[dict[str, Any]]) -> set[int | None]:
+    return {port.get("nodePort") for port in ports}
 
 
 def _free_address(call: Call) -> str:

@@ -9,7 +9,7 @@ from apis.meta import ObjectMeta, decode_hook
 
 
 def test_a_held_lease_survives_the_wire() -> None:
-    """Holder, duration, both times with microseconds, and transitions."""
+    """Every field of the spec: a PUT must not lose one. Times have microseconds."""
     lease = Lease(
         metadata=ObjectMeta(name="leader", namespace="kube-system"),
         spec=LeaseSpec(
@@ -18,6 +18,8 @@ def test_a_held_lease_survives_the_wire() -> None:
             acquire_time="2026-01-01T00:00:00.000000Z",
             renew_time="2026-01-01T00:00:02.500000Z",
             lease_transitions=3,
+            strategy="OldestEmulationVersion",
+            preferred_holder="pod-b",
         ),
     )
     body = msgspec.json.encode(lease)

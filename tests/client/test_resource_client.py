@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from apis.meta import ObjectMeta
@@ -235,3 +236,12 @@ def test_version_and_raw_paths() -> None:
     assert str(rig.client.version()) == "v1.36.3"
     assert rig.client.get_raw("/readyz") == b"ok"
     assert rig.sent.path == "/readyz"
+
+
+def test_requests_can_be_given_less_time() -> None:
+    """What must not hang: a lease that has to be renewed. The client it came from keeps its own time."""
+    rig = Rig(answer(200, msgspec.json.encode(FOO)), answer(200, msgspec.json.encode(FOO)))
+    rig.foos.within(2.5).get("web", namespace="ns")
+    assert rig.sent.timeout_seconds == 2.5
+    rig.foos.get("web", namespace="ns")
+    assert rig.sent.timeout_seconds is None

@@ -1,61 +1,22 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from controller.cli.declared import declared_access
 from controller.cli.flags import parse_options
 from controller.cli.options import Options
-from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster, token_kubeconfig
+from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster
 from support.foo_story import tell_story
-from support.myapp_story import install_myapp, tell_myapp_story
-from support.program import ROOT, Run, wait_ready_page
+from support.myapp_life import install_myapp, tell_myapp_life
+from support.program import Run, wait_ready_page
 from support.request_trace import Asked, no_streaming_lists
+from support.service_account import printed_roles, role_name, service_account
 
 PERMISSIONS = sum(len(access.verbs) for access in declared_access(Options()))
-
-
-@contextmanager
-def service_account(cluster: Cluster, folder: Path) -> Iterator[Path]:
-    """The kubeconfig of a service account that may do what `manifests rbac` prints, and no more."""
-    printed = subprocess.run(
-        [sys.executable, "-m", "controller", "manifests", "rbac"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    name = f"handloop-{cluster.namespace}"
-    role = yaml.safe_load(printed.stdout) | {"metadata": {"name": name}}
-    subject = {"kind": "ServiceAccount", "name": "handloop", "namespace": cluster.namespace}
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [subject],
-    }
-    accounts = f"{NAMESPACES}/{cluster.namespace}/serviceaccounts"
-    cluster.create(accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "handloop"}})
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = cluster.create(f"{accounts}/handloop/token", request)["status"]["token"]
-    cluster.create(f"{RBAC}/clusterroles", role)
-    try:
-        cluster.create(f"{RBAC}/clusterrolebindings", binding)
-        try:
-            yield token_kubeconfig(cluster, token, folder / "account.kubeconfig")
-        finally:
-            cluster.delete(f"{RBAC}/clusterrolebindings", name)
-    finally:
-        cluster.delete(f"{RBAC}/clusterroles", name)
 
 
 def test_a_service_account_with_the_printed_role_is_enough(
@@ -63,12 +24,36 @@ def test_a_service_account_with_the_printed_role_is_enough(
 ) -> None:
     """With exactly that role everything works, and nothing is refused on the way."""
     install_myapp(cluster)
-    with service_account(cluster, tmp_path) as kubeconfig, run(kubeconfig=kubeconfig) as program:
-        program.wait_ready()
+    with (
+        service_account(cluster, tmp_path) as kubeconfig,
+        run("--controllers=*", kubeconfig=kubeconfig) as program,
+    ):
+        wait_ready_page(program)
         assert program.lines_with(f"identity=.system:serviceaccount:{cluster.namespace}:handloop")
         assert program.lines_with(f"RBAC {PERMISSIONS}/{PERMISSIONS}")
         tell_story(cluster)
-        tell_myapp_story(cluster)
+        tell_myapp_life(cluster)
+        assert 'code="403"' not in program.page("metrics", "/metrics")[1]
+        assert program.stop() == 0
+        assert not program.lines_with(r"[Ff]orbidden|errors\.md#e09")
+
+
+def test_roles_of_one_namespace_are_enough_there(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    """`manifests rbac -n --leader-elect` prints Roles only, and with them nothing is refused."""
+    flags = (
+        "--namespace",
+        cluster.namespace,
+        "--controllers=foo",
+        "--leader-elect",
+        f"--leader-elect-resource-namespace={cluster.namespace}",
+    )
+    assert {role["kind"] for role in printed_roles(*flags)} == {"Role"}
+    with (
+        service_account(cluster, tmp_path, *flags) as kubeconfig,
+        run(*flags, kubeconfig=kubeconfig) as program,
+    ):
+        program.wait_ready()
+        tell_story(cluster)
         assert 'code="403"' not in program.page("metrics", "/metrics")[1]
         assert program.stop() == 0
         assert not program.lines_with(r"[Ff]orbidden|errors\.md#e09")
@@ -77,7 +62,7 @@ def test_a_service_account_with_the_printed_role_is_enough(
 def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run, tmp_path: Path) -> None:
     """The refusal that the test above looks for does show: in the checks, the log and the metrics."""
     with service_account(sandbox, tmp_path) as kubeconfig:
-        name = f"handloop-{sandbox.namespace}"
+        name = role_name(sandbox, "handloop")
         role = sandbox.get(f"{RBAC}/clusterroles", name)
         rules = [rule for rule in role["rules"] if "deployments" not in rule["resources"]]
         sandbox.change(f"{RBAC}/clusterroles", name, {"rules": rules})
@@ -116,7 +101,7 @@ def made_uses(asked: Iterable[Asked], lease_namespace: str = "") -> set[Use]:
 
 
 @pytest.mark.parametrize(
-    ("name", "tell"), [("foo", tell_story), ("myapp", tell_myapp_story)], ids=["foo", "myapp"]
+    ("name", "tell"), [("foo", tell_story), ("myapp", tell_myapp_life)], ids=["foo", "myapp"]
 )
 def test_the_declared_verbs_are_those_that_are_used(
     sandbox: SandboxCluster, run: Run, name: str, tell: Callable[[SandboxCluster], None]

@@ -131,6 +131,7 @@ def report(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     def write(text: str) -> None:
         with capsys.disabled():
             sys.stdout.write(f"\n  {text} ")
+            sys.stdout.flush()
 
     return write
 

@@ -18,10 +18,16 @@ from support.local_server import LocalServer
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "testing-with-the-sandbox.md").read_text(encoding="utf-8")
 MY_PROGRAM = f"""#!{sys.executable}
-import sys
-from kubernetes import client, config
-api = client.CoreV1Api(config.new_client_from_config(sys.argv[1].partition("=")[2]))
-api.patch_namespaced_config_map("settings", "default", {{"data": {{"seen": "yes"}}}})
+import sys, urllib.request, yaml
+document = yaml.safe_load(open(sys.argv[1].partition("=")[2]))
+path = "/api/v1/namespaces/default/configmaps/settings"
+request = urllib.request.Request(
+    document["clusters"][0]["cluster"]["server"] + path,
+    data=b'{{"data": {{"seen": "yes"}}}}',
+    headers={{"Content-Type": "application/merge-patch+json"}},
+    method="PATCH",
+)
+urllib.request.urlopen(request)
 """
 
 

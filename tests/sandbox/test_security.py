@@ -83,6 +83,17 @@ def test_a_token_is_needed_by_default(plain: Sandbox) -> None:
     assert len(plain.token) >= 32
 
 
+def test_a_token_of_any_bytes_is_merely_wrong(plain: Sandbox) -> None:
+    """401, not an error of the server."""
+    with socket.create_connection(("127.0.0.1", _port(plain)), timeout=20) as connection:
+        head = b"GET /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \xff\xfe\r\n\r\n"
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 401")
+    with socket.create_connection(("127.0.0.1", _port(plain)), timeout=20) as connection:
+        connection.sendall(b"GET /\xff\xfe/api HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(100).startswith((b"HTTP/1.1 40", b"HTTP/1.0 40"))
+
+
 def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """It then listens there, says that others can reach it, and without TLS that they can read the token."""
     with Sandbox(controllers=(), address="127.0.0.2") as sandbox:

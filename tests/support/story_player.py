@@ -22,6 +22,7 @@ _TIME: Final = re.compile(r"\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _ADDRESS: Final = re.compile(r"\b10\.\d+\.\d+\.\d+\b")
 _CURRENT: Final = re.compile(r"(current: |record \(|precondition \()\d+")
 _MISFIT: Final = "failed to create typed patch object"
+_BEGINNING: Final = re.compile(r" \(\{.* \.\.\.\)$")
 _VERSION: Final = re.compile(r"(resourceVersion\W+)(\d+)")
 _AGE: Final = re.compile(r"^\d+[smhd](?:\d+[smh])?$")
 _GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
@@ -224,6 +225,7 @@ class _Words:
         if key == "message":
             if text.startswith(_MISFIT):
                 return _MISFIT  # the first that Go's map brings up is told
+            text = _BEGINNING.sub(" (<beginning>)", text)
             text = _sorted_causes(_sorted_object(text))
         if key == "cells" and _AGE.match(text):
             return "<age>"

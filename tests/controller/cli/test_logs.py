@@ -189,3 +189,14 @@ def test_cycling_raises_the_level_and_starts_over() -> None:
     assert level.cycle() == 1
     log.debug("shown", v=1)
     assert [json.loads(line)["msg"] for line in out.getvalue().splitlines()] == ["shown"]
+
+
+def test_what_a_reconcile_logs_elsewhere_carries_its_id() -> None:
+    """Lines of the client or of an event, written by the thread of a reconcile, can be told from the others."""
+    log, out = logged("klog")
+    with structlog.contextvars.bound_contextvars(reconcileID="id-1"):
+        log.info("Request")
+    log.info("Other")
+    first, second = out.getvalue().splitlines()
+    assert first.endswith('"Request" reconcileID="id-1"')
+    assert "reconcileID" not in second

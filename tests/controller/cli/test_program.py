@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from apis.crd import custom_resource_definition
+from apis.example_v1 import MyApp
 from apis.samplecontroller_v1alpha1 import Foo
 from client.errors import DeadlineExceeded, StreamClosed
 from client.resource_client import Client
@@ -141,6 +142,58 @@ def test_only_the_chosen_namespace_is_watched() -> None:
     with world.running():
         world.wait_ready()
         assert world.program.informers[1].statistics().objects == 0
+
+
+def test_a_missing_crd_stops_one_controller_only() -> None:
+    """Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it says so."""
+    world = World(Options())
+    world.install()
+    world.create_foo("web")
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    with world.running():
+        until(
+            lambda: world.sandbox.transport().request("GET", path).status == 200, "created", seconds=SECONDS
+        )
+        assert world.unwell("readiness")["informers-synced"] == "no complete list yet of myapps"
+        assert world.unwell("liveness") == {}
+        world.create(CRDS, custom_resource_definition(MyApp))
+        world.wait_ready()
+
+
+def test_what_several_controllers_mirror_is_mirrored_once() -> None:
+    """Foo and MyApp share the Deployments."""
+    world = World(Options())
+    plurals = [informer.kind.resource.plural for informer in world.program.informers]
+    assert sorted(plurals) == ["deployments", "foos", "horizontalpodautoscalers", "myapps", "services"]
+    with world.running():
+        pass
+
+
+def test_several_namespaces_are_watched_as_one() -> None:
+    """-n a,b: a Foo in either is served, one elsewhere is not."""
+    world = World(replace(FOO, namespace="default,demo"))
+    world.install()
+    world.create_foo("web")
+    with world.running():
+        world.wait_ready()
+        until(lambda: foo_of(world).statistics().synced, "synced", seconds=SECONDS)
+    names = [informer.name for informer in world.program.informers]
+    assert names == [
+        "deployments.apps@default",
+        "foos.samplecontroller.k8s.io@default",
+        "deployments.apps@demo",
+        "foos.samplecontroller.k8s.io@demo",
+    ]
+
+
+def test_with_nothing_at_all_every_kind_is_named() -> None:
+    """E15 for both, with a sample of each."""
+    world = World(Options(), clock=HastyClock())
+    world.install()
+    world.create(CRDS, custom_resource_definition(MyApp))
+    hint = hint_of(world)
+    assert hint["event"] == "no Foo or MyApp in any namespace"
+    assert "manifests/samples/myapp.yaml" in hint["fix"]
 
 
 def hint_of(world: World) -> dict[str, Any]:

@@ -112,10 +112,10 @@ def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
         foo = obj.metadata.labels.get("foo")
         return [ObjectName(obj.metadata.namespace, foo)] if foo else []
 
-    controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label).complete(exposer)
-    informer = manager.informer_for(ConfigMap)
+    builder = controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label)
+    controller = builder.complete(exposer)
     with cluster.running(manager):
-        eventually(informer.has_synced, "watching")
+        eventually(lambda: controller.statistics().workers_alive, "working")
         cluster.config_map("settings", labels={"foo": "a"})
         eventually(lambda: exposer.told("a") == ["ConfigMap default/settings added"], "mapped")
 

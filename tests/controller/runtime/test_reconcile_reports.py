@@ -43,7 +43,7 @@ def test_a_failure_says_why_it_was_tried_at_all() -> None:
     """One line: id, causes, error, and how often by now; no stack for what was to be expected."""
     (line,) = lines_of(api_error(500, "InternalError", "boom"))
     assert (line["event"], line["log_level"], line["reconcileID"]) == ("Reconciler error", "error", "i")
-    assert (line["causes"], line["failures"]) == (["a", "b"], 3)
+    assert (line["causes"], line["failures"]) == ("a, b", 3)
     assert "boom" in str(line["err"])
 
 

@@ -24,7 +24,6 @@ def _compared(left: dict[str, Any], right: dict[str, Any]) -> tuple[Any, Any, An
         ({"a": 1}, {"a": 2}, ({}, {"f:a": {}}, {})),
         ({"a": 1}, {"a": 1, "b": "x"}, ({"f:b": {}}, {}, {})),
         ({"a": 1, "b": "x"}, {"a": 1}, ({}, {}, {"f:b": {}})),
-        ({"flag": True}, {"flag": 1}, ({}, {"f:flag": {}}, {})),
         ({"atom": {"x": 1}}, {"atom": {"x": 2}}, ({}, {"f:atom": {}}, {})),
         ({"inner": {"x": 1}}, {"inner": {"x": 2}}, ({}, {"f:inner": {"f:x": {}}}, {})),
         ({"plain": ["a"]}, {"plain": ["b"]}, ({}, {"f:plain": {}}, {})),

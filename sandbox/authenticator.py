@@ -1,0 +1,47 @@
+"""Who sends a request: a known user, a service account, nobody in particular, or somebody with a wrong token."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from sandbox.requests import tokens
+from sandbox.requests.access import ANONYMOUS
+from sandbox.requests.request import Request, User
+from sandbox.secret_path import unveil
+from sandbox.verbs import reviews
+
+
+class Authenticator:
+    """Knows users by their bearer tokens, and the tokens that it has signed itself. Threads: any."""
+
+    def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
+        """
+        Prepare.
+
+        Args: users None = every request is everybody's. tokens_in_paths: see sandbox.secret_path.
+        """
+        self._users = users
+        self._everybody = everybody
+        self._tokens_in_paths = tokens_in_paths
+        self.signing_key = secrets.token_bytes(32)
+
+    def unveiled(self, request: Request) -> Request:
+        """A request with the token of its path where a token belongs."""
+        return unveil(request, self._users or ()) if self._tokens_in_paths else request
+
+    def user(self, request: Request, now: float) -> User | None:
+        """Who sends a request; None for credentials that are wrong."""
+        if self._users is None:
+            return self._everybody
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token.strip():
+            return ANONYMOUS
+        token = token.strip()
+        # a header may hold any bytes
+        given = token.encode(errors="surrogateescape")
+        known = [user for text, user in self._users.items() if secrets.compare_digest(text.encode(), given)]
+        if known:
+            return known[0]
+        claims = tokens.verify(self.signing_key, token, now)
+        return None if claims is None else reviews.account_of(claims)

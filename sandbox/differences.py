@@ -1,0 +1,65 @@
+"""
+Where a sandbox answers otherwise than a kube-apiserver with its controllers: the whole list, reviewed.
+
+`sandbox --help`, docs/sandbox.md and the replay of recorded answers all read it here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Difference(NamedTuple):
+    """One difference; answers are the ids of the recorded answers that show it."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+DIFFERENCES: Final = (
+    Difference(
+        "Fewer API groups: no admission webhooks and policies, certificates, flow control, dynamic resources, "
+        "aggregated servers; of storage.k8s.io only StorageClasses.",
+        ("apis-aggregated", "apis-aggregated-etag"),
+    ),
+    Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
+    Difference(
+        "The status of a pod is what the sandbox makes up: its own image and container ids, no reasons left "
+        "over in conditions that are true.",
+        ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
+    ),
+    Difference(
+        "A pod's spec that may not change is refused with a difference in JSON, not in Go's structures.",
+        ("wl-pod-immutable-422",),
+    ),
+    Difference(
+        "Nothing runs Jobs, CronJobs, StatefulSets and DaemonSets: they are stored.", ("wl-job-done",)
+    ),
+    Difference("Quotas count objects, not cpu, memory or storage; limit ranges are stored."),
+    Difference("Autoscalers know the load that they are told: cpu and memory, no other metrics."),
+    Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
+    Difference(
+        "Objects come as JSON or YAML, not as protobuf; OpenAPI has no prose about built-in kinds, and its "
+        "version 2 only JSON."
+    ),
+    Difference("Exec, attach and port-forward are refused (501): there are no containers."),
+    Difference("CEL rules may use the usual functions, not all; a rule that is not understood is warned of."),
+    Difference("Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."),
+    Difference("The scheduler ignores resources, taints and affinities."),
+    Difference("Nothing survives the process."),
+)
+
+
+def bullets(indent: str = "", width: int = 112) -> str:
+    """The list as text, an entry of one or more lines each."""
+    return "".join(_wrapped(difference.text, indent, width) for difference in DIFFERENCES)
+
+
+def _wrapped(text: str, indent: str, width: int) -> str:
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(indent) + 2 + len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    first, *rest = lines
+    return "".join([f"{indent}- {first}\n", *(f"{indent}  {line}\n" for line in rest)])

@@ -1,0 +1,167 @@
+"""
+Candidates that renew, sleep, lose answers and are refused, in any order: never do two of them believe that
+they may write.
+
+Their clocks go at one rate; each has a wall clock of its own, which is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from client.errors import DeadlineExceeded
+from client.response import Response
+from controller.runtime.candidacy import Candidacy
+from controller.runtime.leader_election_config import LeaderElection
+from controller.runtime.leader_election_metrics import NoLeaderMetrics
+from controller.runtime.lease_lock import LeaseLock
+from support.fake_clock import FakeClock
+from support.lease_api import LeaseAPI, refusal
+
+PATH = "demo/foo"
+NAMES = ("a", "b", "c")
+WHO = st.sampled_from(NAMES)
+SECONDS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0, 9.9, 10.0, 14.9, 15.0, 15.1, 60.0])
+
+
+class _SkewedClock(FakeClock):
+    """The time that all share, on a wall clock that is wrong by so much."""
+
+    def __init__(self, shared: FakeClock, skew: float) -> None:
+        super().__init__()
+        self._shared = shared
+        self._skew = skew
+
+    def now(self) -> float:
+        return self._shared.now()
+
+    def time(self) -> float:
+        return self._shared.time() + self._skew
+
+
+class Elections(RuleBasedStateMachine):
+    """Three candidates for one lease, 15 s / 10 s / 2 s."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.api = LeaseAPI()
+        self.clock = FakeClock(start=1000.0)
+        self.candidates = {
+            name: Candidacy(
+                LeaderElection(LeaseLock(self.api.client(), namespace="demo", name="foo", identity=name)),
+                clock=_SkewedClock(self.clock, skew),
+                metrics=NoLeaderMetrics(),
+            )
+            for name, skew in zip(NAMES, (0.0, 86_400.0, -3_600.0), strict=True)
+        }
+
+    @rule(who=WHO)
+    def try_it(self, who: str) -> None:
+        """One step of an elector's loop."""
+        if self.candidates[who].try_acquire_or_renew():
+            self.candidates[who].start_leading()
+
+    @rule(who=WHO, taken=SECONDS)
+    def try_it_slowly(self, who: str, taken: float) -> None:
+        """The server takes the request when it comes, and its answer takes its time."""
+        before = self.api.before
+
+        def slow(_verb: str) -> Response | None:
+            self.clock.advance(taken)
+            return None
+
+        self.api.before = slow
+        self.try_it(who)
+        self.api.before = before
+
+    @rule(who=WHO, other=WHO)
+    def be_overtaken(self, who: str, other: str) -> None:
+        """Another's whole step comes between our reading and our writing."""
+
+        def overtake(verb: str) -> Response | None:
+            if verb != "get":
+                self.api.before = _nothing
+                self.try_it(other)
+            return None
+
+        self.api.before = overtake
+        self.try_it(who)
+        self.api.before = _nothing
+
+    @rule(who=WHO, verb=st.sampled_from(["get", "create", "update"]), conflict=st.booleans())
+    def be_refused(self, who: str, verb: str, conflict: bool) -> None:
+        """The server says no to the first such request."""
+        left = [1]
+
+        def refuse(seen: str) -> Response | None:
+            if seen != verb or not left:
+                return None
+            left.clear()
+            return refusal(409, "Conflict") if conflict else refusal(500, "InternalError")
+
+        self.api.before = refuse
+        self.try_it(who)
+        self.api.before = _nothing
+
+    @rule(who=WHO, taken=SECONDS)
+    def lose_the_answer(self, who: str, taken: float) -> None:
+        """The write is taken, and we never hear of it."""
+        act = self.api._act
+
+        def lose(verb: str, path: str, given: dict[str, Any]) -> Response:
+            answer = act(verb, path, given)
+            if verb == "get":
+                return answer
+            self.clock.advance(taken)
+            raise DeadlineExceeded("no answer")
+
+        self.api._act = lose  # type: ignore[method-assign] # the answer is what gets lost
+        self.try_it(who)
+        self.api._act = act  # type: ignore[method-assign]
+
+    @rule(seconds=SECONDS)
+    def wait(self, seconds: float) -> None:
+        """All of them do nothing for a while: suspended, starved, or asleep."""
+        self.clock.advance(seconds)
+
+    @rule(who=WHO)
+    def stop(self, who: str) -> None:
+        """In order: nothing is written any more, and then the lease is released."""
+        self.candidates[who].stop_leading()
+        self.candidates[who].release()
+
+    @rule()
+    def be_deleted_when_it_has_expired(self) -> None:
+        """Somebody cleans up what nobody holds."""
+        if not any(candidate.may_write() for candidate in self.candidates.values()):
+            self.api.put(PATH)
+            self.api.delete(PATH)
+
+    @invariant()
+    def at_most_one_may_write(self) -> None:
+        """I8, P10, P12, P13: whatever happened."""
+        writers = [name for name, candidate in self.candidates.items() if candidate.may_write()]
+        assert len(writers) <= 1, writers
+
+
+def _nothing(_verb: str) -> Response | None:
+    return None
+
+
+Elections.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=50, deadline=None, derandomize=True
+)
+TestElections = Elections.TestCase
+
+
+def test_the_model_can_fail() -> None:
+    """A candidate that takes what is not free is found out: the invariant is not true of everything."""
+    machine = Elections()
+    machine.try_it("a")
+    machine.api.put(PATH, holderIdentity="", leaseDurationSeconds=1)  # an administrator edits it
+    machine.try_it("b")
+    assert [candidate.may_write() for candidate in machine.candidates.values()] == [True, True, False]

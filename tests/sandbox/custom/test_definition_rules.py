@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from sandbox.custom.definition_rules import definition
+from support.mutants import check_create, check_update
+from support.recorded_rules import Judged, creations, told, updates
+from support.widgets import widget_definition
+
+_GROUP = "widgets.example.com"
+
+
+@pytest.mark.parametrize("judged", creations("CustomResourceDefinition"), ids=told)
+def test_new_definitions_are_judged_as_recorded(judged: Judged) -> None:
+    """A definition with one member changed or gone: what the real server says."""
+    for line in judged.lines:
+        check_create(line)
+
+
+@pytest.mark.parametrize("judged", updates("CustomResourceDefinition"), ids=told)
+def test_changes_are_judged_as_recorded(judged: Judged) -> None:
+    """What may change of an existing definition, and what is said about the rest."""
+    assert judged.old is not None
+    for line in judged.lines:
+        check_update(judged.old, line)
+
+
+def _definition(**spec: Any) -> dict[str, Any]:
+    found = copy.deepcopy(widget_definition(_GROUP))
+    found["spec"] |= {"conversion": {"strategy": "None"}, **spec}
+    names = found["spec"]["names"]
+    names |= {"singular": "widget", "listKind": "WidgetList"}
+    return found | {"status": {"storedVersions": ["v1"]}}
+
+
+def _said(new: dict[str, Any], old: dict[str, Any] | None = None) -> list[tuple[str, str]]:
+    return [(cause.field, cause.message) for cause in definition(new, old, "")]
+
+
+def test_a_whole_definition_is_fine() -> None:
+    """Defaults, limits, subresources, columns and selectable fields."""
+    assert _said(_definition()) == []
+
+
+def test_a_name_is_plural_and_group() -> None:
+    """Nothing else will do, and only when it is made."""
+    wrong = _definition()
+    wrong["metadata"]["name"] = "others.example.com"
+    problem = 'Invalid value: "others.example.com": must be spec.names.plural+"."+spec.group'
+    assert _said(wrong) == [("metadata.name", problem)]
+    assert _said(wrong, wrong) == []
+
+
+def test_versions() -> None:
+    """One of them is stored, and no two have one name."""
+    twice = _definition()
+    twice["spec"]["versions"] *= 2
+    said = [message.rpartition(": ")[2] for _, message in _said(twice)]
+    assert "must contain unique version names" in said
+    assert "must have exactly one version marked as storage version" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [
+        ({"name": "A", "type": "text", "jsonPath": ".a"}, "type"),
+        ({"name": "A", "type": "string", "format": "odd", "jsonPath": ".a"}, "format"),
+        ({"type": "string", "jsonPath": ".a"}, "name"),
+        ({"name": "A", "type": "string", "jsonPath": ""}, "jsonPath"),
+    ],
+)
+def test_columns(column: dict[str, Any], field: str) -> None:
+    """A column has a name, a type that is known, and a path."""
+    found = _definition()
+    found["spec"]["versions"][0]["additionalPrinterColumns"] = [column]
+    assert any(where.lower().endswith(field.lower()) for where, _ in _said(found))
+
+
+def test_protected_groups_need_an_approval() -> None:
+    """Groups of Kubernetes' own are not for everybody."""
+    found = _definition(group="widgets.k8s.io")
+    found["metadata"]["name"] = "widgets.widgets.k8s.io"
+    field = "metadata.annotations[api-approved.kubernetes.io]"
+    assert [where for where, _ in _said(found)] == [field]
+    found["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://example.com/approval"}
+    assert _said(found) == []

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox.kinds.defaults import default_object
+from support.builtin import builtin
+from support.default_cases import check
+from support.recordings import recorded
+from support.thing import THINGS, thing
+
+
+@pytest.mark.parametrize("line", recorded("defaults"), ids=lambda line: line["sample"])
+def test_samples_are_completed_as_recorded(line: dict[str, Any]) -> None:
+    """A real server adds the same to each sample, but for admission and allocation."""
+    check(line)
+
+
+def _deployment(**container: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", **container}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"template": template},
+    }
+
+
+def test_a_pod_template_has_its_defaults_wherever_it_is() -> None:
+    """Constants of the outer and of the inner types, in one go; what was given stays as it was."""
+    given = _deployment(image="nginx:1")
+    done = default_object(builtin("apps", "deployments"), given)
+    assert (done["spec"]["replicas"], done["spec"]["progressDeadlineSeconds"]) == (1, 600)
+    pod = done["spec"]["template"]["spec"]
+    assert (pod["restartPolicy"], pod["dnsPolicy"]) == ("Always", "ClusterFirst")
+    assert pod["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert given == _deployment(image="nginx:1")
+
+
+def test_a_complete_object_stays_the_same_one() -> None:
+    """Nothing missing, nothing copied: defaulting twice changes nothing."""
+    done = default_object(builtin("apps", "deployments"), _deployment(image="nginx:1"))
+    assert default_object(builtin("apps", "deployments"), done) is done
+
+
+@pytest.mark.parametrize(
+    ("probe", "field", "value"),
+    [
+        ({"periodSeconds": 0}, "periodSeconds", 10),
+        ({"periodSeconds": 3}, "periodSeconds", 3),
+        ({}, "failureThreshold", 3),
+        ({"httpGet": {"port": 80}}, "httpGet", {"port": 80, "path": "/", "scheme": "HTTP"}),
+    ],
+)
+def test_zero_and_absent_members(probe: dict[str, Any], field: str, value: Any) -> None:
+    """What Go cannot tell from absent is defaulted, too; a member's own members are."""
+    done = default_object(builtin("apps", "deployments"), _deployment(image="i", livenessProbe=probe))
+    assert done["spec"]["template"]["spec"]["containers"][0]["livenessProbe"][field] == value
+
+
+def test_a_pointer_that_is_set_to_an_empty_text_stays() -> None:
+    """Only what is absent is defaulted there."""
+    claim = {"metadata": {"name": "c"}, "spec": {"volumeMode": ""}}
+    done = default_object(builtin("", "persistentvolumeclaims"), claim)
+    assert done["spec"]["volumeMode"] == ""
+
+
+def test_custom_resources_are_left_alone() -> None:
+    """Their defaults are those of their own schema, elsewhere."""
+    obj = thing()
+    assert default_object(THINGS, obj) is obj

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox.kinds import protobuf
+from sandbox.kinds.kinds import builtin_resources
+from sandbox.storage.catalog import Catalog
+from sandbox.wire.status import StatusError
+from support.object_cases import check_protobuf
+from support.recordings import recorded
+from support.thing import THINGS
+
+_CATALOG = Catalog((*builtin_resources(), THINGS))
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A length-delimited field."""
+    assert len(data) < 128
+    return bytes((number << 3 | 2, len(data))) + data
+
+
+def _envelope(api_version: str, kind: str, raw: bytes) -> bytes:
+    about = _field(1, api_version.encode()) + _field(2, kind.encode())
+    return b"k8s\x00" + _field(1, about) + _field(2, raw)
+
+
+@pytest.mark.parametrize(
+    "line", recorded("objects"), ids=lambda line: f"{line['plural']} {line['object']['metadata']['name']}"
+)
+def test_objects_are_read_as_they_are(line: dict[str, Any]) -> None:
+    """The bytes of a real server hold the object that it shows as JSON."""
+    check_protobuf(line)
+
+
+def test_a_config_map() -> None:
+    """Envelope, metadata and a map, byte by byte."""
+    data = _field(2, _field(1, b"k") + _field(2, b"v"))
+    found = protobuf.decode(_envelope("v1", "ConfigMap", _field(1, _field(1, b"a")) + data), _CATALOG)
+    assert found == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"k": "v"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{}", 400),
+        (_envelope("v1", "ConfigMap", b"\x0a\x7f"), 400),
+        (_envelope(THINGS.api_version, "Thing", b""), 415),
+        (_envelope("nosuch.io/v1", "Nothing", b""), 415),
+    ],
+)
+def test_what_cannot_be_read(body: bytes, code: int) -> None:
+    """No envelope, bytes that end too early, kinds without messages."""
+    with pytest.raises(StatusError) as caught:
+        protobuf.decode(body, _CATALOG)
+    assert caught.value.code == code
+
+
+def test_bytes_that_are_no_envelope_are_named() -> None:
+    """With the real server's words."""
+    with pytest.raises(StatusError) as caught:
+        protobuf.decode(b"{}", _CATALOG)
+    assert caught.value.status["message"] == (
+        "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+    )
+
+
+def test_delete_options() -> None:
+    """An empty body is none; a policy is a field."""
+    assert protobuf.decode_delete_options(b"") == {}
+    body = _envelope("v1", "DeleteOptions", _field(4, b"Foreground"))
+    assert protobuf.decode_delete_options(body) == {"propagationPolicy": "Foreground"}
+    with pytest.raises(StatusError):
+        protobuf.decode_delete_options(b"{}")

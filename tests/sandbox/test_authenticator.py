@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from sandbox.authenticator import Authenticator
+from sandbox.requests import tokens
+from sandbox.requests.access import ANONYMOUS
+from sandbox.requests.request import Request, User
+
+_ALICE, _EVERYBODY = User("alice"), User("everybody")
+_NOW = 1_700_000_000.0
+
+
+def _authenticator(*, tokens_in_paths: bool = True) -> Authenticator:
+    return Authenticator({"a": _ALICE}, everybody=_EVERYBODY, tokens_in_paths=tokens_in_paths)
+
+
+def _user(authorization: str) -> User | None:
+    return _authenticator().user(Request("GET", "/", headers={"authorization": authorization}), _NOW)
+
+
+def test_tokens_are_users() -> None:
+    """A known token is its user, in whatever case the scheme is written."""
+    assert _user("Bearer a") == _user("bearer  a ") == _ALICE
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Basic YTpi"])
+def test_without_a_token_one_is_anonymous(authorization: str) -> None:
+    """Other schemes are not looked at."""
+    assert _user(authorization) == ANONYMOUS
+
+
+@pytest.mark.parametrize("token", ["b", "aa", "x.y.z", "ä", "\udcff\udcfe"])
+def test_a_wrong_token_is_nobody(token: str) -> None:
+    """Whatever bytes it is made of."""
+    assert _user(f"Bearer {token}") is None
+
+
+def test_without_users_everybody_is_one() -> None:
+    """No token is looked at."""
+    authenticator = Authenticator(None, everybody=_EVERYBODY, tokens_in_paths=True)
+    request = Request("GET", "/a/api", headers={"authorization": "Bearer x"})
+    assert authenticator.user(request, _NOW) == _EVERYBODY
+    assert authenticator.unveiled(request) is request
+
+
+def test_tokens_in_paths_can_be_turned_off() -> None:
+    """With TLS they have no business there."""
+    request = Request("GET", "/a/api")
+    assert _authenticator().unveiled(request).path == "/api"
+    assert _authenticator(tokens_in_paths=False).unveiled(request) is request
+
+
+def test_each_has_a_key_of_its_own() -> None:
+    """A token that another one signed is worth nothing."""
+    assert _authenticator().signing_key != _authenticator().signing_key
+    assert tokens.verify(_authenticator().signing_key, "x.y.z", _NOW) is None

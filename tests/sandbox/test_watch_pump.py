@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from sandbox.faults.outlet import Outlet
+from sandbox.watch_pump import WatchPump, break_connection
+from support.local_server import LocalServer
+
+_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class _Transport(asyncio.Transport):
+    """Writes into memory."""
+
+    def __init__(self, connection: socket.socket | None = None) -> None:
+        super().__init__({"socket": connection})
+        self.written = b""
+        self.buffered = 0
+        self.ends: list[str] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.buffered
+
+    def is_closing(self) -> bool:
+        return bool(self.ends)
+
+    def close(self) -> None:
+        self.ends.append("closed")
+
+    def abort(self) -> None:
+        self.ends.append("aborted")
+
+
+def _watch(server: LocalServer) -> Outlet:
+    return server.watch(f"{_MAPS}?watch=1")
+
+
+def _pump(transport: _Transport, watch: Outlet) -> WatchPump:
+    return WatchPump(watch, transport)
+
+
+def test_lines_are_one_chunk() -> None:
+    """However many there are; none is no chunk."""
+    transport = _Transport()
+    pump = _pump(transport, _watch(LocalServer()))
+    pump.send([b"a\n", b"b\n"])
+    pump.send([])
+    assert transport.written == b"4\r\na\nb\n\r\n"
+    assert not pump.over
+
+
+def test_the_end_of_the_watch_is_the_end_of_the_stream() -> None:
+    """With its last lines; a client that has gone ends it, too."""
+    transport, watch = _Transport(), _watch(LocalServer())
+    pump = _pump(transport, watch)
+    watch.close()
+    pump.send([b"a\n"])
+    assert (pump.over, transport.ends, transport.written) == (True, [], b"2\r\na\n\r\n")
+    gone = _Transport()
+    gone.close()
+    pump = _pump(gone, _watch(LocalServer()))
+    pump.send([b"a\n"])
+    assert (pump.over, gone.written) == (True, b"")
+
+
+@pytest.mark.parametrize(("broken", "end"), [("cut", "closed"), ("reset", "aborted")])
+def test_a_broken_watch_breaks_the_connection(broken: str, end: str) -> None:
+    """After what was written."""
+    server = LocalServer()
+    watch = _watch(server)
+    server.request("POST", "/sandbox/faults", {"fault": "drop-watch", "how": broken})
+    transport = _Transport()
+    pump = _pump(transport, watch)
+    pump.send(server.engine.take(watch))
+    assert (pump.over, transport.ends) == (True, [end])
+
+
+def test_a_full_client_is_given_no_more() -> None:
+    """Until it has read, the watch is paused."""
+    transport, watch = _Transport(), _watch(LocalServer())
+    transport.buffered = 1 << 20
+    pump = _pump(transport, watch)
+    pump.send([b"a\n"])
+    assert watch.paused
+    assert pump.halted.is_set()
+    assert not pump.over
+
+
+def test_a_reset_is_seen_by_the_peer() -> None:
+    """The other side gets RST, not an end."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        served, _ = listener.accept()
+        transport = _Transport(served)
+        break_connection(transport, reset=True)
+        served.close()
+        with client, pytest.raises(ConnectionResetError):
+            client.recv(1)
+    assert transport.ends == ["aborted"]
