@@ -34,6 +34,7 @@ from apis.samplecontroller_v1alpha1 import Foo
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]
+RETRIES = 3
 CANARIES = 10
 """One in so many objects carries the label that lists select."""
 LISTED_OBJECTS = 40_000
@@ -225,6 +226,17 @@ async def measure_phase(work: Phase, plural: str, round_: Round) -> Figure:
     )
 
 
+async def measure_patiently(work: Phase, plural: str, round_: Round) -> Figure:
+    """Measure again when the server gives a slow client up, as a kube-apiserver on a busy machine may."""
+    for _ in range(RETRIES):
+        try:
+            return await measure_phase(work, plural, round_)
+        except ConnectionError as error:
+            print(f"{round_.server.name}: {error}; once more", file=sys.stderr)
+            await asyncio.sleep(1)
+    return await measure_phase(work, plural, round_)
+
+
 async def prepare(server: Server, namespaces: list[str]) -> None:
     """Namespaces and the definition of Foo."""
     known = await send(server, [server.request("GET", CRDS)], keep=True)
@@ -255,7 +267,7 @@ async def measure(
             states = [Round(server, name, objects) for server in servers]
             for title, work in (PHASES | watching).items():
                 for state in states:
-                    figure = await measure_phase(work, plural, state)
+                    figure = await measure_patiently(work, plural, state)
                     row = results.setdefault((plural, title), {})
                     row.setdefault(state.server.name, []).append(figure)
             for state in states:

@@ -1,4 +1,4 @@
-"""Who sends a request: a known user, a service account, nobody in particular, or somebody with a wrong token."""
+"""Who sends a request: a known user, a service account, nobody in particular, or a wrong token."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Fewer API groups: no admission webhooks and policies, certificates, flow control, dynamic resources, "
-        "aggregated servers; of storage.k8s.io only StorageClasses.",
+        "Fewer API groups: no admission webhooks and policies, certificates, flow control, dynamic "
+        "resources, aggregated servers; of storage.k8s.io only StorageClasses.",
         ("apis-aggregated", "apis-aggregated-etag"),
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
@@ -44,7 +44,9 @@ DIFFERENCES: Final = (
     ),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference("CEL rules may use the usual functions, not all; a rule that is not understood is warned of."),
-    Difference("Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."),
+    Difference(
+        "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."
+    ),
     Difference("The scheduler ignores resources, taints and affinities."),
     Difference("Nothing survives the process."),
 )

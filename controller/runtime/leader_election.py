@@ -149,7 +149,9 @@ class LeaderElector:
         next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
         while not stop.is_set():
             left = next_try_at - self._clock.now()
-            self._clock.sleep(max(min(left, retry / LOOKS_PER_RETRY), 0.0), stop)
+            # 0 = it has expired already, and somebody else may be about to take it
+            expires_in = self.statistics().expires_in_seconds or left
+            self._clock.sleep(max(min(left, expires_in, retry / LOOKS_PER_RETRY), 0.0), stop)
             if stop.is_set() or self._clock.now() >= next_try_at or self._candidacy.is_free():
                 return
             self._report_transition()

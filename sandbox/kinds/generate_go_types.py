@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,4 +82,4 @@ def _bare(go_type: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

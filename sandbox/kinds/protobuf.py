@@ -1,5 +1,6 @@
 r"""
-Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; only refusals are written in it (wire.status_protobuf).
+Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; only refusals are written in it
+(wire.status_protobuf).
 
 An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. Field numbers
 come from messages.json. Zero values are kept as they are sent: decoding into the kind drops what its JSON

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_JSON: Final = re.compile(r"json: cannot unmarshal (\w+)(?: (\S+))? into Go (?:struct field \S+|value) of type (\S+)")
+_JSON: Final = re.compile(
+    r"json: cannot unmarshal (\w+)(?: (\S+))? into Go (?:struct field \S+|value) of type (\S+)"
+)
 _KINDS: Final = {"array": "slice", "object": "map", "bool": "bool", "string": "string"}
 _SCALARS: Final = re.compile(r"string|bool|u?int\d*|float\d+")
 _NUMBERS: Final = ("int", "uint", "float")
@@ -18,13 +20,15 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 def restoring(complaint: str) -> str:
     """The complaint about JSON in the converter's words; others stay as they are."""
-    if complaint.startswith("illegal base64"):
-        return f"error decoding from json: {complaint}"
     found = _JSON.fullmatch(complaint)
     if found is None:
-        return complaint
+        return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
     kind = _KINDS.get(found[1]) or ("float64" if "." in (found[2] or "") else "int64")
-    go_type = found[3]
+    return _unfit(kind, found[3])
+
+
+def _unfit(kind: str, go_type: str) -> str:
+    """The complaint about a value of a kind of Go's that should become a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):

@@ -129,9 +129,10 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     if not isinstance(value, dict):
         return {}
     try:
-        return typed.decode(_DELETE_OPTIONS, value, typed.Report())
+        options: Object = typed.decode(_DELETE_OPTIONS, value, typed.Report())
     except typed.DecodeError as error:
         raise bad_request(str(error)) from error
+    return options
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:

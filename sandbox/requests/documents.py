@@ -56,12 +56,8 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
             return _health(request, name, rest)
         case ("metrics",):
             return _text(site.metrics(), _METRICS)
-        case ("openapi", "v2"):
-            check_document(request.headers.get("accept", ""), (JSON,))
-            content = openapi_v2.document(site.catalog)
-            return Response(200, (("Content-Type", JSON), _NO_CACHE, _VARY), (content,))
-        case ("openapi", "v3", *rest):
-            return _openapi(site, request, "/".join(rest))
+        case ("openapi", version, *rest):
+            return _openapi(site, request, version, "/".join(rest))
         case ("api" | "apis", *_):
             return _discovery(site, request, tuple(parts))
     raise PageNotFoundError
@@ -86,7 +82,13 @@ def _health(request: Request, name: str, rest: Sequence[str]) -> Response:
     return _text(f"{checks}{name} check passed\n")
 
 
-def _openapi(site: Site, request: Request, path: str) -> Response:
+def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
+    if (version, path) == ("v2", ""):
+        check_document(request.headers.get("accept", ""), (JSON,))
+        whole = openapi_v2.document(site.catalog)
+        return Response(200, (("Content-Type", JSON), _NO_CACHE, _VARY), (whole,))
+    if version != "v3":
+        raise PageNotFoundError
     if not path:
         check_document(request.headers.get("accept", ""), (JSON,))
         return _json(request, openapi.index(site.catalog), (JSON,), content_type=_TEXT)

@@ -61,7 +61,8 @@ def _operation(operation: Document) -> Document:
 
 
 def _parameter(parameter: Document) -> Document:
-    return {key: value for key, value in parameter.items() if key != "schema"} | parameter["schema"]
+    rest = {key: value for key, value in parameter.items() if key != "schema"}
+    return {**rest, **parameter["schema"]}
 
 
 def _schema(schema: Document) -> Document:

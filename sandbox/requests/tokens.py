@@ -36,7 +36,7 @@ def issue(key: bytes, *, namespace: str, account: str, uid: str, now: float, sec
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
     """The claims of a token; None when it is not ours or has expired."""
     parts = token.split(".")
-    if len(parts) != _PARTS:
+    if len(parts) != _PARTS or not token.isascii():
         return None
     signed, signature = ".".join(parts[:2]), parts[2]
     if not hmac.compare_digest(_base64(_signature(key, signed)), signature):

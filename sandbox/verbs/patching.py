@@ -170,7 +170,9 @@ def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
-    text = f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
+    text = (
+        f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
+    )
     return internal_error(f"{text} {kind}: {unstructured.restoring(str(error))}")
 
 

@@ -23,7 +23,6 @@ from sandbox.wire.causes import invalid_value
 from sandbox.wire.options import WriteOptions, unsigned_error, write_options
 from sandbox.wire.status import bad_request, conflict, internal_error, invalid, invalid_kind, not_found
 
-
 _KEPT_AS: Final = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",

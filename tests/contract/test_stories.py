@@ -30,6 +30,16 @@ def teller(server: APIServer) -> Iterator[StoryServer]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[StoryServer, StoryServer]]:
+    """A kube-apiserver and a sandbox."""
+    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
+    with Sandbox(speed=20.0, seed=1) as sandbox:
+        ours = APIServer(Endpoint(sandbox.url, sandbox.token), real=False)
+        with StoryServer.prepared(real) as theirs, StoryServer.prepared(ours) as mine:
+            yield theirs, mine
+
+
 @pytest.mark.parametrize("line", recorded("stories"), ids=lambda line: f"{line['subject']}-{line['seed']}")
 def test_stories_end_as_they_did(teller: StoryServer, line: dict[str, Any]) -> None:
     """Every answer of a recorded story is the recorded one."""
@@ -42,18 +52,14 @@ def test_stories_end_as_they_did(teller: StoryServer, line: dict[str, Any]) -> N
 
 @pytest.mark.real
 @pytest.mark.skipif(not MORE, reason="STORIES says how many further stories to tell")
+@pytest.mark.parametrize("seed", range(len(SEEDS), len(SEEDS) + MORE))
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_further_stories(subject: str) -> None:
+def test_further_stories(both: tuple[StoryServer, StoryServer], subject: str, seed: int) -> None:
     """Stories nobody told before end alike on the sandbox and on a kube-apiserver."""
-    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
-    with Sandbox(speed=20.0, seed=1) as sandbox:
-        ours = APIServer(Endpoint(sandbox.url, sandbox.token), real=False)
-        with StoryServer.prepared(real) as theirs, StoryServer.prepared(ours) as mine:
-            for seed in range(len(SEEDS), len(SEEDS) + MORE):
-                steps = story(subject, seed)
-                told = []
-                for teller in (theirs, mine):
-                    with teller.namespace() as namespace:
-                        told.append(play(teller.api, steps, namespace, teller.group))
-                for step, expected, answer in zip(steps, *told, strict=True):
-                    assert answer == expected, (seed, step)
+    steps = story(subject, seed)
+    told = []
+    for server in both:
+        with server.namespace() as namespace:
+            told.append(play(server.api, steps, namespace, server.group))
+    for step, expected, answer in zip(steps, *told, strict=True):
+        assert answer == expected, step

@@ -53,6 +53,9 @@ def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> N
         new_foo(cluster, "a")
         eventually(lambda: has_deployment(cluster, "a"), "made")
     assert runnable.controller.statistics().workers_alive == 0
+    labels = {"controller": "foo"}
+    assert cluster.metric("controller_runtime_max_concurrent_reconciles", **labels) == 2
+    assert cluster.metric("controller_runtime_reconcile_total", result="success", **labels) >= 1
 
 
 def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:

@@ -305,3 +305,9 @@ def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
     rig.wait_synced()
     assert names(lister.list()) == ["a", "b"]
     assert lister.namespace("default").get("a").metadata.name == "a"
+
+
+def test_informers_of_several_factories_can_be_told_apart() -> None:
+    """The suffix is a part of the name, in logs and metrics; without one the name is the resource's."""
+    assert Rig().factory.informer_for(Deployment).name == "deployments.apps"
+    assert Rig(name_suffix="@demo").factory.informer_for(Deployment).name == "deployments.apps@demo"

@@ -22,12 +22,14 @@ def _images(kubectl: Kubectl) -> set[str]:
 
 def test_status_waits_for_the_rollout(web: Kubectl) -> None:
     """`rollout status` follows a rollout to its end and says so."""
-    web("set", "image", "deployment/web", "nginx=nginx:2")
-    out = web("rollout", "status", "deployment/web").lines
-    assert out[0].startswith("Waiting for deployment")
-    assert out[-1] == 'deployment "web" successfully rolled out'
+    web("set", "image", "deployment/web", "nginx=nginx:never-ready")
+    with web.following("rollout", "status", "deployment/web") as status:
+        status.wait_for(lambda lines: bool(lines) and lines[0].startswith("Waiting for deployment"))
+        web("set", "image", "deployment/web", "nginx=nginx:2")
+        done = 'deployment "web" successfully rolled out'
+        assert status.wait_for(lambda lines: done in lines)[-1] == done
     web.until(lambda: _images(web) == {"nginx:2"})
-    assert web("rollout", "status", "deployment/web", "--watch=false").lines == out[-1:]
+    assert web("rollout", "status", "deployment/web", "--watch=false").lines == [done]
 
 
 def test_history_and_undo(web: Kubectl) -> None:

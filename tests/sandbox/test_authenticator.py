@@ -30,7 +30,7 @@ def test_without_a_token_one_is_anonymous(authorization: str) -> None:
     assert _user(authorization) == ANONYMOUS
 
 
-@pytest.mark.parametrize("token", ["b", "aa", "x.y.z", "ä", "\udcff\udcfe"])
+@pytest.mark.parametrize("token", ["b", "aa", "x.y.z", "x.y.ä", "\udcff.y.z", "ä", "\udcff\udcfe"])
 def test_a_wrong_token_is_nobody(token: str) -> None:
     """Whatever bytes it is made of."""
     assert _user(f"Bearer {token}") is None

@@ -6,7 +6,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -38,6 +38,10 @@ class _Running:
         content = answer.read()
         connection.close()
         return answer.status, answer.headers, content
+
+    def is_pausing(self) -> bool:
+        """Whether some watch waits for its client to read."""
+        return any(outlet.paused for outlet in self.engine._watchers)
 
     def create(self, name: str) -> None:
         status, _, content = self.request("POST", _PATH, json.dumps({"metadata": {"name": name}}).encode())
@@ -139,6 +143,15 @@ def _fill(running: _Running, objects: int) -> None:
         assert answer.status == 201
 
 
+def _until(holds: Callable[[], bool]) -> None:
+    """Wait for something the server's thread does."""
+    for _ in range(800):
+        if holds():
+            return
+        threading.Event().wait(0.025)
+    raise AssertionError("it does not happen")
+
+
 def _unread(running: _Running, query: str) -> socket.socket:
     """A connection with a request on it whose answer nobody reads yet."""
     connection = socket.socket()
@@ -153,12 +166,8 @@ def test_a_slow_watch_gets_no_more_than_it_reads(running: _Running) -> None:
     """A client that does not read takes little of the server's memory, and misses nothing when it does."""
     _fill(running, 600)
     slow = _unread(running, "watch=1&resourceVersion=0&timeoutSeconds=20")
-    for _ in range(800):
-        if any(outlet.paused for outlet in running.engine._watchers):
-            break
-        threading.Event().wait(0.025)
+    _until(running.is_pausing)
     (pump,) = running.server._pumps.values()
-    assert pump.watcher.paused
     assert pump.transport.get_write_buffer_size() < 4 * 2**20
     running.create("later")
     assert running.request("GET", "/version")[0] == 200
@@ -170,6 +179,16 @@ def test_a_slow_watch_gets_no_more_than_it_reads(running: _Running) -> None:
             if line.startswith(b"{"):
                 names.append(json.loads(line)["object"]["metadata"]["name"])
     assert names == [*(f"c{number:03d}" for number in range(600)), "later"]
+
+
+def test_a_slow_client_that_leaves_is_forgotten(running: _Running, caplog: pytest.LogCaptureFixture) -> None:
+    """A watch that waits for its client to read ends without a word when the client goes."""
+    _fill(running, 600)
+    slow = _unread(running, "watch=1&resourceVersion=0")
+    _until(running.is_pausing)
+    slow.close()
+    _until(lambda: not running.engine._watchers)
+    assert not caplog.records
 
 
 def test_long_answers_arrive_whole(running: _Running) -> None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -114,7 +113,7 @@ def record() -> list[Row]:
     client = SimpleNamespace(
         server=f"http://{sandbox.engine.address}",
         conn=lambda **_: _Connection(sandbox.engine),
-        headers=lambda user: _credentials(user),
+        headers=_credentials,
     )
     rows = recorder.Rec(client, set())
     rows.patience = _PATIENCE_SECONDS
@@ -178,7 +177,7 @@ class _Watches:
         self._engine = engine
         self._clock = clock
 
-    def watch(  # noqa: PLR0913 - the recorder's signature
+    def watch(  # noqa: PLR0917 - the recorder's signature
         self,
         id: str,  # noqa: A002
         path: str,
@@ -214,9 +213,9 @@ class _Watches:
             return bool(seen) and (len(seen) == events or (until is not None and until(seen[-1])))
 
         while True:
-            for line in b"".join(self._engine.take(stream.watcher)).splitlines():
-                if not satisfied():
-                    seen.append(json.loads(line))
+            lines = iter(b"".join(self._engine.take(stream.watcher)).splitlines())
+            while not satisfied() and (line := next(lines, b"")):
+                seen.append(json.loads(line))
             if satisfied() or stream.watcher.ended or self._clock.time() >= end:
                 break
             self._clock.sleep(_STEP_SECONDS)

@@ -24,8 +24,30 @@ SEEDS: Final = range(6)
 """The stories whose answers are kept."""
 _NAMES: Final = ("a", "b", "c")
 _MANAGERS: Final = ("m1", "m2", "m3")
-_ODD_VALUES: Final = (None, True, 5, -1, 1.5, "", "x", "UPPER_case!", [], ["x"], [{}], {}, {"x": "y"})
-_LABELS: Final = ({"l": "1"}, {"l": "2"}, {"l": "1", "m": "x"}, {"m": ""}, {"bad key!": "v"}, {"l": "bad v!"}, {})
+_ODD_VALUES: Final[tuple[Any, ...]] = (
+    None,
+    True,
+    5,
+    -1,
+    1.5,
+    "",
+    "x",
+    "UPPER_case!",
+    [],
+    ["x"],
+    [{}],
+    {},
+    {"x": "y"},
+)
+_LABELS: Final[tuple[Object, ...]] = (
+    {"l": "1"},
+    {"l": "2"},
+    {"l": "1", "m": "x"},
+    {"m": ""},
+    {"bad key!": "v"},
+    {"l": "bad v!"},
+    {},
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +84,10 @@ def _config_map(chance: random.Random) -> Object:
 
 
 def _service(chance: random.Random) -> Object:
-    ports = [{"name": f"p{number}", "port": number} for number in chance.sample((80, 443, 53), chance.randint(1, 3))]
+    ports = [
+        {"name": f"p{number}", "port": number}
+        for number in chance.sample((80, 443, 53), chance.randint(1, 3))
+    ]
     if chance.random() < 0.3:
         ports[0]["targetPort"] = chance.choice([8080, "http", 0, "BAD_name"])
     if chance.random() < 0.2:
@@ -82,11 +107,15 @@ def _service(chance: random.Random) -> Object:
 
 def _template(chance: random.Random) -> Object:
     names = chance.sample(("main", "sides", "aux"), chance.randint(1, 2))
-    containers: list[Object] = [{"name": name, "image": f"example.com/{name}:{chance.choice('12')}"} for name in names]
+    containers: list[Object] = [
+        {"name": name, "image": f"example.com/{name}:{chance.choice('12')}"} for name in names
+    ]
     if chance.random() < 0.4:
         containers[0]["ports"] = [{"containerPort": 80 + len(names[0]) + chance.choice([0, 10])}]
     if chance.random() < 0.4:
-        containers[0]["env"] = [{"name": name, "value": chance.choice("12")} for name in chance.sample("AB", 2)]
+        containers[0]["env"] = [
+            {"name": name, "value": chance.choice("12")} for name in chance.sample("AB", 2)
+        ]
     if chance.random() < 0.3:
         containers[0]["resources"] = {"limits": {"cpu": chance.choice(["1", "0.5", "100m"])}}
     return {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": containers}}
@@ -105,7 +134,11 @@ def _deployment(chance: random.Random) -> Object:
     }
     if chance.random() < 0.3:
         spec["strategy"] = chance.choice(
-            [{"type": "Recreate"}, {"rollingUpdate": {"maxSurge": "30%"}}, {"rollingUpdate": {"maxSurge": "x"}}]
+            [
+                {"type": "Recreate"},
+                {"rollingUpdate": {"maxSurge": "30%"}},
+                {"rollingUpdate": {"maxSurge": "x"}},
+            ]
         )
     return {"spec": spec}
 
@@ -130,11 +163,22 @@ def _widget(chance: random.Random) -> Object:
 SUBJECTS: Final = {
     "configmaps": Subject(f"/api/v1/namespaces/{NAMESPACE}/configmaps", "v1", "ConfigMap", _config_map),
     "services": Subject(
-        f"/api/v1/namespaces/{NAMESPACE}/services", "v1", "Service", _service, ("status",), ("spec.type=ClusterIP",)
+        f"/api/v1/namespaces/{NAMESPACE}/services",
+        "v1",
+        "Service",
+        _service,
+        ("status",),
+        ("spec.type=ClusterIP",),
     ),
-    "podtemplates": Subject(f"/api/v1/namespaces/{NAMESPACE}/podtemplates", "v1", "PodTemplate", _pod_template),
+    "podtemplates": Subject(
+        f"/api/v1/namespaces/{NAMESPACE}/podtemplates", "v1", "PodTemplate", _pod_template
+    ),
     "deployments": Subject(
-        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", "apps/v1", "Deployment", _deployment, ("status", "scale")
+        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+        "apps/v1",
+        "Deployment",
+        _deployment,
+        ("status", "scale"),
     ),
     "widgets": Subject(
         f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/widgets",
@@ -264,7 +308,9 @@ class _Teller:
         obj = self.object(name)
         metadata = obj.get("metadata")
         if isinstance(metadata, dict):
-            version = self.one(f"${{rv:{name}}}", f"${{rv:{name}}}", f"${{rv:{name}}}", "${first:a}", "", "0", "abc")
+            version = self.one(
+                f"${{rv:{name}}}", f"${{rv:{name}}}", f"${{rv:{name}}}", "${first:a}", "", "0", "abc"
+            )
             if version:
                 metadata["resourceVersion"] = version
             if self.maybe(0.1):
@@ -340,7 +386,9 @@ class _Teller:
     def list(self) -> Step:
         query: dict[str, str] = {}
         if self.maybe(0.5):
-            query["labelSelector"] = self.one("l=1", "l in (1,2)", "!l", "l,m!=x", "l=1,", "==", "l in 1", "l>0")
+            query["labelSelector"] = self.one(
+                "l=1", "l in (1,2)", "!l", "l,m!=x", "l=1,", "==", "l in 1", "l>0"
+            )
         if self.maybe(0.2):
             query["fieldSelector"] = self.one(
                 "metadata.name=a", "metadata.name!=a", "spec.nosuch=1", "=", *self.subject.selectors
@@ -398,7 +446,9 @@ class _Teller:
         if what == "scale":
             body: Object = {"spec": {"replicas": self.one(0, 1, 3, -1, "x", None)}}
         else:
-            body = {"status": self.one({"phase": "p"}, {"replicas": 2}, {"replicas": "x"}, {}, None, {"odd": 1})}
+            body = {
+                "status": self.one({"phase": "p"}, {"replicas": 2}, {"replicas": "x"}, {}, None, {"odd": 1})
+            }
         if method == "PATCH":
             return Step("PATCH", path + dry, body, self.one(MERGE, MERGE, STRATEGIC))
         about = {"metadata": {"name": name, "resourceVersion": self.one(f"${{rv:{name}}}", "${first:a}")}}

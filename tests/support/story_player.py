@@ -94,7 +94,7 @@ def digest(answer: Any) -> list[Any]:
 
 @dataclass
 class _Memory:
-    """What the answers told: versions and uids by name, the first version of each, the last continue token."""
+    """What the answers told: versions and uids by name, first versions, the last continue token."""
 
     versions: dict[str, str] = field(default_factory=dict)
     firsts: dict[str, str] = field(default_factory=dict)
@@ -149,7 +149,8 @@ def play(server: APIServer, steps: Sequence[Step], namespace: str, group: str) -
     text = json.dumps(answers)
     for name, place in ((namespace, NAMESPACE), (group, GROUP)):
         text = text.replace(name, place)
-    return _Words(memory.seen, memory.token).walk(json.loads(text))
+    told: list[Any] = _Words(memory.seen).walk(json.loads(text))
+    return told
 
 
 def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) -> Answer:
@@ -169,7 +170,7 @@ def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) 
 
 
 def _in_any_order(entries: list[Any]) -> list[Any]:
-    """Each once, sorted: Go's maps and the second of a write decide the order, layers of checks the repeats."""
+    """Each once, sorted: Go's maps and the time of a write decide the order, layers of checks the repeats."""
     texts = sorted({json.dumps(entry, sort_keys=True) for entry in entries})
     return [json.loads(text) for text in texts]
 
@@ -203,7 +204,7 @@ def _sorted_causes(text: str) -> str:
 class _Words:
     """Replaces what differs from run to run; resource versions by their rank."""
 
-    def __init__(self, versions: set[int], token: str) -> None:
+    def __init__(self, versions: set[int]) -> None:
         self._ranks = {str(version): f"<rv:{rank}>" for rank, version in enumerate(sorted(versions))}
         self._uids: dict[str, str] = {}
 

@@ -256,6 +256,16 @@ def test_a_conflict_on_the_fast_path_falls_back_to_the_slow_one(rig: Rig) -> Non
     assert rig.held() == ("baz", 0)
 
 
+def test_an_expired_lease_of_ours_is_looked_at_first(rig: Rig) -> None:
+    """LE-17: another may have taken it meanwhile, so there is no fast path."""
+    candidate = rig.candidate()
+    candidate.try_acquire_or_renew()
+    rig.clock.advance(10.0)
+    assert candidate.try_acquire_or_renew()
+    assert rig.api.ops == ["get", "create", "get", "update"]
+    assert rig.registry.get_sample_value("leader_election_slowpath_total", {"name": "foo"}) == 1
+
+
 def test_a_lease_that_was_deleted_is_made_again(rig: Rig) -> None:
     """P10: the leader goes on."""
     candidate = rig.candidate()

@@ -216,14 +216,14 @@ def electing(cluster: ManagedSandbox, api: LeaseAPI, **options: Any) -> Manager:
     return cluster.manager(leader_election=config)
 
 
-QUICK = {"lease_duration_seconds": 3.0, "renew_deadline_seconds": 1.0, "retry_period_seconds": 0.05}
+PATIENT = {"lease_duration_seconds": 90.0, "renew_deadline_seconds": 60.0, "retry_period_seconds": 0.05}
 
 
 def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
     """A standby has warm caches and is ready, its controllers wait; what needs no lease runs."""
     api = LeaseAPI()
     api.put(LEASE, holderIdentity="other", leaseDurationSeconds=3600, leaseTransitions=0)
-    manager = electing(cluster, api, **QUICK)
+    manager = electing(cluster, api, **PATIENT)
     services, story = Counting(), list[str]()
     controller_for(manager, "services").for_(Service).complete(services)
     manager.add(Free(story, "free"))
@@ -245,7 +245,7 @@ def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
 def test_the_lease_is_released_after_the_controllers_have_ended(cluster: ManagedSandbox) -> None:
     """While a worker may still write, nobody else may lead."""
     api, story = LeaseAPI(), list[str]()
-    manager = electing(cluster, api, **QUICK)
+    manager = electing(cluster, api, **PATIENT)
     manager.add(Worker(story, "w", lambda: story.append(f"holder {api.spec(LEASE)['holderIdentity']}")))
     with cluster.running(manager):
         eventually(lambda: story, "leading")
@@ -256,7 +256,7 @@ def test_the_lease_is_released_after_the_controllers_have_ended(cluster: Managed
 def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedSandbox) -> None:
     """It expires instead: the next leader waits for as long as the worker may still write."""
     api = LeaseAPI()
-    manager = electing(cluster, api, **QUICK)
+    manager = electing(cluster, api, **PATIENT)
 
     class Busy(Worker):
         def run(self, stop: threading.Event) -> None:
@@ -274,7 +274,7 @@ def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedS
 def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: ManagedSandbox) -> None:
     """LeadershipLost is raised once everything has stopped; the lease is left alone."""
     api, story = LeaseAPI(), list[str]()
-    manager = electing(cluster, api, **QUICK)
+    manager = electing(cluster, api, **PATIENT | {"renew_deadline_seconds": 1.0})
     manager.add(Worker(story, "w"))
 
     def no_more() -> None:
@@ -304,7 +304,7 @@ def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
 
 def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -> None:
     """With a CRD missing, the lease is taken and the other controller works."""
-    manager = electing(cluster, LeaseAPI(), **QUICK)
+    manager = electing(cluster, LeaseAPI(), **PATIENT)
     services = Counting()
     controller_for(manager, "services").for_(Service).complete(services)
     controller_for(manager, "foos").for_(Foo).complete(Counting())

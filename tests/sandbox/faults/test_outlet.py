@@ -157,6 +157,21 @@ def test_events_are_distorted(how: Any, expected: list[str]) -> None:
     assert _names(server, watch) == expected
 
 
+def test_a_burst_is_taken_whole() -> None:
+    """More than a watch takes at a time: all of it is delayed by the same, or lost."""
+    server = LocalServer()
+    watch, deaf = _watch(server), _watch(server)
+    server.engine.faults.distort_watches("lose", count=1)
+    assert _names(server, deaf) == []
+    server.engine.faults.delay_watches(5)
+    names = [f"m{number:03d}" for number in range(300)]
+    _create(server, *names)
+    assert (_names(server, watch), _names(server, deaf)) == ([], [])
+    server.clock.now += 5
+    assert _names(server, watch) == names
+    assert (_names(server, deaf), _due(server, deaf)) == ([], False)
+
+
 def test_garbage_is_no_event() -> None:
     """A whole line that is not JSON."""
     server = LocalServer()

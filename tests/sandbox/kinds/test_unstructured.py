@@ -4,23 +4,28 @@ import pytest
 
 from sandbox.kinds.unstructured import restoring
 
-_INTO = "json: cannot unmarshal"
+_FIELD = "json: cannot unmarshal {} into Go struct field S.spec.x of type {}"
 
 
 @pytest.mark.parametrize(
-    ("complaint", "restored"),
+    ("value", "go_type", "restored"),
     [
-        (f"{_INTO} array into Go struct field ConfigMap.metadata of type v1.ObjectMeta", "cannot restore struct from: slice"),
-        (f"{_INTO} number into Go struct field ConfigMap.metadata of type v1.ObjectMeta", "cannot restore struct from: int64"),
-        (f"{_INTO} array into Go struct field ObjectMeta.metadata.labels of type string", "unrecognized type: string"),
-        (f"{_INTO} number into Go struct field .kind of type string", "cannot convert int64 to string"),
-        (f"{_INTO} number 1.5 into Go struct field S.spec.replicas of type int32", "cannot convert float64 to int32"),
-        (f"{_INTO} string into Go struct field S.data of type map[string]string", "cannot restore map from string"),
-        (f"{_INTO} object into Go struct field S.ports of type []v1.ServicePort", "cannot restore slice from map"),
-        ("illegal base64 data at input byte 3", "error decoding from json: illegal base64 data at input byte 3"),
-        ("quantities must match", "quantities must match"),
+        ("array", "v1.ObjectMeta", "cannot restore struct from: slice"),
+        ("number", "v1.ObjectMeta", "cannot restore struct from: int64"),
+        ("array", "string", "unrecognized type: string"),
+        ("number", "string", "cannot convert int64 to string"),
+        ("number 1.5", "int32", "cannot convert float64 to int32"),
+        ("string", "map[string]string", "cannot restore map from string"),
+        ("object", "[]v1.ServicePort", "cannot restore slice from map"),
     ],
-)  # fmt: skip
-def test_complaints_in_the_words_of_the_converter(complaint: str, restored: str) -> None:
+)
+def test_complaints_in_the_words_of_the_converter(value: str, go_type: str, restored: str) -> None:
     """What JSON decoding says about a value is said as for a value that was decoded before."""
-    assert restoring(complaint) == restored
+    assert restoring(_FIELD.format(value, go_type)) == restored
+
+
+def test_other_complaints() -> None:
+    """Base64 is decoded from JSON even then; what has nothing to do with types stays."""
+    complaint = "illegal base64 data at input byte 3"
+    assert restoring(complaint) == f"error decoding from json: {complaint}"
+    assert restoring("quantities must match") == "quantities must match"

@@ -63,7 +63,7 @@ def test_removing_fields() -> None:
 
 def test_declared_parents_become_members() -> None:
     """A field with something below it counts as owned if the schema names it."""
-    fields = {"f:spec": {"f:inner": {"f:x": {}}, "f:labels": {"f:any": {}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:inner": {"f:x": {}}, "f:labels": {"f:any": {}}}}
     assert with_named_members(fields, _TYPE) == {
         "f:spec": {
             ".": {},

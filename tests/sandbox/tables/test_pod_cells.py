@@ -10,7 +10,7 @@ from support.recorded_rows import rows, told
 
 _NOW = 1_700_000_060.0
 _ENDED = "2023-11-14T22:13:20Z"
-_RUNNING = {"running": {}}
+_RUNNING: dict[str, Any] = {"running": {}}
 _READY = [{"type": "Ready", "status": "True"}]
 _DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 

@@ -100,7 +100,7 @@ def test_finalizers_of_built_in_kinds() -> None:
     new = metadata.more_about_finalizers(given, is_update=False)
     assert [cause.field for cause in new] == ["metadata.finalizers[2]", "metadata.finalizers[3]"]
     changed = metadata.more_about_finalizers(given, is_update=True)
-    assert [cause.field for cause in changed][0] == "metadata.finalizers"
+    assert changed[0].field == "metadata.finalizers"
 
 
 def test_finalizers_without_a_domain_are_mentioned() -> None:

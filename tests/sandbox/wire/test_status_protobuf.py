@@ -5,8 +5,9 @@ from sandbox.wire.status import failure, not_acceptable
 from sandbox.wire.status_protobuf import encode
 
 RECORDED = (
-    b"k8s\0\n\f\n\x02v1\x12\x06Status\x12\x99\x01\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1atonly the following "
-    b"media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    b"k8s\0\n\f\n\x02v1\x12\x06Status\x12\x99\x01\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1at"
+    b"only the following media types are accepted: "
+    b"application/json, application/yaml, application/vnd.kubernetes.protobuf"
     b'"\rNotAcceptable0\x96\x03\x1a\0"\0'
 )
 

@@ -1,0 +1,54 @@
+"""How long a sandbox takes from nothing to answering, in processes of their own and again in the same one."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROUNDS = 7
+NAMES = ("import, once a process", "first start", "later starts")
+PROGRAM = """
+import json, time, urllib.request
+
+def now():
+    return [time.perf_counter(), time.process_time()]
+
+def since(before):
+    return [after - start for start, after in zip(before, now())]
+
+def once():
+    began_at = now()
+    server = Sandbox()
+    url = server.start()
+    urllib.request.urlopen(f"{url}/{server.token}/api/v1/namespaces").read()
+    seconds = since(began_at)
+    server.stop()
+    return seconds
+
+began_at = now()
+from sandbox.server import Sandbox
+imported = since(began_at)
+print(json.dumps([imported, once(), sorted(once() for _ in range(9))[4]]))
+"""
+
+
+def main() -> None:
+    """Print medians in milliseconds, of the wall clock and of the processor."""
+    rounds: list[list[list[float]]] = []
+    for _ in range(ROUNDS):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        rounds.append(json.loads(done.stdout))
+    print(f"{'':24} {'wall ms':>8} {'CPU ms':>8}")
+    for name, values in zip(NAMES, zip(*rounds, strict=True), strict=True):
+        wall, cpu = (1000 * statistics.median(column) for column in zip(*values, strict=True))
+        print(f"{name:24} {wall:8.0f} {cpu:8.0f}")
+
+
+if __name__ == "__main__":
+    main()
