@@ -40,7 +40,7 @@ from apis.example_v1 import MyApp
 ROOT = Path(__file__).parents[1]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WORKERS = 4
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 900
 OPERATORS: dict[str, Callable[[str], list[str]]] = {
     "handloop": lambda namespace: [
         *(sys.executable, "-m", "controller", "--controllers=myapp", f"--namespace={namespace}"),
@@ -251,7 +251,7 @@ def main() -> None:
                     namespace = f"{operator}-{os.getpid()}-{number}"
                     figure = measure(server, operator, options.objects, namespace)
                     results.setdefault((server.name, operator), []).append(figure)
-            print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
+                    print(f"round {number + 1}: {operator} on {server.name}: {figure}", file=sys.stderr)
     print(
         f"{options.objects} MyApps, {WORKERS} workers, {options.rounds} rounds, medians; "
         f"Python {platform.python_version()}, {os.cpu_count()} cores\n"

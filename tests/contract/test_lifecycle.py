@@ -23,8 +23,6 @@ _UNAVAILABLE = (
 _REVISION = "deployment.kubernetes.io/revision"
 _HISTORY = "deployment.kubernetes.io/revision-history"
 
-_FOUND = ("Progressing", "True", "NewReplicaSetAvailable", f'Found new replica set "{_GOOD}"')
-
 Said = tuple[str, str, str, str]
 
 
@@ -244,7 +242,7 @@ def test_orphans_stay_and_are_found_again(web: Web) -> None:
     assert "ownerReferences" not in web.replica_sets()[_GOOD]["metadata"]
     assert sorted(web.server.get(pods).names) == before
     web.create(2)
-    made = web.until(_AVAILABLE, _FOUND, availableReplicas=2)
+    made = web.until(_AVAILABLE, _progressed(_GOOD), availableReplicas=2)
     (owner,) = web.replica_sets()[_GOOD]["metadata"]["ownerReferences"]
     assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (
         made["metadata"]["uid"],
