@@ -172,9 +172,7 @@ def test_a_server_without_the_definition(tmp_path: Path) -> None:
 def test_an_account_that_may_nothing(sandbox: SandboxCluster, tmp_path: Path) -> None:
     """E09 lists everything that is missing at once; with --preflight=exit it exits with 5."""
     accounts = f"{NAMESPACES}/default/serviceaccounts"
-    sandbox.create(
-        accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
-    )
+    sandbox.create(accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}})
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = sandbox.create(f"{accounts}/nobody/token", request)["status"]["token"]
     path = token_kubeconfig(sandbox, token, tmp_path / "nobody.kubeconfig")

@@ -192,7 +192,7 @@ def test_cycling_raises_the_level_and_starts_over() -> None:
 
 
 def test_what_a_reconcile_logs_elsewhere_carries_its_id() -> None:
-    """Lines of the client or of an event, written by the thread of a reconcile, can be told from the others."""
+    """Lines of the client or of an event, written by a reconcile's thread, can be told from the others."""
     log, out = logged("klog")
     with structlog.contextvars.bound_contextvars(reconcileID="id-1"):
         log.info("Request")
