@@ -15,7 +15,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 help: ## this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(VENV)/.installed ## a virtual environment in .venv with everything the program needs
+venv: $(VENV)/.installed ## the virtual environment alone: .venv with everything the program needs
 
 install-dev: $(VENV)/.installed-dev ## the same with everything the tests and checks need
 
@@ -51,8 +51,11 @@ manifests: venv ## write the generated manifests from the types and the declared
 # as the Deployment runs them
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
 
-install: ## the CRDs into the cluster of the current context
-	$(KUBECTL) apply -k manifests/crd
+install: venv ## the program into .venv, and the CRDs into the cluster of the current context if there is one
+	@if context=$$($(KUBECTL) config current-context 2>/dev/null); then \
+		echo "applying the CRDs to the cluster of context $$context ..."; \
+		$(KUBECTL) apply -k manifests/crd; \
+	else echo "no current context: the CRDs were not applied anywhere"; fi
 
 uninstall: ## the CRDs out of it, and every Foo and MyApp with them
 	$(KUBECTL) delete --ignore-not-found -k manifests/crd
