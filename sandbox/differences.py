@@ -6,6 +6,7 @@ Where a sandbox answers otherwise than a kube-apiserver with its controllers: th
 
 from __future__ import annotations
 
+from textwrap import TextWrapper
 from typing import Final, NamedTuple
 
 
@@ -53,15 +54,12 @@ DIFFERENCES: Final = (
 
 
 def bullets(indent: str = "", width: int = 112) -> str:
-    """The list as text, an entry of one or more lines each."""
-    return "".join(_wrapped(difference.text, indent, width) for difference in DIFFERENCES)
-
-
-def _wrapped(text: str, indent: str, width: int) -> str:
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(indent) + 2 + len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    first, *rest = lines
-    return "".join([f"{indent}- {first}\n", *(f"{indent}  {line}\n" for line in rest)])
+    """The list as text, an entry of one or more lines of at most width characters each."""
+    lines = TextWrapper(
+        width=width,
+        initial_indent=f"{indent}- ",
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join(f"{lines.fill(difference.text)}\n" for difference in DIFFERENCES)

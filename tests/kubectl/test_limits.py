@@ -74,9 +74,9 @@ def test_roles_are_reconciled(kubectl: Kubectl) -> None:
     metadata = f"{{name: r, namespace: {kubectl.namespace}}}"
     kind = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role"
     manifest = f"{kind}\nmetadata: {metadata}\nrules: {rules}\n"
-    told = kubectl("auth", "reconcile", "-f", "-", stdin=manifest).out
-    assert told.startswith("role.rbac.authorization.k8s.io/r reconciled\n")
-    assert "missing rules added:" in told
+    told = kubectl("auth", "reconcile", "-f", "-", stdin=manifest)
+    assert told.out == "role.rbac.authorization.k8s.io/r reconciled\n"
+    assert "missing rules added:" in told.err
     assert "list" in kubectl("describe", "role", "r").out
 
 
