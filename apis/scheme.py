@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from apis import events_v1
 from apis.apps_v1 import Deployment
 from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.coordination_v1 import Lease
@@ -58,5 +59,5 @@ class Scheme:
         return iter(self._by_kind.values())
 
 
-SCHEME = Scheme((Foo, MyApp, Deployment, Service, HorizontalPodAutoscaler, Event, Lease))
+SCHEME = Scheme((Foo, MyApp, Deployment, Service, HorizontalPodAutoscaler, Event, events_v1.Event, Lease))
 """The kinds this project knows."""

@@ -4,8 +4,9 @@
     python benchmarks/myapps.py --beside KUBECONFIG --beside-pids 123,456
 
 The MyApps are there before the operator starts. The time runs from the first child to the moment when every
-MyApp has its Deployment, its Service and a status about its generation, as watches of the three kinds show
-it. No Deployment controller and no kubelet run: replicas stay at 0, and no simulation of pods is measured.
+MyApp has its Deployment, its Service, an event and a status about its generation, as watches of the four
+kinds show it: both operators send events behind the rest, and neither gains by being late with them. No
+Deployment controller and no kubelet run: replicas stay at 0, and no simulation of pods is measured.
 For the options see api_requests.py.
 """
 
@@ -52,7 +53,8 @@ OPERATORS: dict[str, Callable[[str], list[str]]] = {
         *("--standalone", "--quiet", f"--namespace={namespace}"),
     ],
 }
-PLURALS = {"myapps": "/apis/example.com/v1", "deployments": "/apis/apps/v1", "services": "/api/v1"}
+CHILDREN = {"deployments": "/apis/apps/v1", "services": "/api/v1"}
+PLURALS = {"myapps": "/apis/example.com/v1", "events": "/api/v1", **CHILDREN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +133,13 @@ class Progress:
     def _follow(self, plural: str, answer: HTTPResponse) -> None:
         while not self.complete.is_set() and (line := answer.readline()):
             obj = json.loads(line)["object"]
-            if plural == "myapps" and not is_told(obj):
+            if (plural == "myapps" and not is_told(obj)) or (plural == "events" and not is_ours(obj)):
                 continue
-            if plural != "myapps":
+            if plural in CHILDREN:
                 self.first_child.set()
+            about = obj["involvedObject"] if plural == "events" else obj["metadata"]
             with self._lock:
-                self._done[plural].add(obj["metadata"]["name"])
+                self._done[plural].add(about["name"])
                 if all(len(names) == self._wanted for names in self._done.values()):
                     self.complete.set()
 
@@ -145,6 +148,11 @@ def is_told(obj: dict[str, Any]) -> bool:
     """Whether a status is about the generation."""
     status = obj.get("status") or {}
     return bool(status.get("conditions")) and status["observedGeneration"] == obj["metadata"]["generation"]
+
+
+def is_ours(event: dict[str, Any]) -> bool:
+    """Whether an event is about a MyApp, and not of a cluster's own controllers."""
+    return bool(event["involvedObject"]["kind"] == "MyApp")
 
 
 async def writes(server: Server) -> int:

@@ -24,6 +24,7 @@ from client.discovery import Discovery, Version
 from client.metrics import NO_METRICS, RequestMetrics
 from client.options import ListOptions
 from client.pages import ListPage
+from client.reachability import Reachability
 from client.rest_client import Call, RESTClient
 from client.transport import Transport
 from client.watch_stream import WatchStream
@@ -47,7 +48,7 @@ class Client:
     One API server. Threads: any.
 
     Args: as RESTClient; qps and burst limit requests, 0 = no limit; stop ends waits (a Retry-After, the rate
-    limit), so give it the event that stops the program.
+    limit), so give it the event that stops the program; clients of one server may share a reachability.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Client:
         metrics: RequestMetrics = NO_METRICS,
         user_agent: str = "",
         stop: threading.Event | None = None,
+        reachability: Reachability | None = None,
     ) -> None:
         self._clock = clock
+        self.reachability = Reachability(clock=clock) if reachability is None else reachability
         self.rest = RESTClient(
             transport,
             qps=qps,
@@ -72,6 +75,7 @@ class Client:
             metrics=metrics,
             user_agent=user_agent,
             stop=stop,
+            reachability=self.reachability,
         )
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:

@@ -25,18 +25,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
-from apis.core_v1 import Container, PodSpec, PodTemplateSpec
-from apis.meta import FrozenMap, Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
+from apis.apps_v1 import Deployment
+from apis.meta import Kind, controller_of, is_controlled_by
 from apis.samplecontroller_v1alpha1 import Foo, FooStatus
 from client.errors import ClientError, Invalid, NotFound
 from client.pages import Undecodable
 from client.resource_client import Client, PatchType
+from controller.foo_deployment import new_deployment, scale_patch
 from controller.foo_reports import FooControllerError, FooReporter
 from controller.foo_status import FooStatusWriter
 from controller.runtime.events import EventRecorder
@@ -360,35 +360,6 @@ class Controller:
         busy = sum(worker.is_alive() for worker in workers)
         if busy:
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_timeout_seconds)
-
-
-def new_deployment(foo: Foo) -> Deployment:
-    """The Deployment that a Foo wants: nginx, controlled by the Foo, so that it goes when the Foo goes."""
-    labels = FrozenMap({"app": "nginx", "controller": foo.metadata.name})
-    return Deployment(
-        metadata=ObjectMeta(
-            name=foo.spec.deployment_name,
-            namespace=foo.metadata.namespace,
-            owner_references=(new_controller_ref(foo),),
-        ),
-        spec=DeploymentSpec(
-            replicas=foo.spec.replicas,
-            selector=LabelSelector(match_labels=labels),
-            template=PodTemplateSpec(
-                metadata=ObjectMeta(labels=labels),
-                spec=PodSpec(containers=(Container(name="nginx", image="nginx:latest"),)),
-            ),
-        ),
-    )
-
-
-def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """A merge patch that holds only for the very state that was seen: else the server answers Conflict."""
-    metadata = deployment.metadata
-    return {
-        "metadata": {"resourceVersion": metadata.resource_version, "uid": metadata.uid},
-        "spec": {"replicas": replicas},
-    }
 
 
 def _index_deployment_name(foo: Foo) -> Sequence[str]:

@@ -7,8 +7,9 @@ A reconcile reads the caches, takes each step whatever became of the others, and
 without a change in the cluster it writes nothing. What a MyApp owns in its children: `myapp_changes`; when it
 is Ready, Progressing or Degraded: `myapp_status`; whom it leaves alone: `myapp_child`.
 
-While autoscaling is on, or an autoscaler of ours still exists, the replicas are the autoscaler's. A MyApp
-that is being deleted gets nothing: its children go with it, by their owner references.
+While autoscaling is on, or an autoscaler of ours still exists, the replicas are the autoscaler's; over a
+Deployment that is not ours there is none. A MyApp that is being deleted gets nothing: its children go with
+it, by their owner references.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.core_v1 import Service
 from apis.example_v1 import MyApp, problems
 from apis.meta import Kind, Object, is_controlled_by
-from client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound
+from client.errors import AlreadyExists, NotFound
 from client.resource_client import Client
 from controller.myapp_access import MYAPP_ACCESS
 from controller.myapp_changes import autoscaler_changes, deployment_changes, service_changes
-from controller.myapp_child import FIELD_MANAGER, Child, NameTakenError, WaitError
+from controller.myapp_child import FIELD_MANAGER, Child
 from controller.myapp_children import new_autoscaler, new_deployment, new_service
 from controller.myapp_reports import MyAppReporter
 from controller.myapp_status import new_status
+from controller.myapp_steps import Steps
 from controller.runtime.builder import controller_for
 from controller.runtime.controller import Controller
 from controller.runtime.events import EventRecorder
@@ -48,7 +50,6 @@ LOOK_AGAIN_SECONDS: Final = 30.0
 RECONCILE_SECONDS: Final = 60.0
 CHILDREN: Final[tuple[type[Kind], ...]] = (Deployment, Service, HorizontalPodAutoscaler)
 
-T = TypeVar("T")
 K = TypeVar("K", bound=Kind)
 
 
@@ -57,33 +58,6 @@ class Listers(Protocol):
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """The cached objects of a kind."""
-
-
-class Steps:
-    """
-    How the steps of one reconcile went.
-
-    State: failures and waits, in words; lost = a race that somebody else won, so that what we know is old.
-    """
-
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-        self.waits: list[str] = []
-        self.lost: APIError | None = None
-
-    def take(self, what: str, step: Callable[[], T]) -> T | None:
-        """Do it; None when it could not be done."""
-        try:
-            return step()
-        except (Conflict, AlreadyExists) as error:
-            self.lost = error
-        except WaitError as wait:
-            self.waits.append(str(wait))
-        except NameTakenError as error:
-            self.failures.append(str(error))
-        except ClientError as error:
-            self.failures.append(f"{what}: {error}")
-        return None
 
 
 class MyAppReconciler:
@@ -132,7 +106,8 @@ class MyAppReconciler:
         _check_time(context)
         steps.take("Service", partial(self._sync_service, app, context))
         _check_time(context)
-        steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
+        if not isinstance(steps.lost, AlreadyExists):
+            steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
         return deployment or self._deployment.owned(app)
 
     def _sync_deployment(self, app: MyApp, context: ReconcileContext) -> Deployment:
@@ -146,9 +121,13 @@ class MyAppReconciler:
             self._reporter.serves(app, service)
 
     def _sync_autoscaler(self, app: MyApp, context: ReconcileContext) -> None:
-        """Once ours is gone from the cache, too, the replicas are the spec's again."""
+        """
+        Once ours is gone from the cache, too, the replicas are the spec's again.
+
+        It scales the Deployment of its name, whosever that is: over somebody else's there must be none.
+        """
         scaling = app.spec.auto_scaling
-        if scaling is None or not scaling.enabled:
+        if scaling is None or not scaling.enabled or self._deployment.is_taken(app):
             self._autoscaler.remove(app, context)
             return
         self._autoscaler.ensure(app, new_autoscaler(app, scaling), autoscaler_changes, context)
@@ -161,7 +140,12 @@ class MyAppReconciler:
         status = new_status(app, deployment, steps.failures, steps.waits, now=now)
         if status is app.status:
             return
-        written = self._myapps.update_status(replace(app, status=status), field_manager=FIELD_MANAGER)
+        try:
+            written = self._myapps.update_status(replace(app, status=status), field_manager=FIELD_MANAGER)
+        except NotFound:
+            # it is gone, or its definition has no status: who looks again once the cache had time will know
+            context.deleted(app)
+            raise
         context.wrote(written)
         self._reporter.changed(app, status, steps.failures)
 

@@ -30,7 +30,7 @@ class NameTakenError(ReconcileError):
 
 
 class WaitError(ReconcileError):
-    """Something that is going has to be gone first; its end is an event."""
+    """Something that is going has to be gone first, also from the cache; its end is an event."""
 
 
 class Child(Generic[K]):
@@ -46,6 +46,11 @@ class Child(Generic[K]):
         live = self._cached(app)
         return live if live is not None and is_controlled_by(live, app) else None
 
+    def is_taken(self, app: MyApp) -> bool:
+        """Whether somebody else has the name."""
+        live = self._cached(app)
+        return live is not None and not is_controlled_by(live, app)
+
     def ensure(
         self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: ReconcileContext
     ) -> tuple[K, bool]:
@@ -54,7 +59,8 @@ class Child(Generic[K]):
 
         Args: changes(live, wanted) is a strategic merge patch, {} for none.
         Returns: the child, and whether it was written.
-        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name; ClientError.
+        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name, and for one that is
+        gone though the cache has it; ClientError.
         """
         live = self._cached(app)
         if live is None:
@@ -64,14 +70,7 @@ class Child(Generic[K]):
         patch = changes(live, wanted)
         if not patch or live.metadata.deletion_timestamp is not None:
             return live, False
-        corrected = self._objects.patch(
-            live.metadata.name,
-            guarded(live, patch),
-            namespace=live.metadata.namespace,
-            patch_type=PatchType.STRATEGIC,
-            field_manager=FIELD_MANAGER,
-        )
-        return self._written(corrected, context)
+        return self._written(self._corrected(live, patch), context)
 
     def remove(self, app: MyApp, context: ReconcileContext) -> None:
         """
@@ -94,6 +93,19 @@ class Child(Generic[K]):
             return self._lister.namespace(app.metadata.namespace).get(app.metadata.name)
         except NotFound:
             return None
+
+    def _corrected(self, live: K, patch: Changes) -> K:
+        name = live.metadata.name
+        try:
+            return self._objects.patch(
+                name,
+                guarded(live, patch),
+                namespace=live.metadata.namespace,
+                patch_type=PatchType.STRATEGIC,
+                field_manager=FIELD_MANAGER,
+            )
+        except NotFound as error:
+            raise WaitError(f'{self._kind} "{name}" has just been deleted') from error
 
     def _written(self, child: K, context: ReconcileContext) -> tuple[K, bool]:
         context.wrote(child)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apis.conditions import find_condition, is_condition_true
+from apis.conditions import TRUE, find_condition, is_condition_true
 from apis.core_v1 import Service
 from apis.example_v1 import MyApp, MyAppStatus
 from controller.myapp_status import (
@@ -34,11 +34,8 @@ class MyAppReporter:
 
         Args: failures are those of this reconcile: each is told unless the status before had it.
         """
-        before = find_condition(app.status.conditions, DEGRADED)
-        said = before.message if before is not None else ""
-        for failure in failures:
-            if failure not in said:
-                self._recorder.event(app, EVENT_TYPE_WARNING, RECONCILE_ERROR, failure)
+        for text in _new_troubles(app.status, after, failures):
+            self._recorder.event(app, EVENT_TYPE_WARNING, RECONCILE_ERROR, text)
         was_degraded = is_condition_true(app.status.conditions, DEGRADED)
         if was_degraded and not is_condition_true(after.conditions, DEGRADED):
             self._recorder.event(app, EVENT_TYPE_NORMAL, RECONCILE_SUCCESS, "No step fails any more")
@@ -50,3 +47,18 @@ class MyAppReporter:
         """The Service was written."""
         text = f"Service is a {service.spec.type} on port {app.spec.port}"
         self._recorder.event(app, EVENT_TYPE_NORMAL, SERVICE_READY, text)
+
+
+def _new_troubles(before: MyAppStatus, after: MyAppStatus, failures: Sequence[str]) -> Sequence[str]:
+    """
+    The failures that the status before did not have; or else, when it comes to be Degraded, why.
+
+    What a Deployment says of itself may change with every try, so only its beginning is told.
+    """
+    degraded = find_condition(before.conditions, DEGRADED)
+    said = degraded.message if degraded is not None else ""
+    new = [failure for failure in failures if failure not in said]
+    if new or is_condition_true(before.conditions, DEGRADED):
+        return new
+    degraded = find_condition(after.conditions, DEGRADED)
+    return [degraded.message] if degraded is not None and degraded.status == TRUE else []

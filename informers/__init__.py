@@ -1,6 +1,7 @@
 """How the cluster is mirrored: list and watch, delta FIFO, indexed store, handlers, listers."""
 
-from informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, FIFOClosed
+from informers.delta import Delta, Deltas, DeltaType
+from informers.delta_fifo import DeltaFIFO, FIFOClosed
 from informers.factory import GenericInformer, SharedInformerFactory, UnknownResource
 from informers.handlers import (
     FilteringResourceEventHandler,
@@ -9,6 +10,7 @@ from informers.handlers import (
     ResourceEventHandlerFuncs,
 )
 from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from informers.informer_errors import InformerError
 from informers.informer_statistics import InformerStatistics
 from informers.keys import (
     DeletedFinalStateUnknown,
@@ -25,7 +27,8 @@ from informers.listwatch import ListerWatcher, ListWatch, Watch
 from informers.metrics import MetricsProvider, set_provider
 from informers.progress import SyncProgress
 from informers.reflector import Reflector
-from informers.shared_informer import InformerError, Registration, SharedIndexInformer
+from informers.registration import Registration
+from informers.shared_informer import SharedIndexInformer
 from informers.sync import CacheSyncError, wait_for, wait_for_cache_sync, wait_for_named_cache_sync
 from informers.thread_safe_store import ThreadSafeStore
 

@@ -26,11 +26,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from enum import StrEnum
-from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 import structlog
 
+from informers.delta import Delta, Deltas, DeltaType, extend
 from informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
@@ -51,24 +51,6 @@ _SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
 _SLOW_DEPTH: Final = 10
 
 
-class DeltaType(StrEnum):
-    """What happened to an object."""
-
-    ADDED = "Added"
-    UPDATED = "Updated"
-    DELETED = "Deleted"
-    REPLACED = "Replaced"  # listed anew: nothing may have happened, or several things unseen
-    SYNC = "Sync"  # nothing happened: the known state, once more
-
-
-class Delta(NamedTuple, Generic[T]):
-    """One thing that happened. The object of a Deleted may be a tombstone."""
-
-    type: DeltaType
-    object: T | DeletedFinalStateUnknown[T]
-
-
-Deltas: TypeAlias = list[Delta[T]]
 ProcessFunc: TypeAlias = Callable[[Deltas[T], bool], None]
 """(deltas, is_in_initial_list)"""
 ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
@@ -340,7 +322,7 @@ class DeltaFIFO(Generic[T]):
         for key, delta in entries:
             deltas = items.get(key)
             if deltas is not None:
-                _extend(deltas, delta)
+                extend(deltas, delta)
             elif is_known is None or delta.type is not _DELETED or is_known(key):
                 items[key] = [delta]
                 queue.append(key)
@@ -388,18 +370,6 @@ class DeltaFIFO(Generic[T]):
     def _report_slow(self, depth: int, seconds: float) -> None:
         if depth > _SLOW_DEPTH and seconds > _SLOW_SECONDS:
             log.info("DeltaFIFO Pop Process", id=self._name, depth=depth, seconds=round(seconds, 3))
-
-
-def _extend(deltas: Deltas[T], delta: Delta[T]) -> None:
-    """
-    Add a delta to those of its key, except that two Deleted in a row are one.
-
-    Of two, the first stays, unless it holds a tombstone: a final state is worth more.
-    """
-    if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
-        deltas.append(delta)
-    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
-        deltas[-1] = delta
 
 
 def _known_state(known: KnownObjects[T], key: str) -> T | None:

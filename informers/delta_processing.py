@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 import structlog
 
 from apis.meta import Kind
-from informers.delta_fifo import Deltas, DeltaType
+from informers.delta import Deltas, DeltaType
 from informers.history_guard import HistoryGuard
 from informers.indexer import Indexer
 from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func

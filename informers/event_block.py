@@ -16,7 +16,7 @@ from apis.meta import Object
 from client.errors import APIError, ClientError, DecodeError
 from client.pages import Undecodable
 from client.watch_events import Bookmark, EventType, WatchEvent
-from informers.delta_fifo import DeltaType
+from informers.delta import DeltaType
 from informers.keys import DeletedFinalStateUnknown
 from informers.quarantine import store_key
 from informers.resource_versions import is_older

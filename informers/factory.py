@@ -18,6 +18,7 @@ import structlog
 from apis.meta import Kind
 from apis.resource import Resource
 from apis.scheme import SCHEME, Scheme
+from client.reachability import Reachability
 from informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from informers.lister import Lister
 from informers.listwatch import ListWatch, Resources, Tweak
@@ -81,6 +82,7 @@ class SharedInformerFactory:
         use_watch_list: bool = True,
         name_suffix: str = "",
         metrics_provider: MetricsProvider | None = None,
+        reachability: Reachability | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
         spawn: Spawn = spawn_thread,
@@ -90,7 +92,8 @@ class SharedInformerFactory:
 
         Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds
               every list and watch, transform every object of every kind. name_suffix tells the
-              informers of several factories apart, in logs and metrics.
+              informers of several factories apart, in logs and metrics. reachability is the client's: with
+              it, waits for a server that is gone end when it is back.
         """
         self._client = client
         self._resync_seconds = resync_seconds
@@ -102,6 +105,7 @@ class SharedInformerFactory:
         self._use_watch_list = use_watch_list
         self._name_suffix = name_suffix
         self._metrics_provider = metrics_provider
+        self._reachability = reachability
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -205,6 +209,7 @@ class SharedInformerFactory:
             namespace=namespace,
             use_watch_list=self._use_watch_list,
             metrics_provider=self._metrics_provider,
+            reachability=self._reachability,
             clock=self._clock,
             random=self._random,
             spawn=self._spawn,

@@ -11,7 +11,7 @@ import threading
 from typing import Final, Generic, TypeVar
 
 from apis.meta import Object
-from informers.delta_fifo import DeltaType
+from informers.delta import DeltaType
 from informers.keys import DeletedFinalStateUnknown
 from informers.resource_versions import is_older
 from workqueue.locks import new_lock

@@ -26,6 +26,8 @@ from client.errors import (
 from client.options import ListOptions
 from client.pages import Undecodable
 from client.watch_events import WatchEvent
+from informers.bookmark_ticker import BookmarkTicker
+from informers.consistency_detector import ConsistencyDetector
 from informers.initial_list import PagedList, StreamedList
 from informers.listwatch import ListerWatcher
 from informers.open_response import OpenResponse
@@ -86,8 +88,11 @@ class Listing(Generic[T]):
         page_size: int,
         use_watch_list: bool,
         on_too_large: Callable[[], None],
+        ticker: BookmarkTicker,
+        detector: ConsistencyDetector[T] | None = None,
         stopped: threading.Event,
     ) -> None:
+        """Args: detector None = what is streamed is believed."""
         self._lister_watcher = lister_watcher
         self._kind = kind
         self._response = response
@@ -97,6 +102,8 @@ class Listing(Generic[T]):
         self._page_size = page_size
         self._use_watch_list = use_watch_list
         self._on_too_large = on_too_large
+        self._ticker = ticker
+        self._detector = detector
         self._stopped = stopped
         self._current: PagedList[T] | StreamedList[T] | None = None
         self._streaming = False
@@ -139,7 +146,7 @@ class Listing(Generic[T]):
 
         Returns: None while the list is not complete; then `in_progress` says whether it goes on or begins
                  anew.
-        Raises: ListFailed.
+        Raises: ListFailed; DataInconsistent if there is a detector.
         """
         if isinstance(self._current, StreamedList):
             return self._read_stream(self._current)
@@ -154,6 +161,7 @@ class Listing(Generic[T]):
     def abandon(self) -> None:
         """Drop what was read."""
         self._current = None
+        self._ticker.end()
 
     def _read_page(self, pages: PagedList[T]) -> CompleteList[T] | None:
         try:
@@ -169,6 +177,7 @@ class Listing(Generic[T]):
         return CompleteList(pages.items, pages.undecodable, pages.resource_version, None)
 
     def _open_stream(self, rv: str) -> bool:
+        self._ticker.begin()
         try:
             self._response.open(self._stream_options(rv, send_initial_events=True))
         except Exception as error:  # noqa: BLE001 - decided by kind in one place
@@ -185,11 +194,19 @@ class Listing(Generic[T]):
             self._stream_failed(error)
             return None
         if rest is not None:
-            self._current = None
-            return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
-        if not events:
+            return self._stream_complete(stream, rest)
+        if events:
+            self._ticker.heard()
+        else:
             self._stream_cut()
         return None
+
+    def _stream_complete(self, stream: StreamedList[T], rest: list[WatchEvent[T]]) -> CompleteList[T]:
+        self._current = None
+        self._ticker.end()
+        if self._detector is not None:
+            self._detector.check(stream.items, stream.resource_version)
+        return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
         """The server ended the stream before its list was complete: what came is no list."""
@@ -209,6 +226,7 @@ class Listing(Generic[T]):
 
     def _give_up_stream(self) -> None:
         self._current = None
+        self._ticker.end()
         self._response.close()
 
     def _list_by_pages(self, why: str) -> None:

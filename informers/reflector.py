@@ -28,27 +28,32 @@ from __future__ import annotations
 import random as _random
 import threading
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
-import msgspec
 import structlog
 
 from apis.meta import Kind
 from client.errors import ClientError
 from client.options import ListOptions
-from client.watch_events import EventType, WatchEvent
-from informers.delta_fifo import DeltaType
+from client.reachability import Reachability
+from client.watch_events import WatchEvent
+from informers.bookmark_ticker import BookmarkTicker
+from informers.consistency_detector import (
+    ConsistencyDetector,
+    DataInconsistent,
+    is_consistency_detection_on,
+)
 from informers.event_block import EventBlock, translate
+from informers.event_intake import EventIntake, ReflectorStore
 from informers.history_guard import HistoryGuard
 from informers.initial_list import NOT_OLDER_THAN
-from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from informers.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
 from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics
 from informers.open_response import OpenResponse
-from informers.outage import Backoff, Doing, Outage
-from informers.quarantine import Quarantine, store_key
+from informers.outage import Doing, Outage
+from informers.quarantine import Quarantine
+from informers.reflector_statistics import ReflectorStatistics, State
 from informers.relist_policy import (
     RelistPolicy,
     RelistReason,
@@ -57,8 +62,8 @@ from informers.relist_policy import (
     relist_reason,
 )
 from informers.resource_versions import ResourceVersionFloor, Verdict
+from informers.retry_pause import Backoff, RetryPause, default_backoff
 from informers.retry_with_deadline import RetryWithDeadline
-from workqueue.backoff import ExponentialBackoff
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 
@@ -68,56 +73,14 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 MIN_WATCH_TIMEOUT_SECONDS: Final = 300.0
-# client-go's numbers; arbitrary
-BACKOFF_INITIAL_SECONDS: Final = 0.8
-BACKOFF_MAX_SECONDS: Final = 30.0
-BACKOFF_RESET_SECONDS: Final = 120.0
-
-
-class State(StrEnum):
-    """Where a round is; see the head of this file."""
-
-    EMPTY = "EMPTY"
-    LISTING = "LISTING"
-    LISTED = "LISTED"
-    WATCHING = "WATCHING"
 
 
 class StaleList(ClientError):  # noqa: N818 - what it is
     """The server answered with the past of something that it has already sent."""
 
 
-class ReflectorStore(Protocol[T]):
-    """Where a reflector puts what it reads: a DeltaFIFO."""
-
-    def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""
-
-    def replace(self, objects: list[T], resource_version: str) -> None:
-        """Take a complete list."""
-
-
 WatchErrorHandler = Callable[[Exception], None]
 """Told of every error that ends a round, in place of the log line; on the reflector thread."""
-
-
-class ReflectorStatistics(msgspec.Struct, frozen=True):
-    """
-    A reflector at one moment.
-
-    listed and page = objects and pages of the list that is being read, page 0 while it is streamed; relists
-    by RelistReason; watches = streams opened; last_event_at and retry_at as Clock.now() counts, None = none.
-    """
-
-    state: State
-    listed: int
-    page: int
-    relists: dict[str, int]
-    watches: int
-    last_sync_resource_version: str
-    last_event_at: float | None
-    last_error: str
-    retry_at: float | None
 
 
 class Reflector(Generic[T]):
@@ -140,11 +103,13 @@ class Reflector(Generic[T]):
         min_watch_timeout_seconds: float = 0,
         internal_error_retry_seconds: float = 0,
         use_watch_list: bool = True,
+        check_consistency: bool | None = None,
         backoff: Backoff | None = None,
         watch_error_handler: WatchErrorHandler | None = None,
         quarantine: Quarantine | None = None,
         guard: HistoryGuard[T] | None = None,
         metrics: InformerMetrics | None = None,
+        reachability: Reachability | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
     ) -> None:
@@ -153,7 +118,9 @@ class Reflector(Generic[T]):
 
         Args: namespace is only named in messages. min_watch_timeout_seconds: a watch asks the server to end
               it after one to two times that long; less than five minutes counts as five.
-              internal_error_retry_seconds: see RetryWithDeadline.
+              internal_error_retry_seconds: see RetryWithDeadline. check_consistency: compare each streamed
+              list with a list, None = if KUBE_WATCHLIST_INCONSISTENCY_DETECTOR says so.
+              reachability of the server: see RetryPause.
         """
         self.name = name or kind.resource.group_resource
         self._kind = kind
@@ -169,19 +136,30 @@ class Reflector(Generic[T]):
             if quarantine is None
             else quarantine
         )
-        self._guard = guard or HistoryGuard()
+        self._intake = EventIntake(
+            store, guard=guard or HistoryGuard(), quarantine=self._quarantine, name=self.name
+        )
         self._policy = RelistPolicy(RetryWithDeadline(internal_error_retry_seconds, clock=clock))
+        self._reachability = reachability
         self._floor = ResourceVersionFloor(clock)
         self._stop = threading.Event()
         self._outage = Outage(
             name=self.name,
             resource=kind.resource,
             namespace=namespace,
-            backoff=backoff or default_backoff(clock, random),
+            pause=RetryPause(
+                backoff or default_backoff(clock, random),
+                clock=clock,
+                stop=self._stop,
+                reachability=reachability,
+                random=random,
+            ),
             clock=clock,
-            stop=self._stop,
         )
         self._response = OpenResponse(lister_watcher.watch, stopped=self._stop, clock=clock)
+        self._ticker = BookmarkTicker(self.name, clock=clock)
+        if check_consistency is None:
+            check_consistency = is_consistency_detection_on()
         self._listing = Listing(
             lister_watcher,
             kind,
@@ -192,6 +170,12 @@ class Reflector(Generic[T]):
             page_size=page_size,
             use_watch_list=use_watch_list,
             on_too_large=self._floor.server_denies,
+            ticker=self._ticker,
+            detector=(
+                ConsistencyDetector(self.name, lister_watcher.list, stopped=self._stop, clock=clock)
+                if check_consistency
+                else None
+            ),
             stopped=self._stop,
         )
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
@@ -214,6 +198,12 @@ class Reflector(Generic[T]):
         """
         self._stop.set()
         self._response.stop()
+        if self._reachability is not None:
+            self._reachability.wake()
+
+    def tick(self) -> None:
+        """Warn if a streamed list does not come to its end; for another thread, every few seconds."""
+        self._ticker.tick()
 
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything is in the FIFO, "" before the first list."""
@@ -254,7 +244,9 @@ class Reflector(Generic[T]):
         self._relist_reason = relist_reason(error)
         if self._watch_error_handler is not None:
             self._watch_error_handler(error)
-        doing = Doing.LIST if isinstance(error, ListFailed | StaleList) else Doing.OPEN_WATCH
+        doing = (
+            Doing.LIST if isinstance(error, ListFailed | StaleList | DataInconsistent) else Doing.OPEN_WATCH
+        )
         self._outage.wait(doing, error, quiet=self._watch_error_handler is not None)
 
     def list_and_watch(self) -> None:
@@ -373,21 +365,7 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
-        if block.out_of_order and not self._guard.is_needed:
-            log.warning("Server sends events out of order, old ones are dropped", reflector=self.name)
-            self._guard.saw_disorder()
-        if block.deletions:
-            for delta_type, obj in block.entries:
-                if delta_type is DeltaType.DELETED:
-                    self._guard.note_deleted(obj)
-        if block.entries:
-            try:
-                self._store.enqueue_batch(block.entries)
-            except ExceptionGroup as group:
-                for error in group.exceptions:
-                    log.error(  # noqa: TRY400 - one line for each, without the group's traceback
-                        "Unable to queue watch event object", reflector=self.name, err=str(error)
-                    )
+        self._intake.put(block)
         if not block.accepted:
             return
         self._accepted += block.accepted
@@ -395,23 +373,8 @@ class Reflector(Generic[T]):
         self._hold_rv = self._hold_rv and block.initial
         if block.resource_version and not self._hold_rv:
             self._set_last_rv(block.resource_version)
-        if block.undecodable or len(self._quarantine):
-            self._quarantine_block(block)
         self._heard()
         self._outage.over(Doing.READ_WATCH)
-
-    def _quarantine_block(self, block: EventBlock[T]) -> None:
-        fits = (obj for _, obj in block.entries)
-        self._quarantine.release(
-            deletion_handling_meta_namespace_key_func(obj)
-            for obj in fits
-            if not isinstance(obj, DeletedFinalStateUnknown)
-        )
-        for event_type, undecodable in block.undecodable:
-            if event_type is EventType.DELETED:
-                self._quarantine.release([store_key(undecodable)])
-            else:
-                self._quarantine.add(undecodable)
 
     def _watch_ended(self, error: Exception | None) -> State | None:
         """Decide what follows the end of a stream; error None = the server ended it as it should."""
@@ -439,10 +402,3 @@ class Reflector(Generic[T]):
     def _heard(self) -> None:
         self._last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())
-
-
-def default_backoff(clock: Clock, random: Callable[[], float]) -> Backoff:
-    """client-go's reflector back-off: 0.8 s to 30 s, each with up to as much again on top."""
-    return ExponentialBackoff(
-        BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=random
-    )

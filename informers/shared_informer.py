@@ -13,7 +13,8 @@ order, and every object at least once; intermediate states may be skipped. After
 more, and an informer does not start again.
 
 Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: what is not delivered
-to a handler when the informer stops is dropped at once; no mutation detector, as objects are frozen.
+to a handler when the informer stops is dropped at once; instead of a detector of changes to cached objects, a
+kind whose objects could be changed is refused.
 """
 
 from __future__ import annotations
@@ -25,18 +26,22 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
+from apis.immutable import mutable_parts
 from apis.meta import Kind
+from client.reachability import Reachability
 from informers.delta_fifo import DeltaFIFO, FIFOClosed
 from informers.delta_processing import DeltaProcessor
 from informers.handlers import ResourceEventHandler, handler_name
 from informers.history_guard import HistoryGuard
 from informers.indexer import Indexer
+from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from informers.informer_statistics import InformerStatistics
 from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics, MetricsProvider
 from informers.processor import AddNotification, ProcessorListener, SharedProcessor
 from informers.quarantine import Quarantine, UndecodableCallback
 from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
+from informers.registration import Registration
 from informers.resource_versions import is_older
 from informers.resync_periods import ResyncPeriods
 from informers.store_index import Indexers
@@ -53,41 +58,6 @@ STOP_POLL_SECONDS: Final = 1.0
 # how long a stopped informer waits for a list request that cannot be cut short
 REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
-
-
-class InformerError(Exception):
-    """Root of what an informer refuses."""
-
-
-class InformerStarted(InformerError):  # noqa: N818 - a state
-    """Too late: the informer has started."""
-
-    def __init__(self) -> None:
-        super().__init__("informer has already started")
-
-
-class InformerStopped(InformerError):  # noqa: N818 - a state
-    """Too late: the informer has stopped, for good."""
-
-
-class Registration(Generic[T]):
-    """The handle of a handler that was added."""
-
-    def __init__(self, listener: ProcessorListener[T]) -> None:
-        self._listener = listener
-
-    def has_synced(self) -> bool:
-        """
-        Whether the informer has synced and this handler has returned from every add of the initial list.
-
-        The informer's own has_synced says less: that the store is filled.
-        """
-        return self._listener.has_synced()
-
-    @property
-    def listener(self) -> ProcessorListener[T]:
-        """The listener; for the informer."""
-        return self._listener
 
 
 class SharedIndexInformer(Generic[T]):
@@ -115,6 +85,7 @@ class SharedIndexInformer(Generic[T]):
         use_watch_list: bool = True,
         reflector_grace_seconds: float = REFLECTOR_GRACE_SECONDS,
         metrics_provider: MetricsProvider | None = None,
+        reachability: Reachability | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
         spawn: Spawn = spawn_thread,
@@ -124,7 +95,10 @@ class SharedIndexInformer(Generic[T]):
 
         Args: resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
               namespace is only named in messages; the rest as Reflector.
+        Raises: MutableKind.
         """
+        if parts := mutable_parts(kind):
+            raise MutableKind(kind, parts)
         self.kind = kind
         self.name = name or kind.resource.group_resource
         self._lister_watcher = lister_watcher
@@ -133,6 +107,7 @@ class SharedIndexInformer(Generic[T]):
         self._min_watch_timeout_seconds = min_watch_timeout_seconds
         self._use_watch_list = use_watch_list
         self._reflector_grace_seconds = reflector_grace_seconds
+        self._reachability = reachability
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -379,6 +354,7 @@ class SharedIndexInformer(Generic[T]):
                 quarantine=self._quarantine,
                 guard=self._guard,
                 metrics=self._metrics,
+                reachability=self._reachability,
                 clock=self._clock,
                 random=self._random,
             )
@@ -387,8 +363,9 @@ class SharedIndexInformer(Generic[T]):
 
     def _loop(self, stop: threading.Event) -> None:
         # informer thread: the sole writer of the store
-        fifo = self._fifo
+        fifo, reflector = self._fifo, self._reflector
         assert fifo is not None
+        assert reflector is not None
         period = self._periods.check_seconds
         resync_at = self._clock.now() + period if period else float("inf")
         while not self._stopping.is_set():
@@ -402,6 +379,7 @@ class SharedIndexInformer(Generic[T]):
             except Exception as error:
                 log.exception("Unable to process deltas", name=self.name, err=str(error))
             self._metrics.queued_items.set(len(fifo))
+            reflector.tick()
             if self._clock.now() >= resync_at:
                 self._resync(fifo)
                 resync_at = self._clock.now() + period

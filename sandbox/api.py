@@ -17,7 +17,7 @@ from sandbox.requests.documents import Site
 from sandbox.requests.impersonation import acting_user
 from sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
 from sandbox.requests.routes import ResourcePath
-from sandbox.verbs import pods, reviews, scale
+from sandbox.verbs import evictions, pods, reviews, scale, token_requests
 from sandbox.verbs.create import create
 from sandbox.verbs.deletion import delete, delete_collection
 from sandbox.verbs.patching import patch
@@ -68,7 +68,7 @@ _SCALE: Final[dict[str, Verb]] = {
 _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
     "log": pods.logs,
     "binding": pods.bind,
-    "eviction": pods.evict,
+    "eviction": evictions.evict,
     "exec": pods.refuse_stream,
     "attach": pods.refuse_stream,
     "portforward": pods.refuse_stream,
@@ -175,7 +175,7 @@ def _work(call: Call) -> Verb:
     if subresource == "scale":
         return _SCALE[call.verb]
     if subresource == "token":
-        return reviews.request_token
+        return token_requests.request_token
     if subresource == "proxy" or (resource.plural == "pods" and subresource in _POD_SUBRESOURCES):
         return _POD_SUBRESOURCES[subresource]
     return _VERBS[call.verb]

@@ -44,7 +44,10 @@ DIFFERENCES: Final = (
         "version 2 only JSON."
     ),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
-    Difference("CEL rules may use the usual functions, not all; a rule that is not understood is warned of."),
+    Difference(
+        "CEL rules may use the usual functions, not all; their types and costs are not checked, and a rule "
+        "that is not understood is warned of."
+    ),
     Difference(
         "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."
     ),

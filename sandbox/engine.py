@@ -321,6 +321,10 @@ class Engine:
             return
         self._store.commit(changes)
         self._runner.committed(changes)
+        if self.faults.active:
+            now = self._clock.time()
+            for watcher in self._watchers:
+                watcher.arrive(now)
         if any(change.group_resource == DEFINITIONS for change in changes):
             self._follow_definitions()
 

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import ssl
 import threading
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -39,6 +40,7 @@ log = logging.getLogger("sandbox")
 _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
+_HEAD_SECONDS: Final = 32.0
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
@@ -49,7 +51,7 @@ class HTTPServer:
     """
     Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _sleepers the requests that wait for a time of the clock, _silent the
+    State: _pumps are the open watches, _unheard the connections without a request so far, _sleepers the requests that wait for a time of the clock, _silent the
     ones that are never answered, _timer the next pass; all belong to the loop's thread. _scheduled says
     whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner, the rest runs on
     `sandbox-http`.
@@ -78,6 +80,7 @@ class HTTPServer:
         self._failure: BaseException | None = None
         self._port = 0
         self._pumps: dict[Outlet, WatchPump] = {}
+        self._unheard: dict[RequestHandler, asyncio.TimerHandle] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._scheduled = False
@@ -132,7 +135,8 @@ class HTTPServer:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        listener = await loop.create_server(server, self._address.text, port, ssl=self._tls)
+        accept = partial(self._accepted, server)
+        listener = await loop.create_server(accept, self._address.text, port, ssl=self._tls)
         self._port = listener.sockets[0].getsockname()[1]
         with self._lock:
             self._loop = loop
@@ -145,9 +149,23 @@ class HTTPServer:
                 self._loop = None
             await self._finish(server, listener)
 
+    def _accepted(self, server: web.Server) -> RequestHandler:
+        """A new connection, which has so long to send the head of its first request."""
+        protocol = server()
+        waiting = asyncio.get_running_loop().call_later(_HEAD_SECONDS, self._give_up, protocol)
+        self._unheard[protocol] = waiting
+        return protocol
+
+    def _give_up(self, protocol: RequestHandler) -> None:
+        del self._unheard[protocol]
+        if protocol.transport is not None:
+            protocol.transport.close()
+
     async def _finish(self, server: web.Server, listener: asyncio.Server) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for waiting in self._unheard.values():
+            waiting.cancel()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
         # what was accepted becomes a connection; asyncio forgets it unclosed after listener.close()
@@ -155,8 +173,8 @@ class HTTPServer:
         listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
-        for waiting in (*self._sleepers, *self._silent):
-            _settle(waiting)
+        for future in (*self._sleepers, *self._silent):
+            _settle(future)
         await _rounds()
         # connections that wait for their next request would be waited for
         server.pre_shutdown()
@@ -172,6 +190,8 @@ class HTTPServer:
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         loop = asyncio.get_running_loop()
+        if protocol in self._unheard:
+            self._unheard.pop(protocol).cancel()
         limit = MAX_BODY_BYTES + 1
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
 

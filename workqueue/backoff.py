@@ -86,11 +86,14 @@ class ExponentialBackoff:
 
     def next(self) -> float:
         """Seconds to wait before the next try."""
-        now = self._clock.now()
-        if now - self._started_at > self._reset_seconds:
-            self._started_at = now
-            self._backoff = self._initial()
+        if self._clock.now() - self._started_at > self._reset_seconds:
+            self.reset()
         return self._backoff.step()
+
+    def reset(self) -> None:
+        """Start over: what is to come has nothing to do with what there was."""
+        self._started_at = self._clock.now()
+        self._backoff = self._initial()
 
     def _initial(self) -> Backoff:
         return Backoff(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -43,12 +44,20 @@ class Clock(Protocol):
         """
 
 
+def _boot_seconds() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+# where there is one that goes on while the machine sleeps: others' leases, tokens and connections do
+_monotonic: Final[Callable[[], float]] = _boot_seconds if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+
+
 class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Monotonic seconds."""
-        return time.monotonic()
+        """Monotonic seconds, with those that the machine slept where that can be known (Linux)."""
+        return _monotonic()
 
     def time(self) -> float:
         """Seconds since the Unix epoch."""
@@ -62,8 +71,8 @@ class RealClock:
         """Wait once on condition, at most until now() reaches at; None waits for ever."""
         if at is None:
             return condition.wait()
-        condition.wait(_bounded(at - time.monotonic()))
-        return time.monotonic() < at
+        condition.wait(_bounded(at - _monotonic()))
+        return _monotonic() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """Wait until the time has passed or stop is set; True when stop is set."""

@@ -12,9 +12,10 @@ from client.errors import ConfigError
 from client.resource_client import Client
 from client.transport import HTTPTransport
 from controller.cli.checks import preflight_for
+from controller.cli.config_problems import config_problem
 from controller.cli.options import Options
 from controller.cli.preflight import Finding, Report
-from controller.cli.problems import Problem, config_problem
+from controller.cli.problems import Problem
 from controller.cli.version import version
 from workqueue.clock import REAL_CLOCK, Clock
 

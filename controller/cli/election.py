@@ -13,6 +13,7 @@ from typing import Final, Self
 from apis.coordination_v1 import Lease
 from client.config import ClientConfig
 from client.metrics import RequestMetrics
+from client.reachability import Reachability
 from client.resource_client import Client, ResourceClient
 from client.transport import HTTPTransport
 from controller.cli.election_problems import lost_lease
@@ -75,7 +76,7 @@ class Election:
         """Let manager work only while it leads."""
         options = self._options
         lock = LeaseLock(
-            self._leases(),
+            self._leases(manager.client.reachability),
             namespace=options.leader_elect_resource_namespace,
             name=options.leader_elect_resource_name,
             identity=new_identity(),
@@ -89,7 +90,7 @@ class Election:
         )
         manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._clock), on_lost=self._lost)
 
-    def _leases(self) -> ResourceClient[Lease]:
+    def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
         # a client that is stopped repeats nothing and waits for nothing: the elector does, in its own rhythm
         stopped = threading.Event()
         stopped.set()
@@ -99,6 +100,7 @@ class Election:
             user_agent=f"handloop/{version()} leader-election",
             clock=self._clock,
             stop=stopped,
+            reachability=reachability,
         )
         return client.resource(Lease)
 

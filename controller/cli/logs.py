@@ -2,8 +2,8 @@
 Logging: klog lines, lines for people, or JSON; always on stderr, through structlog.
 
 Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on. A warning or error that
-repeats is written in full once, then at most once a minute with the number left out. Tracebacks show from
-`-v 4` on.
+repeats, and an info line with an error in it, such as a lost race, is written in full once, then at most once
+a minute with the number left out. Tracebacks show from `-v 4` on.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ def _stack(trace: object) -> str:
 
 class RepeatFilter:
     """
-    Lets the same warning or error through once a minute, then says how many were left out.
+    Lets the same trouble through once a minute, then says how many were left out.
+
+    Trouble is a warning, an error, or an info line that has an `err`; what was asked for by `-v` is not.
 
     State: (message, err) -> (last written at, left out since). Threads: any.
     """
@@ -149,9 +151,9 @@ class RepeatFilter:
         self._lock = new_lock("RepeatFilter._lock", 99)
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}
 
-    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Drop a repetition or add how many were dropped."""
-        if event["severity"] == "I":
+        if method == "debug" or (event["severity"] == "I" and "err" not in event):
             return event
         key = (str(event["event"]), str(event.get("err", "")))
         now = self._clock.now()

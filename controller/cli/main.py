@@ -11,7 +11,7 @@ import structlog
 
 from controller.cli.doctor_command import doctor
 from controller.cli.flags import UsageError, parse_options
-from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging
+from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging, default_format
 from controller.cli.manifests_command import manifests
 from controller.cli.options import Options
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
@@ -57,11 +57,14 @@ def _serve(options: Options, stop: threading.Event, out: TextIO, err: TextIO) ->
             return doctor(options, stop, out)
         return (run_sandbox if options.command == "sandbox" else run)(options, stop, err)
     except Exception as error:
-        if options.verbosity >= TRACEBACK_VERBOSITY:
+        what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
+        if (options.log_format or default_format(err)) == "json":
+            # whoever collects these logs expects one object per line, the traceback in it
+            log.exception(what, fix=fix)
+        elif options.verbosity >= TRACEBACK_VERBOSITY:
             raise
-        err.write(
-            f"error: {str(error) or type(error).__name__}\n  fix: run again with -v 4 for the traceback\n"
-        )
+        else:
+            err.write(f"error: {what}\n  fix: {fix}\n")
         return EXIT_FATAL
 
 

@@ -20,12 +20,11 @@ from controller.access import Access
 from controller.cli.permissions import Need, missing_permissions, needs
 from controller.cli.problems import (
     EXIT_CONFIG,
-    Effort,
     Problem,
     missing_resource,
     no_status_subresource,
-    server_problem,
 )
+from controller.cli.server_problems import Effort, server_problem
 from workqueue.clock import REAL_CLOCK, Clock
 
 TRIES: Final = 3

@@ -15,6 +15,7 @@ from client.resource_client import Client
 from client.transport import HTTPTransport, Transport
 from controller.cli.banner import Facts, show_banner
 from controller.cli.checks import preflight_for, shown_server
+from controller.cli.config_problems import config_problem
 from controller.cli.election import Election
 from controller.cli.options import Options
 from controller.cli.preflight import Report
@@ -23,7 +24,6 @@ from controller.cli.problems import (
     EXIT_FATAL,
     EXIT_OK,
     Problem,
-    config_problem,
     port_in_use,
 )
 from controller.cli.program import Program
@@ -32,10 +32,11 @@ from controller.cli.servers import Servers
 from controller.cli.tell import tell
 from controller.cli.version import version
 from controller.cli.version_skew import version_skew
+from controller.runtime.client_metrics import ClientMetrics
 from controller.runtime.collector import relax_collector
-from controller.runtime.health import ListenError
 from controller.runtime.leader_election import LeadershipLost
-from controller.runtime.metrics import ClientMetrics, new_registry
+from controller.runtime.listening import ListenError
+from controller.runtime.metrics import new_registry
 from controller.runtime.write_fence import WriteFence
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock

@@ -17,12 +17,13 @@ from client.credentials import StaticCredentials
 from client.errors import ConfigError, ConfigProblem
 from client.tls import TLSOptions
 from client.transport import HTTPTransport
+from controller.cli.config_problems import config_problem
 from controller.cli.flags import SANDBOX_LIMITS
 from controller.cli.options import Options
-from controller.cli.problems import EXIT_OK, config_problem, port_in_use
+from controller.cli.problems import EXIT_OK, port_in_use
 from controller.cli.tell import tell
 from controller.controllers import NAMES, kinds
-from controller.runtime.health import ListenError, listen_error
+from controller.runtime.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

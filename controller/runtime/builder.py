@@ -23,6 +23,7 @@ from controller.runtime.manager import Manager
 from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from controller.runtime.predicates import Predicate
 from controller.runtime.reconcile import Reconciler
+from controller.runtime.reconcile_metrics import ControllerMetrics
 from controller.runtime.reconcile_queue import ReconcileQueue
 from controller.runtime.undecodable_reports import UndecodableReports
 from informers.keys import ObjectName
@@ -36,11 +37,12 @@ class BuilderError(Exception):
 
 
 class _Asked(NamedTuple):
-    """One watch as it was asked for; names_of None = the owner's."""
+    """One watch as it was asked for; names_of None = the controlling owner's, or those of every owner."""
 
     kind: type[Any]
     names_of: MapFunc[Any] | None
     predicates: tuple[Predicate, ...]
+    every_owner: bool = False
 
 
 class InformerWatch(Generic[T]):
@@ -95,9 +97,15 @@ class ControllerBuilder:
         self._asked.insert(0, _Asked(kind, own_name, tuple(predicates)))
         return self
 
-    def owns(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
-        """Reconcile the controlling owner of an object of a kind that changes."""
-        self._asked.append(_Asked(kind, None, tuple(predicates)))
+    def owns(
+        self, kind: type[Kind], *, predicates: Sequence[Predicate] = (), every_owner: bool = False
+    ) -> Self:
+        """
+        Reconcile the controlling owner of an object of a kind that changes.
+
+        Args: every_owner = the owners that do not control it, too.
+        """
+        self._asked.append(_Asked(kind, None, tuple(predicates), every_owner))
         return self
 
     def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
@@ -110,6 +118,7 @@ class ControllerBuilder:
         *,
         max_concurrent_reconciles: int = 1,
         rate_limiter: RateLimiter[ObjectName] | None = None,
+        max_retries: int | None = None,
         reconcile_timeout_seconds: float | None = None,
         own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         cache_sync_timeout_seconds: float | None = None,
@@ -127,6 +136,7 @@ class ControllerBuilder:
             self._options,
             max_concurrent_reconciles=max_concurrent_reconciles,
             rate_limiter=rate_limiter,
+            max_retries=max_retries,
             reconcile_timeout_seconds=reconcile_timeout_seconds,
             own_write_timeout_seconds=own_write_timeout_seconds,
             cache_sync_timeout_seconds=cache_sync_timeout_seconds,
@@ -181,13 +191,13 @@ class ControllerBuilder:
     def _new_controller(
         self, reconciler: Reconciler, queue: ReconcileQueue, own_writes: OwnWrites
     ) -> Controller:
-        manager, workers = self._manager, self._options.max_concurrent_reconciles
+        manager = self._manager
         controller = Controller(
             self._name,
             reconciler,
             queue=queue,
             own_writes=own_writes,
-            metrics=manager.reconcile_metrics.for_controller(self._name, workers),
+            metrics=self._new_metrics(),
             own_metrics=manager.own_write_metrics.for_controller(self._name),
             options=self._options,
             clock=manager.clock,
@@ -195,6 +205,11 @@ class ControllerBuilder:
         )
         controller.needs_leader_election = self._needs_leader_election
         return controller
+
+    def _new_metrics(self) -> ControllerMetrics:
+        """The instruments of the controller; all that are made for one name count together."""
+        workers = self._options.max_concurrent_reconciles
+        return self._manager.reconcile_metrics.for_controller(self._name, workers)
 
     def _new_watch(
         self,
@@ -205,13 +220,20 @@ class ControllerBuilder:
     ) -> InformerWatch[Any]:
         informer = informers[asked.kind]
         assert self._for is not None
-        names_of = asked.names_of or OwnerNames(self._for, informers[self._for])
+        names_of = asked.names_of or OwnerNames(
+            self._for, informers[self._for], every_owner=asked.every_owner
+        )
         undecodable = None
         if asked.names_of is own_name:
             undecodable = UndecodableReports(asked.kind, self._manager.recorder(self._name))
             informer.on_undecodable(undecodable)
         source = EventSource(
-            asked.kind, names_of, sink=queue, predicates=asked.predicates, observed=own_writes.observed
+            asked.kind,
+            names_of,
+            sink=queue,
+            predicates=asked.predicates,
+            observed=own_writes.observed,
+            panicked=self._new_metrics().panic,
         )
         return InformerWatch(informer, source, undecodable)
 

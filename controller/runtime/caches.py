@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from apis.meta import Kind
+from client.reachability import Reachability
 from controller.runtime.kind_informer import KindInformer
 from informers.factory import ResourceSource, SharedInformerFactory
 from informers.metrics import MetricsProvider
@@ -40,6 +41,7 @@ class Caches:
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
         metrics_provider: MetricsProvider | None = None,
+        reachability: Reachability | None = None,
         progress_seconds: float = INTERVAL_SECONDS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
@@ -55,6 +57,7 @@ class Caches:
                 namespace=namespace,
                 name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
                 metrics_provider=metrics_provider,
+                reachability=reachability,
                 clock=clock,
                 spawn=spawn,
             )

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from apis.time import format_micro_time
-from client.errors import ClientError, Conflict, DeadlineExceeded, NotFound
+from client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
 from controller.runtime.leader_election_config import LeaderElection
 from controller.runtime.leader_election_metrics import LeaderMetrics
 from controller.runtime.leader_election_record import LeaderElectionRecord
@@ -89,6 +89,10 @@ class Candidacy:
     def held_by_another(self) -> bool:
         """Whether the holder as last seen is somebody, and not us."""
         return self.get_leader() not in ("", self._lease.identity)
+
+    def term_is_over(self) -> bool:
+        """Whether the lease is ours, and is to be given up: never, where candidates take it themselves."""
+        return False
 
     def renew_deadline(self) -> float:
         """When, as the clock counts, our last renewal is too long ago to go on leading."""
@@ -162,7 +166,7 @@ class Candidacy:
         )
         if self.is_leader() and self._is_lease_valid():
             # ours, and nobody could take it meanwhile: no need to look
-            if self._write(self._lease.update, _continued(desired, self._observed), started_at):
+            if self._write(self._lease.update, continued(desired, self._observed), started_at):
                 return True
             log.info("Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
         try:
@@ -182,7 +186,7 @@ class Candidacy:
             return self._note("")
         if self.is_leader():
             self._metrics.slowpath(self._lease.name)
-            return self._write(self._lease.update, _continued(desired, fetched), started_at)
+            return self._write(self._lease.update, continued(desired, fetched), started_at)
         taken = msgspec.structs.replace(desired, leader_transitions=fetched.leader_transitions + 1)
         seen_at = self._observed_at
         if not self._write(self._lease.update, taken, started_at):
@@ -274,8 +278,9 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        again = str(error) == self._last_error
-        tell = partial(log.debug, v=4) if again else log.warning
+        # of candidates that ask for a free lease at once one wins, and an outage is said once
+        expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
+        tell = partial(log.debug, v=4) if expected else log.warning
         tell("Request for the lease failed", lease=self._lease.describe(), err=str(error))
         return self._note(str(error))
 
@@ -286,7 +291,7 @@ class Candidacy:
         return False
 
 
-def _continued(desired: LeaderElectionRecord, before: LeaderElectionRecord) -> LeaderElectionRecord:
+def continued(desired: LeaderElectionRecord, before: LeaderElectionRecord) -> LeaderElectionRecord:
     """The same term, renewed."""
     return msgspec.structs.replace(
         desired, acquire_time=before.acquire_time, leader_transitions=before.leader_transitions

@@ -48,13 +48,15 @@ class ControllerOptions:
     """
     How a controller works.
 
-    Args: rate_limiter None = per name 5 ms doubling up to 1000 s. reconcile_timeout_seconds None = no
+    Args: rate_limiter None = per name 5 ms doubling up to 1000 s. max_retries = so many in a row, then the
+    name waits for a change as after a TerminalError; None = no limit. reconcile_timeout_seconds None = no
     deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait for our
     own writes.
     """
 
     max_concurrent_reconciles: int = 1
     rate_limiter: RateLimiter[ObjectName] | None = None
+    max_retries: int | None = None
     reconcile_timeout_seconds: float | None = None
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
@@ -63,6 +65,8 @@ class ControllerOptions:
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
             raise ValueError("max_concurrent_reconciles must be at least 1")
+        if self.max_retries is not None and self.max_retries < 0:
+            raise ValueError("max_retries must not be negative")
 
 
 class Watch(Protocol):
@@ -279,7 +283,7 @@ class Controller:
     def _failed(
         self, name: ObjectName, context: ReconcileContext, error: BaseException, began_at: float
     ) -> None:
-        terminal, unexpected = isinstance(error, TerminalError), not is_expected(error)
+        terminal, unexpected = self._is_final(name, error), not is_expected(error)
         # first of all the name, so that nothing that fails below loses it
         if terminal:
             self.queue.give_up(name)
@@ -291,7 +295,13 @@ class Controller:
         self._metrics.error()
         self._metrics.observe("error", self._clock.now() - began_at)
         self._count(failed=1, terminal=int(terminal), unexpected=int(unexpected))
-        self._reports.failed(context, error, self.queue.num_requeues(name))
+        self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
+
+    def _is_final(self, name: ObjectName, error: BaseException) -> bool:
+        """Whether trying again cannot help, or has not helped often enough."""
+        limit = self._options.max_retries
+        tried = limit is not None and self.queue.num_requeues(name) >= limit
+        return tried or isinstance(error, TerminalError)
 
     def _count(self, **changes: int) -> None:
         with self._lock:

@@ -14,10 +14,11 @@ from workqueue.locks import new_lock
 
 class FakeRecorder:
     """
-    Implements EventRecorder; each event is one line `<type> <reason> <message>`.
+    Implements EventRecorder and SeriesRecorder; each event is one line `<type> <reason> <message>`.
 
-    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
-    as ` map[key:value ...]`.
+    An action comes between reason and message. With include_object the line goes on with
+    ` involvedObject{kind=...,apiVersion=...}`, and the same for what is related; annotations follow as
+    ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
 
@@ -45,13 +46,17 @@ class FakeRecorder:
         reason: str,
         message: str,
         *,
+        action: str = "",
+        related: object = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Keep an event."""
-        line = f"{event_type} {reason} {message}"
-        reference = reference_to(obj) if self._include_object else None
-        if reference is not None:
-            line += f" involvedObject{{kind={reference.kind},apiVersion={reference.api_version}}}"
+        line = " ".join(filter(None, (event_type, reason, action, message)))
+        if self._include_object:
+            references = filter(None, (reference_to(obj), reference_to(related)))
+            line += "".join(
+                f" involvedObject{{kind={r.kind},apiVersion={r.api_version}}}" for r in references
+            )
         if annotations:
             line += f" map[{' '.join(f'{key}:{value}' for key, value in sorted(annotations.items()))}]"
         with self._lock:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import structlog
 
-from apis.core_v1 import Event
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_condition
 from workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("events")
 
+E = TypeVar("E")
 
-class EventWatcher:
+
+class EventWatcher(Generic[E]):
     """
     Hands every event to one function, in the order offered, on a thread of its own.
 
@@ -31,7 +33,7 @@ class EventWatcher:
     def __init__(
         self,
         name: str,
-        handle: Callable[[Event], None],
+        handle: Callable[[E], None],
         *,
         length: int,
         clock: Clock = REAL_CLOCK,
@@ -42,11 +44,11 @@ class EventWatcher:
         self._length = length
         self._clock = clock
         self._changed = new_condition("EventWatcher._changed", 96)
-        self._queue: deque[Event] = deque()
+        self._queue: deque[E] = deque()
         self._closed = False
         self._thread = spawn(f"events-{name}", self._run)
 
-    def offer(self, event: Event) -> bool:
+    def offer(self, event: E) -> bool:
         """
         Queue an event without waiting.
 
@@ -95,7 +97,7 @@ class EventWatcher:
     def _report(self, error: Exception) -> None:
         log.error("Event watcher failed", watcher=self.name, err=repr(error))
 
-    def _next(self) -> Event | None:
+    def _next(self) -> E | None:
         """The oldest event; None once closed and empty. Blocks until there is either."""
         with self._changed:
             while not self._queue and not self._closed:

@@ -1,8 +1,8 @@
 """
 How old what the caches say may be: the check behind `/readyz`, and `informer_lag_seconds`.
 
-A watch that is open and undisturbed makes a cache as new as the server is quick; what counts is the time
-since the server was last heard of while there is trouble with it.
+A watch that is open makes a cache as new as the server is quick, however long nothing happens; what counts is
+the time since the server was last heard of while none can be opened.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from controller.runtime.health import Check
 from informers.informer_statistics import InformerStatistics
+from informers.reflector_statistics import State
 from informers.shared_informer import SharedIndexInformer
 from workqueue.clock import Clock
 
@@ -26,12 +27,14 @@ Informers = Callable[[], Iterable[SharedIndexInformer[Any]]]
 
 def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
-    Seconds by which a cache may be behind; 0 while its watch is undisturbed, or before its first list.
+    Seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
 
     Args: now as Clock.now() counts.
     """
     reflector = statistics.reflector
-    if reflector is None or reflector.last_event_at is None or not reflector.last_error:
+    if reflector is None or reflector.last_event_at is None:
+        return 0.0
+    if reflector.state is State.WATCHING or not reflector.last_error:
         return 0.0
     return max(now - reflector.last_event_at, 0.0)
 

@@ -14,6 +14,8 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * a stop first ends the guarded work, while renewing goes on, and releases then; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
+  * coordinated, a leader that is to make room releases as soon as its work has ended; upstream at the end of
+    the deadline.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Final
 import structlog
 
 from controller.runtime.candidacy import Candidacy, ElectionStatistics
+from controller.runtime.coordinated_candidacy import CoordinatedCandidacy
 from controller.runtime.guarded_work import GuardedWork
 from controller.runtime.leader_election_config import JITTER_FACTOR, LeaderElection
 from controller.runtime.leader_election_metrics import LeaderMetrics, NoLeaderMetrics
@@ -91,7 +94,8 @@ class LeaderElector:
         self._clock = clock
         self._random = random
         self._spawn = spawn
-        self._candidacy = Candidacy(config, clock=clock, metrics=metrics or NoLeaderMetrics())
+        candidacy = CoordinatedCandidacy if config.coordinated else Candidacy
+        self._candidacy = candidacy(config, clock=clock, metrics=metrics or NoLeaderMetrics())
         self._reported = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -160,11 +164,23 @@ class LeaderElector:
         work = GuardedWork(self._on_started_leading)
         try:
             self._work(work, stop)
-            if self._config.release_on_cancel:
-                self._candidacy.release()
-                self._report_transition()
+            self._release()
+        except LeadershipLost:
+            if self._candidacy.term_is_over() and self._ends_in_time(work):
+                self._release()
+            raise
         finally:
             self._config.lock.record_event("stopped leading")
+
+    def _release(self) -> None:
+        if self._config.release_on_cancel:
+            self._candidacy.release()
+            self._report_transition()
+
+    def _ends_in_time(self, work: GuardedWork) -> bool:
+        """Whether the work, told to stop, has ended before the renew deadline."""
+        left = self._candidacy.renew_deadline() - self._clock.now()
+        return self._clock.sleep(max(left, 0.0), work.ended)
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended; the lease is ours still. Raises: LeadershipLost; what it raised."""
@@ -196,7 +212,7 @@ class LeaderElector:
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):
                 return True
-            if self._candidacy.held_by_another():
+            if self._candidacy.held_by_another() or self._candidacy.term_is_over():
                 return False
             left = deadline - self._clock.now()
             self._clock.sleep(max(min(self._config.retry_period_seconds, left), 0.0), until)
@@ -220,10 +236,16 @@ class LeaderElector:
         except Exception:  # who listens must not end the renewing
             log.exception("on_new_leader raised")
 
+    def _why(self, seen: ElectionStatistics) -> str:
+        if self._candidacy.held_by_another():
+            return f"held by {seen.holder}"
+        if self._candidacy.term_is_over():
+            return "another one is preferred"
+        return f"last error: {seen.last_error or 'none'}"
+
     def _lost(self) -> LeadershipLost:
         seen = self.statistics()
-        taken = self._candidacy.held_by_another()
-        why = f"held by {seen.holder}" if taken else f"last error: {seen.last_error or 'none'}"
+        why = self._why(seen)
         age = self._clock.now() - self._candidacy.renew_deadline() + self._config.renew_deadline_seconds
         lost = LeadershipLost(seen.lease, age, why)
         self._candidacy.stop_leading()

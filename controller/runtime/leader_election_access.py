@@ -5,27 +5,31 @@ from __future__ import annotations
 from typing import Final
 
 from apis.coordination_v1 import Lease
+from apis.coordination_v1beta1 import LeaseCandidate
 from apis.core_v1 import Event
+from apis.meta import Kind
 from controller.access import Access
 
 PURPOSE: Final = "leader-election"
 
 
-def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]:
+def leader_election_access(
+    name: str, namespace: str = "", *, coordinated: bool = False
+) -> tuple[Access, ...]:
     """
     The access to the lease of that name.
 
-    Args: namespace is the lease's; "" = the one the program lives in.
+    Args: namespace is the lease's; "" = the one the program lives in. coordinated: the control plane makes
+    the lease, and we a LeaseCandidate, whose name nobody knows beforehand.
     """
+
+    def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:
+        return Access(resource=kind.resource, verbs=verbs, names=names, namespace=namespace, purpose=PURPOSE)
+
+    candidates = access(LeaseCandidate, "create", "get", "list", "update", "watch")
+    # a name cannot limit a create: the object is not there yet
     return (
-        # a name cannot limit a create: the object is not there yet
-        Access(resource=Lease.resource, verbs=("create",), namespace=namespace, purpose=PURPOSE),
-        Access(
-            resource=Lease.resource,
-            verbs=("get", "update"),
-            names=(name,),
-            namespace=namespace,
-            purpose=PURPOSE,
-        ),
-        Access(resource=Event.resource, verbs=("create",), namespace=namespace, purpose=PURPOSE),
+        candidates if coordinated else access(Lease, "create"),
+        access(Lease, "get", "update", names=(name,)),
+        access(Event, "create"),
     )

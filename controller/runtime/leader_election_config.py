@@ -56,7 +56,8 @@ class LeaderElection:
 
     lease_duration_seconds is how long others wait for a sign of life (whole seconds are written, the rest is
     cut), renew_deadline_seconds how long a leader tries before it gives up, retry_period_seconds the pause
-    between tries. release_on_cancel lets the next one in at once when we stop.
+    between tries. release_on_cancel lets the next one in at once when we stop. coordinated leaves it to the
+    control plane who gets the lease; each candidate needs a CandidateRegistration then.
     """
 
     lock: Lock
@@ -64,6 +65,7 @@ class LeaderElection:
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     release_on_cancel: bool = True
+    coordinated: bool = False
 
     def validate(self) -> None:
         """

@@ -147,8 +147,8 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # not there yet, or not there any more
-            return floor.gone or mirror.has_seen(floor.name.namespace, floor.resource_version)
+            # not there yet, or not there any more; what is deleted may not have been there yet, either
+            return mirror.has_seen(floor.name.namespace, floor.resource_version)
         if floor.gone:
             ending = cached.metadata.deletion_timestamp is not None
             return ending or cached.metadata.uid != floor.uid

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from apis.labels import parse_selector
 from apis.meta import Object
 
 
@@ -97,6 +98,30 @@ class ResourceVersionChanged(_Changed):
     def aspect(self, obj: Object) -> object:
         """The resource version."""
         return obj.metadata.resource_version
+
+
+class LabelsMatch:
+    """
+    Events of objects that a label selector chooses, such as "app=web,tier!=cache".
+
+    An update passes, too, when the object is chosen no more by it: who counts such objects has to know.
+    """
+
+    def __init__(self, selector: str) -> None:
+        """Raises: SelectorError."""
+        self._selector = parse_selector(selector)
+
+    def create(self, obj: Object) -> bool:
+        """Whether it is chosen."""
+        return self._selector.matches(obj.metadata.labels)
+
+    def update(self, old: Object, new: Object) -> bool:
+        """Whether one of its states is chosen."""
+        return self.create(old) or self.create(new)
+
+    def delete(self, obj: Object) -> bool:
+        """Whether it was chosen."""
+        return self.create(obj)
 
 
 def all_of(*predicates: Predicate) -> Predicate:

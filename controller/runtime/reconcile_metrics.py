@@ -12,11 +12,7 @@ from typing import Final, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-B_SMALL: Final = (
-    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9),
-    *(1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0),
-    *(10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
-)
+from controller.runtime.buckets import B_SMALL
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 """How a reconcile ended. `requeue` is what controller-runtime's deprecated flag counts: always 0 here."""

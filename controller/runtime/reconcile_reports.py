@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from client.errors import AlreadyExists, ClientError, Conflict
+from client.errors import AlreadyExists, ClientError, Conflict, NotFound
 from controller.runtime.reconcile import ReconcileContext
 from controller.runtime.reconcile_errors import ReconcileError, TerminalError
 
@@ -34,10 +34,16 @@ class ReconcileReports:
         more = {} if requeue_after is None else {"requeueAfter": requeue_after}
         context.log.debug("Reconcile successful", v=4, **more)
 
-    def failed(self, context: ReconcileContext, error: BaseException, failures: int) -> None:
-        """It raised. A lost race is no error, and a surprise comes with its stack."""
-        expected, terminal = is_expected(error), isinstance(error, TerminalError)
-        write = context.log.info if isinstance(error, _LOST_RACES) else context.log.error
+    def failed(
+        self, context: ReconcileContext, error: BaseException, failures: int, *, final: bool = False
+    ) -> None:
+        """
+        It raised. A lost race is no error, and a surprise comes with its stack.
+
+        Args: failures in a row so far; final = there will be no other try until something changes.
+        """
+        expected, terminal = is_expected(error), final or isinstance(error, TerminalError)
+        write = context.log.info if _is_lost_race(error, failures) and not terminal else context.log.error
         write(
             "Reconciler error, waiting for a change" if terminal else "Reconciler error",
             err=str(error) if expected else repr(error),
@@ -51,3 +57,8 @@ class ReconcileReports:
     def timed_out(self, context: ReconcileContext, seconds: float) -> None:
         """It took longer than it may, whatever came of it."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
+
+
+def _is_lost_race(error: BaseException, failures: int) -> bool:
+    """What is not found was deleted a moment ago, unless it is not found again."""
+    return isinstance(error, _LOST_RACES) or (isinstance(error, NotFound) and failures <= 1)

@@ -18,15 +18,16 @@ from client.transport import Transport
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
-_HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
-"""Standbys may ask what they are allowed to, and tell people what they do."""
+_CANDIDATES: Final = r"/apis/coordination\.k8s\.io/[^/]+/namespaces/[^/]+/leasecandidates(/[^/]+)?"
+_HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}|{_CANDIDATES}")
+"""Standbys may stand for election, ask what they are allowed to, and tell people what they do."""
 
 
 class WriteFence:
     """
     A client.transport.Transport that lets writes pass while may_write says so.
 
-    Events and reviews always pass. Threads: any; guard is called before the others run.
+    Events, reviews and candidacies always pass. Threads: any; guard is called before the others run.
     """
 
     def __init__(self, transport: Transport, may_write: Callable[[], bool] = lambda: False) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
+from apis.labels import Requirement
 from sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
 from sandbox.cluster.autoscaler_metrics import Findings, Workload
 from sandbox.cluster.autoscaler_status import ABLE, ACTIVE, LIMITED, AutoscalerStatus
@@ -23,7 +24,6 @@ from sandbox.cluster.workloads import PODS
 from sandbox.storage.label_index import LabelIndex
 from sandbox.storage.stored import Change, ChangeType, Object
 from sandbox.wire import label_selector
-from sandbox.wire.label_selector import Requirement
 from sandbox.wire.resource import GroupResource
 from sandbox.wire.status import Status, StatusError
 

@@ -59,6 +59,8 @@ def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     yield Write(
         verb="update", group_resource=NODES, namespace="", name=name, object=node, subresource="status"
     )
+    # ready from the start: the taint that every new node gets goes
+    yield Write(verb="update", group_resource=NODES, namespace="", name=name, object=node)
 
 
 def new_node(index: int, now: float, name: str = "") -> Object:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
-from sandbox.wire.label_selector import Requirement
+from apis.labels import Operator, Requirement
 
 Key = tuple[str, str]
+
+_ONE_OF: Final = frozenset((Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS))
 
 
 class SelectorIndex:
@@ -50,7 +53,9 @@ class SelectorIndex:
 
 def equalities(selector: tuple[Requirement, ...]) -> dict[str, str]:
     """The labels that a selector requires with exactly one value."""
-    return {part.key: part.values[0] for part in selector if part.operator == "in" and len(part.values) == 1}
+    return {
+        part.key: part.values[0] for part in selector if part.operator in _ONE_OF and len(part.values) == 1
+    }
 
 
 def _label(selector: tuple[Requirement, ...]) -> tuple[str, str] | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from sandbox.custom.conversion_rules import conversion_causes
 from sandbox.custom.schema_rules import schema_causes
+from sandbox.custom.selectable_rules import selectable_causes
 from sandbox.wire import names
 from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, one_of, part
+from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
 from sandbox.wire.status import Cause
 
 APPROVAL: Final = "api-approved.kubernetes.io"
@@ -20,7 +22,11 @@ APPROVAL_TEXT: Final = (
     'protected groups must have approval annotation "api-approved.kubernetes.io", '
     "see https://github.com/kubernetes/enhancements/pull/1111"
 )
-_STRATEGIES: Final = ("None", "Webhook")
+_LONGEST_WARNING: Final = 256
+_PRESERVING: Final = (
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+)
+_PRINTABLE: Final = "must only contain printable UTF-8 characters"
 _SCOPES: Final = ("Cluster", "Namespaced")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -35,7 +41,8 @@ def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]
     causes = (
         (_name(new) if old is None else []) + _group(spec.get("group", "")) + _scope(spec.get("scope", ""))
     )
-    causes += _versions(spec) + _names(part(spec, "names")) + _shared(spec) + _conversion(spec)
+    causes += _versions(spec) + _names(part(spec, "names")) + _shared(spec)
+    causes += conversion_causes(spec.get("conversion")) + _preserving(spec)
     if old is not None:
         causes += _update(new, old)
     return causes + _approval(new, spec.get("group", "")) + stored
@@ -68,14 +75,29 @@ def _scope(scope: str) -> list[Cause]:
     return [] if scope in _SCOPES else [not_supported("spec.scope", scope, _SCOPES)]
 
 
-def _conversion(spec: Object) -> list[Cause]:
-    """The strategies there are; what a webhook needs is not looked at."""
-    conversion = spec.get("conversion")
-    return (
-        []
-        if conversion is None
-        else one_of("spec.conversion.strategy", conversion.get("strategy"), _STRATEGIES)
-    )
+def _preserving(spec: Object) -> list[Cause]:
+    if not spec.get("preserveUnknownFields"):
+        return []
+    return [invalid_value("spec.preserveUnknownFields", True, _PRESERVING)]
+
+
+def _deprecation(path: str, version: Object) -> list[Cause]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return []
+    at = f"{path}.deprecationWarning"
+    causes = []
+    if not version.get("deprecated"):
+        causes.append(invalid_value(at, warning, "can only be set for deprecated versions"))
+    if not warning:
+        causes.append(invalid_value(at, warning, "must not be an empty string"))
+    if len(warning) > _LONGEST_WARNING:
+        causes.append(invalid_value(at, warning, f"must be <= {_LONGEST_WARNING} characters long"))
+    for index, character in enumerate(warning):
+        if not character.isprintable():
+            told = f"{_PRINTABLE}; non-printable character found at index {index}"
+            return [*causes, invalid_value(at, warning, told)]
+    return causes
 
 
 def _versions(spec: Object) -> list[Cause]:
@@ -90,6 +112,7 @@ def _versions(spec: Object) -> list[Cause]:
         wrong = names.dns_1035_label(name)
         if wrong:
             causes.append(invalid_value(f"spec.versions[{index}].name", name, ",".join(wrong)))
+        causes += _deprecation(f"spec.versions[{index}]", version)
         causes += _of_version(f"spec.versions[{index}]", spec, version)
     found = [version.get("name") for version in versions]
     internal = [_internal(spec, version) for version in versions] or spec.get("versions")
@@ -136,6 +159,8 @@ def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
         causes += _scale(f"{path}.subresources", part(version, "subresources"))
     if not _is_shared(spec, "additionalPrinterColumns"):
         causes += _columns(f"{path}.additionalPrinterColumns", version)
+    if not _is_shared(spec, "selectableFields"):
+        causes += selectable_causes(f"{path}.selectableFields", version)
     return causes
 
 
@@ -151,6 +176,8 @@ def _shared(spec: Object) -> list[Cause]:
         causes += _scale("spec.subresources", part(versions[0], "subresources"))
     if _is_shared(spec, "additionalPrinterColumns"):
         causes += _columns("spec.additionalPrinterColumns", versions[0])
+    if _is_shared(spec, "selectableFields"):
+        causes += selectable_causes("spec.selectableFields", versions[0])
     return causes
 
 
@@ -228,16 +255,11 @@ def _scale(path: str, found: Object) -> list[Cause]:
         if not wrong and not value.startswith(f"{root}."):
             wrong = [invalid_value(at, value, f"should be a json path under {root}")]
         causes += wrong
-    selector = scale.get("labelSelectorPath", "")
-    at = f"{path}.scale.labelSelectorPath"
-    if (
-        selector
-        and not (wrong := _json_path(at, selector))
-        and not selector.startswith((".spec.", ".status."))
-    ):
+    selector, at = scale.get("labelSelectorPath", ""), f"{path}.scale.labelSelectorPath"
+    wrong = _json_path(at, selector) if selector else []
+    if selector and not wrong and not selector.startswith((".spec.", ".status.")):
         wrong = [invalid_value(at, selector, "should be a json path under either .spec or .status")]
-        causes += wrong
-    return causes
+    return causes + wrong
 
 
 def _update(new: Object, old: Object) -> list[Cause]:

@@ -10,12 +10,14 @@ import base64
 import binascii
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Final
 from urllib.parse import urlsplit
 
+from sandbox.kinds import structure
 from sandbox.wire import go_time
+from sandbox.wire.resource import Schema
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _VERSIONED_UUID: Final = r"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{0}[0-9a-f]{{3}}-?[0-9a-f]{{4}}-?[0-9a-f]{{12}}"
@@ -37,6 +39,17 @@ def matches(format_: str, value: str) -> bool:
     """Whether a text is of a format."""
     check = _FORMATS.get(format_.replace("-", ""))
     return check is None or check(value)
+
+
+def unknown(schema: Schema) -> Iterator[str]:
+    """The formats of texts in a schema that nobody checks."""
+    name = schema.get("format") if structure.type_of(schema) == "string" else None
+    if name and name.replace("-", "") not in _KNOWN:
+        yield name
+    inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]
+    for entry in inner:
+        if entry:
+            yield from unknown(entry)
 
 
 def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
@@ -88,3 +101,4 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "hexcolor": _fullmatch(_HEX_COLOR),
     "rgbcolor": _fullmatch(_RGB),
 }
+_KNOWN: Final = frozenset((*_FORMATS, "bsonobjectid", "k8slongname", "k8sshortname", "password"))

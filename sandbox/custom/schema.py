@@ -8,13 +8,11 @@ Expressions (x-kubernetes-validations) are rules.py's.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
-from sandbox.custom import formats
+from sandbox.custom import formats, go_regexp
 from sandbox.kinds import structure
 from sandbox.wire.causes import (
     duplicate,
@@ -23,6 +21,7 @@ from sandbox.wire.causes import (
     not_supported,
     required,
     shown,
+    too_long,
     too_many,
 )
 from sandbox.wire.resource import Schema
@@ -131,22 +130,12 @@ def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 def _string_causes(schema: Schema, value: str, path: str) -> list[Cause]:
     longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
     if longest is not None and len(value) > longest:
-        return [Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)]
+        return [too_long(path, longest)]
     if shortest is not None and len(value) < shortest:
         return [invalid_value(path, value, f"{path} in body should be at least {shortest} chars long")]
-    if pattern and not _pattern(pattern).search(value):
+    if pattern and not go_regexp.compiled(pattern).search(value):
         return [invalid_value(path, value, f"{path} in body should match '{pattern}'")]
     return []
-
-
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str]:
-    # RE2's \z is Python's \Z, and its $ is the very end of the text
-    translated = re.sub(r"(?<!\\)\$$", r"\\Z", text.replace(r"\z", r"\Z"))
-    try:
-        return re.compile(translated)
-    except re.error:
-        return re.compile("")
 
 
 def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
@@ -209,7 +198,8 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str) -> list[
     for name, entry in value.items():
         member = structure.property_of(schema, name)
         if member:
-            causes += _validate(member, entry, _join(path, name))
+            is_declared = name in structure.properties(schema)
+            causes += _validate(member, entry, _join(path, name) if is_declared else f"{path}.{name}")
     return causes
 
 

@@ -64,6 +64,13 @@ def decode_embedded(schema: Schema | None, obj: dict[str, Any], unknown: list[st
     return result
 
 
+def has_unknown(schema: Schema, value: Any) -> bool:
+    """Whether a value has members that its schema does not declare."""
+    unknown: list[str] = []
+    _prune(schema, value, "", unknown)
+    return bool(unknown)
+
+
 def is_nullable(schema: Schema) -> bool:
     """Whether null is a value of this schema."""
     untyped = "type" not in schema and not schema.get("x-kubernetes-int-or-string")

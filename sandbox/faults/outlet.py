@@ -78,6 +78,14 @@ class Outlet:
             self.ended = True
         return lines
 
+    def arrive(self, now: float) -> None:
+        """Have what was committed now wait from now on if it is delayed, whenever somebody looks."""
+        if self.ended or not self._is_touched():
+            return
+        self._look(now)
+        if any(self._holding(DelayWatch)):
+            self._take_in(now)
+
     def is_due(self, now: float) -> bool:
         """Whether take() has something to do."""
         if self.ended or self.paused:
@@ -119,14 +127,17 @@ class Outlet:
 
     def _release(self, now: float) -> list[bytes]:
         """Take what there is, and let go what is not held back."""
-        while self._may_take() and (lines := self._watcher.take(now, up_to=self._up_to())):
-            self._held.extend((now, line) for line in self._distorted(lines))
+        self._take_in(now)
         room = min(self._quota(), self._room_before_silence())
         due = now - self._delay()
         out: list[bytes] = []
         while self._held and len(out) < room and self._held[0][0] <= due:
             out.append(self._held.popleft()[1])
         return out
+
+    def _take_in(self, now: float) -> None:
+        while self._may_take() and (lines := self._watcher.take(now, up_to=self._up_to())):
+            self._held.extend((now, line) for line in self._distorted(lines))
 
     def _distorted(self, lines: list[bytes]) -> list[bytes]:
         for fault in self._holding(DistortWatch):

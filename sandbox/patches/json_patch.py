@@ -17,6 +17,7 @@ from sandbox.wire.causes import invalid_value
 from sandbox.wire.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
 
 MAX_OPERATIONS = 10000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
 _NO_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -33,7 +34,11 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
     """
     checked = _checked(operations)
     document: Container = _copied(current)
+    copied_bytes = 0
     for operation in checked:
+        copied_bytes += _copied_bytes(document, operation) if operation.get("op") == "copy" else 0
+        if copied_bytes > MAX_COPIED_BYTES:
+            _refuse()
         apply = _OPERATIONS.get(_text(operation, "op"))
         if apply is None:
             _refuse()
@@ -43,6 +48,12 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
             "", "", "", [invalid_value("patch", json.dumps(document, separators=(",", ":")), _NO_OBJECT)]
         )
     return document
+
+
+def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
+    """How large what is copied is: a few copies of copies would fill any memory."""
+    source, key = _find(document, _text(operation, "from"))
+    return len(json.dumps(_get(source, key), separators=(",", ":")))
 
 
 def _checked(operations: Any) -> list[dict[str, Any]]:

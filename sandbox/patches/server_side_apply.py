@@ -88,7 +88,7 @@ def server_side_apply(
     _check(applied, resource)
     live = _unmanaged(current) if current is not None else _empty(resource)
     identity = manager_of(resource, manager, APPLY, subresource)
-    request = _Apply(live, applied, _managed(current, live, resource, now), identity, resource, now)
+    request = _Apply(live, applied, _managed(current, live, resource, now, identity), identity, resource, now)
     try:
         merged, managed = _apply_with_last_applied(request, force=force)
     except ElementError as error:
@@ -135,7 +135,9 @@ def _empty(resource: ServedResource) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **empty_object(resource)}
 
 
-def _managed(current: Object | None, live: Object, resource: ServedResource, now: float) -> Managed:
+def _managed(
+    current: Object | None, live: Object, resource: ServedResource, now: float, identity: Manager
+) -> Managed:
     """Who owns what so far; fields from before anybody applied belong to a manager of that name."""
     if current is None:
         return {}
@@ -146,7 +148,7 @@ def _managed(current: Object | None, live: Object, resource: ServedResource, now
     if managed:
         return managed
     changes = compare(_empty(resource), live, type_of_resource(resource))
-    manager = manager_of(resource, BEFORE_FIRST_APPLY, UPDATE, "")
+    manager = manager_of(resource, BEFORE_FIRST_APPLY, UPDATE, identity.subresource)
     return after_update({}, changes, manager, resource, now)
 
 

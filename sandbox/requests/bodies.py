@@ -7,29 +7,26 @@ Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
-
-import yaml
 
 from sandbox.custom import structural
 from sandbox.kinds import protobuf, typed
 from sandbox.storage.catalog import Catalog
 from sandbox.storage.stored import Object
-from sandbox.wire import go_json, yaml_bounds
+from sandbox.wire import go_json, go_yaml
 from sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
 from sandbox.wire.resource import ServedResource
 from sandbox.wire.status import bad_request, unsupported_media_type
 
 _DELETE_OPTIONS: Final = {"$ref": "apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 _META_KINDS: Final = ("CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "Status", "UpdateOptions")
+_NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
 _SHOWN_BYTES: Final = 30
 _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 
@@ -70,8 +67,10 @@ def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Ca
     if kind == PROTOBUF:
         return decode_value(protobuf.decode(body, catalog), [], resource, catalog)
     try:
-        value, duplicates = _parse(body, kind)
-        return decode_value(value, duplicates, resource, catalog, text=body)
+        value, strict = _parse(body, kind)
+        if resource.custom and kind == YAML:
+            strict = []  # a custom resource is decoded from JSON, where each member is there once
+        return decode_value(value, strict, resource, catalog, text=body)
     except UnrecognizedError as error:
         summary = _summary(body)
         text = f"the object provided is unrecognized (must be of type {resource.kind}): {error} ({summary})"
@@ -83,16 +82,15 @@ def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Ca
 
 
 def decode_value(
-    value: Any, duplicates: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
+    value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    An object from parsed JSON.
+    An object from parsed JSON; strict is what parsing found.
 
     Raises: UnrecognizedError, MisfitError.
     """
     kind, api_version = _type_meta(value)
     value = {} if value is None else value
-    strict = [f'duplicate field "{path}"' for path in duplicates]
     if resource.custom:
         if not kind:
             raise UnrecognizedError(f"Object 'Kind' is missing in '{text.decode(errors='replace')}'")
@@ -157,70 +155,27 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
+    """A value, and what strict decoding has against members that occur twice."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise UnrecognizedError("couldn't get version/kind; json parse error: invalid UTF-8") from error
     if kind == YAML:
-        return parse_yaml(text), []
+        return _parse_yaml(text)
     try:
-        return go_json.parse_noting_duplicates(text)
+        value, duplicates = go_json.parse_noting_duplicates(text)
+        return value, [f'duplicate field "{path}"' for path in duplicates]
     except (go_json.JSONError, RecursionError) as error:
         told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
         raise UnrecognizedError(f"couldn't get version/kind; json parse error: {told}") from error
 
 
-def parse_yaml(text: str) -> Any:
-    """
-    A value from YAML, as JSON would hold it.
-
-    Raises: UnrecognizedError.
-    """
+def _parse_yaml(text: str) -> tuple[Any, list[str]]:
     try:
-        yaml_bounds.check(text)
-        return _plain(yaml.load(text, Loader=_YAML_LOADER))  # noqa: S506 - a subclass of the safe loader
-    except (yaml_bounds.TooMuchError, RecursionError) as error:
-        told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
-        raise UnrecognizedError(f"yaml: {told}") from error
-    except yaml.YAMLError as error:
-        raise UnrecognizedError(f"yaml: {_yaml_problem(error)}") from error
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    """The problem with the line as go-yaml counts it."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return str(error)
-    line = error.problem_mark.line
-    if line and isinstance(error, yaml.scanner.ScannerError):
-        line += 1
-    return f"line {line}: {error.problem}" if line else str(error.problem)
-
-
-class _YamlLoader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
-    """YAML as Go reads it into JSON: dates stay text, `y` and `n` are booleans like `yes` and `no`."""
-
-
-_YAML_LOADER: Any = _YamlLoader
-_YamlLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
-}
-_YamlLoader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
-_YamlLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_key(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return value
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, bool) or key is None:
-        return {True: "true", False: "false", None: "null"}[key]
-    return str(key)
+        parsed = go_yaml.parse(text)
+    except go_yaml.YAMLError as error:
+        raise UnrecognizedError(str(error)) from error
+    return parsed.value, [parsed.problem] if parsed.problem else []
 
 
 def _type_meta(value: Any) -> tuple[str, str]:
@@ -243,6 +198,8 @@ def _type_meta(value: Any) -> tuple[str, str]:
 def _custom(value: Object, strict: list[str], resource: ServedResource, api_version: str) -> Decoded:
     schema = resource.schema if api_version == resource.api_version else None
     version = api_version.rpartition("/")[2]
+    if value.get("apiVersion", "") is None:
+        raise MisfitError(_NO_TEXT, kind=value["kind"], version="")
     try:
         obj, unknown = structural.decode_metadata(value)
         in_group = (api_version.rpartition("/")[0], value["kind"]) == (resource.group, resource.kind)

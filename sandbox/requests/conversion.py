@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from sandbox.kinds import empty_lists
 from sandbox.storage.stored import Object
 from sandbox.wire.resource import GroupResource, ServedResource
 
@@ -43,6 +44,7 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
     """An object of the served version as it is stored."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
+    obj = empty_lists.as_stored(resource, obj)
     if obj["apiVersion"] == resource.storage_api_version:
         return obj
     return {**obj, "apiVersion": resource.storage_api_version}

@@ -7,11 +7,10 @@ Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
 from __future__ import annotations
 
 import base64
-import json
 from typing import Final
 
 from sandbox.rules.environment_rules import config_key_causes
-from sandbox.wire import names, quantity
+from sandbox.wire import go_json, names, quantity
 from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
 from sandbox.wire.field_rules import (
     NEGATIVE,
@@ -27,6 +26,10 @@ from sandbox.wire.status import Cause
 MAX_PRIORITY: Final = 1_000_000_000
 MAX_DATA: Final = 1024 * 1024
 _FROZEN: Final = "field is immutable when `immutable` is set"
+_SYSTEM_CLASS: Final = (
+    "priority class names with 'system-' prefix are reserved for system use only. "
+    "error: {0} is not a known system priority class"
+)
 _NEEDED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -47,7 +50,7 @@ def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]
     for key in binary:
         causes += config_key_causes(f"binaryData[{key}]", key)
     size = sum(len(value.encode()) for value in plain.values()) + sum(map(_decoded_size, binary.values()))
-    return [*causes, too_long("", MAX_DATA)] if size > MAX_DATA else causes
+    return [*causes, too_long("[]", MAX_DATA)] if size > MAX_DATA else causes
 
 
 def _decoded_size(text: str) -> int:
@@ -90,9 +93,10 @@ def _needed_keys(new: Object, data: Object) -> list[Cause]:
 
 def _json_object(path: str, text: str) -> list[Cause]:
     try:
-        found = json.loads(base64.b64decode(text))
-    except ValueError:
-        return [invalid_value(path, "<secret contents redacted>", "unexpected end of JSON input")]
+        found = go_json.parse(base64.b64decode(text).decode())
+    except (go_json.JSONError, UnicodeDecodeError) as error:
+        told = str(error) if isinstance(error, go_json.JSONError) else "invalid UTF-8"
+        return [invalid_value(path, "<secret contents redacted>", told)]
     if isinstance(found, dict):
         return []
     kind = "array" if isinstance(found, list) else "string"
@@ -187,7 +191,9 @@ def priority_class(new: Object, old: Object | None, subresource: str) -> list[Ca
             "preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy")
         )
     name = part(new, "metadata").get("name", "")
-    if value > MAX_PRIORITY and not name.startswith("system-"):
+    if name.startswith("system-"):
+        return [forbidden_field("metadata.name", _SYSTEM_CLASS.format(name))]
+    if value > MAX_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {MAX_PRIORITY}"
         return [forbidden_field("value", text)]
     return one_of("preemptionPolicy", new.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"))

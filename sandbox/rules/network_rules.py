@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from sandbox.rules.container_rules import PROTOCOLS
-from sandbox.rules.service_rules import ip_address
+from sandbox.rules.service_address_rules import ip_address
 from sandbox.wire import names
 from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
 from sandbox.wire.field_rules import (

@@ -206,7 +206,9 @@ def template(path: str, found: Object) -> list[Cause]:
 
 def pod(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A pod on create, and what may change of it later."""
-    if subresource in {"status", "binding", "ephemeralcontainers", "resize"}:
+    if subresource == "ephemeralcontainers":
+        return _ephemeral(part(new, "spec"), part(old, "spec"))
+    if subresource in {"status", "binding", "resize"}:
         return _status(new, old) if subresource == "status" else []
     causes = pod_spec("spec", part(new, "spec"))
     return causes if old is None else causes + _update(part(new, "spec"), part(old, "spec"))
@@ -221,6 +223,24 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
         for index, entry in enumerate(entries(status, kind))
         if isinstance(entry.get("restartCount"), int) and entry["restartCount"] < 0
     ]
+
+
+def _ephemeral(new: Object, old: Object) -> list[Cause]:
+    """Ephemeral containers only come: they have names of their own, and stay as they are."""
+    path, causes = "spec.ephemeralContainers", []
+    taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
+    after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}
+    for index, name in enumerate(entry.get("name", "") for entry in entries(new, "ephemeralContainers")):
+        causes += [duplicate(f"{path}[{index}].name", name)] if name in taken else []
+        taken.add(name)
+    for entry in entries(old, "ephemeralContainers"):
+        told = f'existing ephemeral containers "{entry["name"]}" may not be'
+        now = after.get(entry["name"])
+        if now is None:
+            causes.append(forbidden_field(path, f"{told} removed\n"))
+        elif now != entry:
+            causes.append(forbidden_field(path, f"{told} changed\n{_difference(entry, now)}"))
+    return causes
 
 
 def _update(new: Object, old: Object) -> list[Cause]:

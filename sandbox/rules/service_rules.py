@@ -10,6 +10,7 @@ import ipaddress
 from typing import Any, Final
 
 from sandbox.rules.container_rules import PROTOCOLS
+from sandbox.rules.service_address_rules import address_causes, ip_address
 from sandbox.wire import names
 from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from sandbox.wire.field_rules import (
@@ -25,64 +26,109 @@ from sandbox.wire.field_rules import (
 )
 from sandbox.wire.status import Cause
 
-_ONLY_NONE: Final = "'None' must be the first and only value"
-_ONE_EACH: Final = "may specify no more than one IP for each IP family"
-_FAMILIES: Final = ("IPv4", "IPv6")
-_FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_FOR_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
+_FOR_EXTERNAL: Final = "may only be set for externally-accessible services"
+_FOR_HEALTH: Final = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+_LEGACY_ADDRESS: Final = "must be a valid IP address"
+_WHERE: Final = ("Cluster", "Local")
 _LONGEST_AFFINITY: Final = 86400
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service: its ports, and the address it keeps."""
+    """A Service; what is wrong with its addresses is looked at first, and told alone."""
     if subresource == "status":
         return []
-    spec = part(new, "spec")
+    spec, before = part(new, "spec"), part(old, "spec")
     kind = spec.get("type", "")
-    addresses = [] if kind == "ExternalName" else _addresses(spec, part(old, "spec"))
-    causes = _kept_address(spec, part(old, "spec")) if old is not None and not addresses else []
+    if kind != "ExternalName" and (causes := address_causes(_synced(spec, before), before)):
+        return causes
+    causes = [] if old is None else _kept_address(spec, before) + _kept_class(spec, before)
     ports = entries(spec, "ports")
-    if (
-        not ports
-        and spec.get("clusterIP", "") != "None"
-        and not _bad_address(spec)
-        and kind != "ExternalName"
-    ):
+    if not ports and spec.get("clusterIP", "") != "None" and kind != "ExternalName":
         causes.append(required("spec.ports"))
-    if kind == "ExternalName":
-        if spec.get("clusterIP"):
-            causes.append(forbidden_field("spec.clusterIPs", "may not be set for ExternalName services"))
-        causes += named_by(
-            "spec.externalName", spec.get("externalName", "").rstrip("."), names.dns_1123_subdomain
-        )
+    causes += _type(spec, kind)
     causes += _service_ports(ports)
     causes += labels("spec.selector", part(spec, "selector"))
     causes += one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
     causes += _affinity(spec)
-    causes += addresses if kind == "ExternalName" else addresses + _families(spec)
     for index, external in enumerate(entries(spec, "externalIPs")):
         causes += ip_address(f"spec.externalIPs[{index}]", external)
     causes += one_of("spec.type", kind, _SERVICE_TYPES)
-    causes += _policies(spec)
-    return causes + _duplicate_ports(ports)
+    causes += _node_ports(kind, ports) + _duplicate_ports(ports)
+    return causes + _load_balancer(spec, kind) + _policies(spec, kind)
 
 
-def _addresses(spec: Object, before: Object) -> list[Cause]:
-    """The addresses of its own: None or one of each family, the first of them once more as clusterIP."""
+def _synced(spec: Object, before: Object) -> Object:
+    """The spec with its addresses as they are after a change of one of them only."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
-    if not address or found == list(entries(before, "clusterIPs")):
-        found = [address, *found[1:]] if address else []
-    causes = []
-    if found and found[0] != address:
-        causes.append(invalid_value("spec.clusterIPs", found, "first value must match `clusterIP`"))
-    if found[:1] == ["None"]:
-        alone = len(found) == 1
-        return causes if alone else [*causes, invalid_value("spec.clusterIPs", found, _ONLY_NONE)]
-    for index, given in enumerate(found):
-        causes += ip_address(f"spec.clusterIPs[{index}]", given)
-    if not causes and len(found) != len({":" in given for given in found}):
-        causes.append(invalid_value("spec.clusterIPs", found, _ONE_EACH))
+    if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
+        found = [address] if address else []
+    return {**spec, "clusterIPs": found}
+
+
+def _type(spec: Object, kind: str) -> list[Cause]:
+    """What only some types may have."""
+    if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
+        return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
+    if kind != "ExternalName":
+        return []
+    text = "may not be set for ExternalName services"
+    named = (("clusterIPs", "clusterIP"), ("ipFamilies", "ipFamilies"), ("ipFamilyPolicy", "ipFamilyPolicy"))
+    causes = [forbidden_field(f"spec.{shown}", text) for shown, name in named if spec.get(name)]
+    name = spec.get("externalName", "").rstrip(".")
+    return causes + named_by("spec.externalName", name, names.dns_1123_subdomain)
+
+
+def _node_ports(kind: str, ports: Any) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        number = port.get("nodePort", 0)
+        if not number:
+            continue
+        path = f"spec.ports[{index}].nodePort"
+        if kind == "ClusterIP":
+            causes.append(forbidden_field(path, "may not be used when `type` is 'ClusterIP'"))
+        key = (port.get("protocol", ""), number)
+        causes += [duplicate(path, number)] if key in seen else []
+        seen.add(key)
     return causes
+
+
+def _load_balancer(spec: Object, kind: str) -> list[Cause]:
+    causes: list[Cause] = []
+    ranges = entries(spec, "loadBalancerSourceRanges")
+    if kind != "LoadBalancer":
+        given = {
+            "LoadBalancerSourceRanges": bool(ranges),
+            "allocateLoadBalancerNodePorts": spec.get("allocateLoadBalancerNodePorts") is not None,
+            "loadBalancerClass": spec.get("loadBalancerClass") is not None,
+        }
+        return [
+            forbidden_field(f"spec.{name}", _FOR_BALANCERS) for name, is_given in given.items() if is_given
+        ]
+    for index, text in enumerate(ranges):
+        causes += _network(f"spec.LoadBalancerSourceRanges[{index}]", text)
+    name = spec.get("loadBalancerClass")
+    return causes if name is None else causes + named_by("spec.loadBalancerClass", name, names.qualified_name)
+
+
+def _network(path: str, text: str) -> list[Cause]:
+    try:
+        ipaddress.ip_network(text.strip(), strict=False)
+    except ValueError:
+        return [invalid_value(path, text, _CIDR)]
+    return [] if "/" in text else [invalid_value(path, text, _CIDR)]
+
+
+def _kept_class(spec: Object, before: Object) -> list[Cause]:
+    if spec.get("type") != "LoadBalancer" or before.get("type") != "LoadBalancer":
+        return []
+    new, old = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
+    return [] if new == old else [invalid_value("spec.loadBalancerClass", new, "may not change once set")]
 
 
 def _kept_address(spec: Object, before: Object) -> list[Cause]:
@@ -95,30 +141,21 @@ def _kept_address(spec: Object, before: Object) -> list[Cause]:
     return [invalid_value("spec.clusterIPs[0]", given or None, "may not change once set")]
 
 
-def _bad_address(spec: Object) -> bool:
-    address = spec.get("clusterIP", "")
-    return bool(address and address != "None" and ip_address("", address))
-
-
-def _policies(spec: Object) -> list[Cause]:
+def _policies(spec: Object, kind: str) -> list[Cause]:
     causes: list[Cause] = []
-    for name in ("externalTrafficPolicy", "internalTrafficPolicy"):
-        if spec.get(name):
-            causes += one_of(f"spec.{name}", spec[name], ("Cluster", "Local"))
-    if spec.get("internalTrafficPolicy") == "":
-        causes.append(not_supported("spec.internalTrafficPolicy", "", ("Cluster", "Local")))
-    return causes
-
-
-def _families(spec: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    families, policy = entries(spec, "ipFamilies"), spec.get("ipFamilyPolicy")
-    for index, family in enumerate(families):
-        path = f"spec.ipFamilies[{index}]"
-        causes += [] if family in _FAMILIES else [not_supported(path, family, _FAMILIES)]
-        causes += [duplicate(path, family)] if family in families[:index] else []
-    if policy is not None and policy not in _FAMILY_POLICIES:
-        causes.append(not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES))
+    policy, port = spec.get("externalTrafficPolicy", ""), spec.get("healthCheckNodePort", 0)
+    external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+    if external:
+        causes += one_of("spec.externalTrafficPolicy", policy, _WHERE)
+    elif policy:
+        causes.append(invalid_value("spec.externalTrafficPolicy", policy, _FOR_EXTERNAL))
+    if port and not (kind == "LoadBalancer" and policy == "Local"):
+        causes.append(invalid_value("spec.healthCheckNodePort", port, _FOR_HEALTH))
+    inside, distribution = spec.get("internalTrafficPolicy"), spec.get("trafficDistribution")
+    if inside is not None and inside not in _WHERE:
+        causes.append(not_supported("spec.internalTrafficPolicy", inside, _WHERE))
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        causes.append(not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
     return causes
 
 
@@ -173,21 +210,6 @@ def _duplicate_ports(ports: Any) -> list[Cause]:
             causes.append(duplicate(f"spec.ports[{index}]", shown))
         seen.append(key)
     return causes
-
-
-_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-
-
-_LEGACY_ADDRESS: Final = "must be a valid IP address"
-
-
-def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """An IPv4 or IPv6 address."""
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return [invalid_value(path, address, text)]
-    return []
 
 
 def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:

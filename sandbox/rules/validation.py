@@ -90,6 +90,7 @@ def _cron_job_name(name: str) -> list[str]:
 
 _NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
     ("", "namespaces"): _rule(names.dns_1123_label),
+    ("", "replicationcontrollers"): lambda name, prefix: [] if prefix else names.dns_1123_subdomain(name),
     ("", "services"): _rule(names.dns_1123_label),
     ("", "events"): lambda _name, _prefix: [],
     ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],

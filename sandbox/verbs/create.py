@@ -18,6 +18,7 @@ from sandbox.requests.request import Response
 from sandbox.storage.stored import Object, Stored
 from sandbox.verbs import metadata, rules
 from sandbox.verbs.prepare import prepare_create
+from sandbox.wire.go_yaml import DUPLICATES
 from sandbox.wire.options import WriteOptions, write_options
 from sandbox.wire.resource import GroupResource
 from sandbox.wire.status import (
@@ -41,7 +42,7 @@ def create(call: Call) -> Response:
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
-    obj = in_request_namespace(call, decoded.object)
+    obj = metadata.without_system_fields(in_request_namespace(call, decoded.object))
     stored = store_new(call, rules.defaulted(call.resource, obj), options)
     return call.answer(stored, 201)
 
@@ -82,7 +83,8 @@ def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
         text = f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: '
         raise bad_request(f"{text}strict decoding error: {', '.join(strict)}")
     for problem in strict:
-        call.warn(problem)
+        for text in problem.removeprefix(DUPLICATES).split("\n"):
+            call.warn(text.strip())
 
 
 def check_version(call: Call, obj: Object) -> None:

@@ -29,14 +29,12 @@ _IMMUTABLE: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
-_SERVER_OWNED: Final = (
+_SYSTEM_FIELDS: Final = (
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
-    "generation",
-    "resourceVersion",
 )
 
 
@@ -45,10 +43,17 @@ def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
     return names.dns_1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
 
 
+def without_system_fields(obj: Object) -> Object:
+    """An object of a POST without what only the server says; a PUT that creates is not asked."""
+    return {
+        **obj,
+        "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
+    }
+
+
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """A new object with the metadata only the server sets; what the client sent of it is dropped."""
-    given = obj["metadata"]
-    metadata = {key: value for key, value in given.items() if key not in _SERVER_OWNED}
+    """A new object with the metadata only the server sets; where no generations are counted, one is kept."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
         metadata["generation"] = 1

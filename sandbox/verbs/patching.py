@@ -16,14 +16,14 @@ from sandbox.patches.server_side_apply import server_side_apply
 from sandbox.patches.strategic_merge import strategic_merge_patch
 from sandbox.requests import bodies
 from sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
-from sandbox.requests.call import Call
+from sandbox.requests.call import Call, shallow_metadata
 from sandbox.requests.presentation import served_object
 from sandbox.requests.request import Response
 from sandbox.storage.stored import Object
 from sandbox.verbs import rules
 from sandbox.verbs.create import in_request_namespace, store_new
 from sandbox.verbs.update import Replaced, check_name, replace
-from sandbox.wire import go_json
+from sandbox.wire import go_json, go_yaml
 from sandbox.wire.causes import invalid_value
 from sandbox.wire.go_format import go_value
 from sandbox.wire.options import WriteOptions, write_options
@@ -42,6 +42,7 @@ MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
+_CONVERTING: Final = "error converting YAML to JSON: "
 
 
 def patch(call: Call) -> Response:
@@ -94,7 +95,7 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
 
 
 def _apply(call: Call, options: WriteOptions) -> Replaced:
-    applied = _applied(call)
+    applied = applied_configuration(call, options)
     before = call.stored()
     if before is None and call.path.subresource:
         raise not_found(call.resource, call.name)
@@ -117,15 +118,28 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
                 f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
             )
             raise conflict(call.resource, call.name, text)
-        return Replaced(store_new(call, obj, options, applied=True), created=True)
+        return Replaced(
+            store_new(call, shallow_metadata(obj, resourceVersion=None), options, applied=True), created=True
+        )
     return replace(call, obj, options, applied=True)
 
 
-def _applied(call: Call) -> Object:
+def applied_configuration(call: Call, options: WriteOptions) -> Object:
+    """
+    The object that is applied.
+
+    Raises: StatusError 400 for what is no YAML or no object; strictly read, for keys that occur twice.
+    """
     try:
-        value = bodies.parse_yaml(call.request.body.decode(errors="replace"))
-    except UnrecognizedError as error:
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+        parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
+    except go_yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {_CONVERTING}{error}") from error
+    if parsed.problem and options.field_validation == "Strict":
+        raise bad_request(f"error strict decoding YAML: {_CONVERTING}{parsed.problem}")
+    if options.field_validation != "Ignore":
+        for line in parsed.duplicates:
+            call.warn(line)
+    value = parsed.value
     if value is None:
         return {}
     if not isinstance(value, dict):

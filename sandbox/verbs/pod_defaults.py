@@ -12,7 +12,7 @@ from typing import Any, Final
 from sandbox.cluster.controllers import new_name
 from sandbox.requests.call import Call
 from sandbox.storage.stored import Object
-from sandbox.wire import quantity
+from sandbox.wire import go_time, quantity
 from sandbox.wire.resource import GroupResource
 
 _MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -20,6 +20,10 @@ _PRIORITY_CLASSES: Final = GroupResource("scheduling.k8s.io", "priorityclasses")
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _TOLERATION_SECONDS: Final = 300
 _COMPUTE: Final = ("cpu", "memory")
+_GATED: Final = {
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 def admitted(call: Call, pod: Object) -> Object:
@@ -27,7 +31,11 @@ def admitted(call: Call, pod: Object) -> Object:
     spec = _with_service_account(call, pod.get("spec") or {})
     spec = _with_tolerations(spec)
     spec = _with_priority(call, spec)
-    return {**pod, "spec": spec, "status": {"phase": "Pending", "qosClass": qos_class(spec)}}
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        times = {"lastProbeTime": None, "lastTransitionTime": go_time.from_unix(call.context.now)}
+        status["conditions"] = [{"type": "PodScheduled", "status": "False", **times, **_GATED}]
+    return {**pod, "spec": spec, "status": status}
 
 
 def qos_class(spec: Object) -> str:

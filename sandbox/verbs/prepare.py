@@ -59,7 +59,18 @@ def _namespace(call: Call, obj: Object) -> Object:
     finalizers = (obj.get("spec") or {}).get("finalizers") or []
     if "kubernetes" not in finalizers:
         finalizers = [*finalizers, "kubernetes"]
-    return with_status({**obj, "spec": {**(obj.get("spec") or {}), "finalizers": finalizers}}, phase="Active")
+    labels = {
+        **(obj["metadata"].get("labels") or {}),
+        "kubernetes.io/metadata.name": obj["metadata"].get("name", ""),
+    }
+    obj = shallow_metadata(
+        {**obj, "spec": {**(obj.get("spec") or {}), "finalizers": finalizers}}, labels=labels
+    )
+    return with_status(obj, phase="Active")
+
+
+def _limit_range(call: Call, obj: Object) -> Object:
+    return obj if obj["metadata"].get("name") else shallow_metadata(obj, name=call.context.new_uid())
 
 
 def _claim(call: Call, obj: Object) -> Object:
@@ -110,7 +121,7 @@ def _node(call: Call, obj: Object) -> Object:
 
 def _definition(call: Call, obj: Object) -> Object:
     del call
-    stored = [version["name"] for version in obj["spec"].get("versions") or [] if version.get("storage")]
+    stored = [version["name"] for version in obj["spec"].get("versions") or [] if version.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**obj, "status": {**status, "storedVersions": stored or None}}
 
@@ -120,6 +131,7 @@ def _pod(call: Call, obj: Object) -> Object:
 
 
 _BY_KIND: Final[dict[GroupResource, Prepare]] = {
+    GroupResource("", "limitranges"): _limit_range,
     GroupResource("", "namespaces"): _namespace,
     GroupResource("", "nodes"): _node,
     GroupResource("", "persistentvolumeclaims"): _claim,

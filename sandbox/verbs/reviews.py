@@ -1,7 +1,7 @@
 """
-Reviews and token requests: questions in the form of a create; nothing is stored.
+Reviews: questions in the form of a create; nothing is stored.
 
-Follows: kubernetes pkg/registry/authorization, pkg/registry/authentication, pkg/registry/core/serviceaccount.
+Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """
 
 from __future__ import annotations
@@ -19,59 +19,28 @@ from sandbox.verbs.create import report_strict
 from sandbox.wire import go_time
 from sandbox.wire.causes import invalid_value
 from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, invalid_kind, not_found
+from sandbox.wire.status import Cause, bad_request, invalid_kind
 
 _EXACTLY_ONE: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-_TOKEN_SECONDS: Final = 3600
-_TOKEN_REQUEST: Final = bodies.pseudo_resource(
-    "authentication.k8s.io", "v1", "TokenRequest", "api.authentication.v1.TokenRequest"
-)
+_NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
 
 
 def review(call: Call) -> Response:
     """Answer 201 with the review and its status."""
     options = write_options(call.request.query, "CreateOptions")
-    obj = _decoded(call, call.resource, options)
+    obj = _decoded(call, options)
     match call.resource.kind:
-        case "SelfSubjectAccessReview":
-            return _answer(call, obj, options, _access(call, call.context.user, obj))
-        case "SubjectAccessReview" | "LocalSubjectAccessReview":
-            return _answer(call, obj, options, _access(call, _subject(obj), obj))
         case "SelfSubjectReview":
             return _self(call, obj)
         case "SelfSubjectRulesReview":
-            return _answer(call, {**obj, "spec": {}}, None, _rules(call))
-    return _answer(call, obj, options, _token(call, obj))
-
-
-def request_token(call: Call) -> Response:
-    """Answer 201 with a token for the service account of the path."""
-    options = write_options(call.request.query, "CreateOptions")
-    account = call.stored()
-    if account is None:
-        raise not_found(call.resource, call.name)
-    request = _decoded(call, _TOKEN_REQUEST, options)
-    seconds = (request.get("spec") or {}).get("expirationSeconds", _TOKEN_SECONDS)
-    uid = account.object["metadata"]["uid"]
-    token = tokens.issue(
-        call.context.signing_key,
-        namespace=call.namespace,
-        account=call.name,
-        uid=uid,
-        now=call.context.now,
-        seconds=seconds,
-    )
-    metadata = {
-        "name": call.name,
-        "namespace": call.namespace,
-        "uid": uid,
-        "creationTimestamp": go_time.from_unix(call.context.now),
-    }
-    spec = {"audiences": [tokens.ISSUER], "expirationSeconds": seconds, "boundObjectRef": None}
-    status = {"token": token, "expirationTimestamp": go_time.from_unix(call.context.now + seconds)}
-    answer = {**request, "metadata": metadata, "spec": spec, "status": status}
-    return call.answer_value(answer, 201)
+            return _answer(call, {**obj, "spec": {}}, _rules(call, obj))
+    obj = _managed(call, obj, options)
+    if call.resource.kind == "TokenReview":
+        return _answer(call, obj, _token(call, obj))
+    if causes := _causes(call, obj):
+        raise invalid_kind("authorization.k8s.io", "", "", causes)  # the real server leaves out the kind
+    user = call.context.user if call.resource.kind == "SelfSubjectAccessReview" else _subject(obj)
+    return _answer(call, obj, _access(call, user, obj))
 
 
 def user_of_token(call: Call, token: str) -> User | None:
@@ -87,33 +56,58 @@ def account_of(claims: Mapping[str, Any]) -> User:
     return access.service_account(bound["namespace"], account["name"], account["uid"])
 
 
-def _decoded(call: Call, resource: ServedResource, options: WriteOptions) -> Object:
+def _decoded(call: Call, options: WriteOptions) -> Object:
     content_type = call.request.headers.get("content-type", "")
-    decoded = bodies.decode(call.request.body, content_type, resource, call.catalog)
+    decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
     report_strict(call, decoded.strict, options)
     return decoded.object
 
 
-def _answer(call: Call, obj: Object, options: WriteOptions | None, status: Object) -> Response:
-    managed = None
-    if options is not None:
-        managed = managed_fields.record_update(
-            None, obj, resource=call.resource, manager=call.manager(options), now=call.context.now
+def _managed(call: Call, obj: Object, options: WriteOptions) -> Object:
+    owners = managed_fields.record_update(
+        None, obj, resource=call.resource, manager=call.manager(options), now=call.context.now
+    )
+    return shallow_metadata(obj, managedFields=owners or None)
+
+
+def _answer(call: Call, obj: Object, status: Object) -> Response:
+    return call.answer_value(
+        {**shallow_metadata(obj, namespace=call.namespace or None), "status": status}, 201
+    )
+
+
+def _causes(call: Call, obj: Object) -> list[Cause]:
+    """What is wrong with a question about access."""
+    spec, causes = obj.get("spec") or {}, []
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        causes.append(invalid_value("spec.nonResourceAttributes", shown, _NOT_BOTH))
+    elif resource is None and path is None:
+        causes.append(invalid_value("spec.resourceAttributes", None, _EXACTLY_ONE))
+    if call.resource.kind != "SelfSubjectAccessReview" and not spec.get("user") and not spec.get("groups"):
+        causes.append(invalid_value("spec.user", "", "at least one of user or group must be specified"))
+    metadata = obj["metadata"]
+    given = {name for name in metadata if name not in ("managedFields", "namespace", "creationTimestamp")}
+    if given:
+        causes.append(invalid_value("metadata", metadata, "must be empty"))
+    if (
+        call.resource.kind == "LocalSubjectAccessReview"
+        and (resource or {}).get("namespace") != call.namespace
+    ):
+        asked = (resource or {}).get("namespace", "")
+        causes.append(
+            invalid_value("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")
         )
-    namespace = call.namespace or None
-    answered = shallow_metadata(obj, managedFields=managed or None, namespace=namespace)
-    return call.answer_value({**answered, "status": status}, 201)
+    return causes
 
 
 def _access(call: Call, user: User, obj: Object) -> Object:
     spec = obj.get("spec") or {}
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (resource is None) == (path is None):
-        raise _invalid("spec.resourceAttributes", None, _EXACTLY_ONE)
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes") or {}
     if resource is not None:
         return {"allowed": access.allowed(call.state, user, _attributes(resource))}
-    verb, where = (path or {}).get("verb", ""), (path or {}).get("path", "")
-    return {"allowed": access.path_allowed(call.state, user, verb, where)}
+    return {"allowed": access.path_allowed(call.state, user, path.get("verb", ""), path.get("path", ""))}
 
 
 def _attributes(resource: Mapping[str, str]) -> Attributes:
@@ -129,8 +123,6 @@ def _attributes(resource: Mapping[str, str]) -> Attributes:
 
 def _subject(obj: Object) -> User:
     spec = obj.get("spec") or {}
-    if not spec.get("user") and not spec.get("groups"):
-        raise _invalid("spec.user", "", "at least one of user or group must be specified")
     return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
 
 
@@ -147,7 +139,10 @@ def _self(call: Call, obj: Object) -> Response:
     return call.answer_value({**shallow_metadata(obj, creationTimestamp=created), "status": status}, 201)
 
 
-def _rules(call: Call) -> Object:
+def _rules(call: Call, obj: Object) -> Object:
+    namespace = (obj.get("spec") or {}).get("namespace", "")
+    if not namespace:
+        raise bad_request("no namespace on request")
     if access.is_master(call.context.user):
         resources = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
         return {
@@ -155,7 +150,7 @@ def _rules(call: Call) -> Object:
             "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
             "incomplete": False,
         }
-    rules = access.rules(call.state, call.context.user, call.namespace)
+    rules = access.rules(call.state, call.context.user, namespace)
     return {
         "resourceRules": [rule for rule in rules if rule.get("resources")],
         "nonResourceRules": [rule for rule in rules if rule.get("nonResourceURLs")],
@@ -164,12 +159,10 @@ def _rules(call: Call) -> Object:
 
 
 def _token(call: Call, obj: Object) -> Object:
-    user = user_of_token(call, (obj.get("spec") or {}).get("token", ""))
+    token = (obj.get("spec") or {}).get("token", "")
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    user = user_of_token(call, token)
     if user is None:
         return {"user": {}, "error": "invalid bearer token"}
     return {"authenticated": True, "user": _user_info(user), "audiences": [tokens.ISSUER]}
-
-
-def _invalid(field: str, value: Any, text: str) -> StatusError:
-    # the real server leaves the kind out of this one
-    return invalid_kind("authorization.k8s.io", "", "", [invalid_value(field, value, text)])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from sandbox.custom import cel_rules, schema, structural
+from sandbox.custom import cel_rules, formats, schema, structural
 from sandbox.kinds import defaults, structure
 from sandbox.rules import validation
 from sandbox.rules.service_notices import service_notices
@@ -87,7 +87,10 @@ def notices(resource: ServedResource, obj: Object) -> list[str]:
         return []
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"]["versions"]]
     unknown = [rule for entry in schemas if entry for rule in cel_rules.unknown_rules(entry)]
-    return [f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)]
+    told = [f'unrecognized format "{name}"' for entry in schemas if entry for name in formats.unknown(entry)]
+    return [*dict.fromkeys(told)] + [
+        f"the sandbox does not evaluate the validation rule {rule!r}" for rule in dict.fromkeys(unknown)
+    ]
 
 
 def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> list[Cause]:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sandbox.cluster import workload_selector
+from sandbox.patches import managed_fields, scale_fields
 from sandbox.patches.server_side_apply import server_side_apply
 from sandbox.requests import bodies
 from sandbox.requests.bodies import MisfitError, UnrecognizedError
-from sandbox.requests.call import Call
+from sandbox.requests.call import Call, shallow_metadata
 from sandbox.requests.presentation import served_object
 from sandbox.requests.request import Response
 from sandbox.storage.stored import Object, Stored
@@ -42,7 +43,7 @@ def update_scale(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_name(call, decoded.object)
     check_uid(call, decoded.object, options)
-    return _write(call, before, decoded.object, options)
+    return _write(call, before, _recorded(call, _owned_scale(call, before), decoded.object, options), options)
 
 
 def _decoded(call: Call) -> bodies.Decoded:
@@ -60,10 +61,9 @@ def patch_scale(call: Call) -> Response:
     kind = patching.patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == patching.APPLY)
     before = _existing(call)
-    current = _scale_of(call, before)
+    current = _owned_scale(call, before)
     if kind == patching.APPLY:
-        applied = bodies.parse_yaml(call.request.body.decode(errors="replace"))
-        changed = _applied(call, current, applied, options)
+        changed = _applied(call, current, patching.applied_configuration(call, options), options)
     else:
         changed = patching.patched(current, call.request.body, kind, SCALE.schema)
     try:
@@ -72,7 +72,32 @@ def patch_scale(call: Call) -> Response:
         raise patching.invalid_patch(changed, str(error)) from error
     report_strict(call, decoded.strict, options)
     check_name(call, decoded.object)
-    return _write(call, before, decoded.object, options)
+    scale = decoded.object
+    if kind != patching.APPLY:
+        scale = _recorded(call, current, scale, options)
+    return _write(call, before, scale, options)
+
+
+def _owned_scale(call: Call, stored: Stored) -> Object:
+    """The Scale of an object with who owns its replicas, which no answer shows."""
+    paths = call.resource.scale_paths
+    scale = _scale_of(call, stored)
+    assert paths is not None
+    owners = scale_fields.to_scale(stored.object["metadata"].get("managedFields"), paths.spec_replicas)
+    return shallow_metadata(scale, managedFields=owners or None)
+
+
+def _recorded(call: Call, before: Object, scale: Object, options: WriteOptions) -> Object:
+    """A changed Scale with its new owners."""
+    owners = managed_fields.record_update(
+        before,
+        scale,
+        resource=SCALE,
+        manager=call.manager(options),
+        now=call.context.now,
+        subresource="scale",
+    )
+    return shallow_metadata(scale, managedFields=owners or None)
 
 
 def _existing(call: Call) -> Stored:
@@ -82,17 +107,27 @@ def _existing(call: Call) -> Stored:
     return stored
 
 
-def _applied(call: Call, current: Object, applied: Any, options: WriteOptions) -> Object:
-    if not isinstance(applied, dict):
-        raise bad_request("error decoding YAML: not an object")
-    return server_side_apply(
+def _applied(call: Call, current: Object, applied: Object, options: WriteOptions) -> Object:
+    if call.resource.custom and not current["metadata"].get("managedFields"):
+        raise _unconvertible("failed to create manager for existing fields: failed to convert live", "")
+    merged = server_side_apply(
         current,
         applied,
         resource=SCALE,
         manager=options.field_manager,
         force=options.force,
         now=call.context.now,
+        subresource="scale",
     )
+    if call.resource.custom and merged.get("spec") != current["spec"]:
+        raise _unconvertible("failed to convert new", call.name)
+    return merged
+
+
+def _unconvertible(problem: str, name: str) -> StatusError:
+    """A real server cannot apply a change to the Scale of a custom resource."""
+    text = "request to convert CR to an invalid group/version: autoscaling/v1"
+    return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
 
 def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> Response:
@@ -105,8 +140,14 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     assert paths is not None
     changed = _with_value(obj, paths.spec_replicas.removeprefix(".").split("."), replicas)
     version = scale["metadata"].get("resourceVersion", "")
-    metadata = {**changed["metadata"], "resourceVersion": version or str(before.rv)}
-    stored = replace(call, {**changed, "metadata": metadata}, options).stored
+    owners = scale_fields.to_parent(
+        changed["metadata"].get("managedFields"),
+        scale["metadata"].get("managedFields"),
+        paths.spec_replicas,
+        call.resource.api_version,
+    )
+    metadata = {"resourceVersion": version or str(before.rv), "managedFields": owners or None}
+    stored = replace(call, shallow_metadata(changed, **metadata), options, applied=True).stored
     return call.answer_value(_scale_of(call, stored))
 
 

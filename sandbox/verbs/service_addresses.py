@@ -1,110 +1,180 @@
 """
 Addresses and node ports of services, given out as the real server's allocators do: in range, unique, random.
 
-Follows: kubernetes pkg/registry/core/service/storage/alloc.go.
+They are given out before anything else is checked. Follows: kubernetes
+pkg/registry/core/service/storage/alloc.go; the cluster has one family, IPv4.
 """
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Iterable
 from typing import Any, Final
 
 from sandbox.requests.call import Call
-from sandbox.rules.service_rules import ip_address
+from sandbox.rules import service_address_rules
 from sandbox.storage.stored import Object
+from sandbox.verbs import service_changes
+from sandbox.wire.causes import invalid_value
 from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import invalid
+from sandbox.wire.status import Cause, invalid
 
 _SERVICES: Final = GroupResource("", "services")
 _PREFIX: Final = "10.96"
+_RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
-_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
-    """A new service with a cluster IP, families and node ports where its type has them."""
+    """
+    A new service with a cluster IP, families and node ports where its type has them.
+
+    Raises: StatusError 422 for an address or a port that cannot be had.
+    """
     spec = service.get("spec") or {}
-    if spec.get("type") == "ExternalName":
-        return service
-    address = spec.get("clusterIP") or _free_address(call)
-    _check_allocatable(call, service, address)
-    # pods of a headless service without a selector may have addresses of either family
-    both = address == "None" and not spec.get("selector") and not spec.get("ipFamilyPolicy")
-    families = spec.get("ipFamilies") or (["IPv4", "IPv6"] if both else ["IPv4"])
-    spec = {
-        **spec,
-        "clusterIP": address,
-        "clusterIPs": spec.get("clusterIPs") or [address],
-        "ipFamilies": families,
-        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or ("RequireDualStack" if both else "SingleStack"),
-    }
-    if spec.get("type") in _WITH_NODE_PORTS:
-        spec["ports"] = _with_node_ports(call, spec.get("ports") or [])
-    return {**service, "spec": spec}
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec = {**spec, "clusterIPs": [spec["clusterIP"]]}
+    return {**service, "spec": _supplied(call, service, spec, {})}
 
 
-def _check_allocatable(call: Call, service: Object, address: str) -> None:
-    """Refuse (422) what is no address, before anything else is looked at."""
-    causes = [] if address == "None" else ip_address("spec.clusterIPs[0]", address)
-    if causes:
-        raise invalid(call.resource, service["metadata"]["name"], causes)
+def changed(call: Call, service: Object, old: Object) -> Object:
+    """
+    A changed service with the addresses and ports it had, and those it needs now.
+
+    Raises: StatusError 422.
+    """
+    before = old.get("spec") or {}
+    spec = service_changes.kept(service.get("spec") or {}, before)
+    return {**service, "spec": _supplied(call, service, spec, before)}
 
 
-def kept(service: Object, old: Object) -> Object:
-    """A changed service with the addresses it had, where the change does not mention them."""
-    spec, before = _without_what_its_type_needs_no_more(service, old), old.get("spec") or {}
-    service = {**service, "spec": spec}
-    if spec.get("type") == "ExternalName" or before.get("type") == "ExternalName":
-        return service
-    names = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
-    silent = [name for name in names if not spec.get(name) and (name != "ipFamilyPolicy" or name not in spec)]
-    filled = {name: before[name] for name in silent if name in before}
-    return {**service, "spec": {**spec, **filled}}
-
-
-def _without_what_its_type_needs_no_more(service: Object, old: Object) -> Object:
-    """The spec without addresses and node ports that a former type had, unless they were changed, too."""
-    spec, before = service.get("spec") or {}, old.get("spec") or {}
-    dropped: set[str] = set()
-    if spec.get("type") == "ExternalName" != before.get("type"):
-        if spec.get("clusterIP") == before.get("clusterIP"):
-            dropped |= {"clusterIP", "clusterIPs"}
-        dropped |= {name for name in ("ipFamilies", "ipFamilyPolicy") if spec.get(name) == before.get(name)}
-    spec = {name: value for name, value in spec.items() if name not in dropped}
-    if before.get("type") in _WITH_NODE_PORTS and spec.get("type") not in _WITH_NODE_PORTS:
-        ports = spec.get("ports") or []
-        if _node_ports(ports) == _node_ports(before.get("ports") or []):
-            bare = [{name: port[name] for name in port if name != "nodePort"} for port in ports]
-            spec = {**spec, "ports": bare}
+def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Object:
+    name = service["metadata"].get("name", "")
+    taken = [entry.get("spec") or {} for entry in call.state.list(_SERVICES)]
+    if service_changes.has_address(spec):
+        causes = service_address_rules.address_causes(spec, before) or _family_causes(spec)
+        causes = causes or _address_causes(spec, before, taken)
+        if causes:
+            raise invalid(call.resource, name, causes)
+        spec = _with_address(call, spec, taken)
+    if service_changes.has_node_ports(spec):
+        dry = bool(call.request.query.get("dryRun"))
+        causes = _port_causes(spec, before, taken, dry=dry)
+        if causes:
+            raise invalid(call.resource, name, causes)
+        spec = {**spec, "ports": _with_node_ports(call, spec, taken)}
+    if service_changes.has_health_port(spec) and not spec.get("healthCheckNodePort"):
+        spec = {**spec, "healthCheckNodePort": _free_port(call, set(_ports_of(taken)))}
     return spec
 
 
-def _node_ports(ports: list[dict[str, Any]]) -> set[int | None]:
-    return {port.get("nodePort") for port in ports}
+def _is_open(spec: Object) -> bool:
+    """A headless service without a selector: its pods may have addresses of either family."""
+    return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
-def _free_address(call: Call) -> str:
-    taken = {(entry.get("spec") or {}).get("clusterIP") for entry in call.state.list(_SERVICES)}
+def _family_causes(spec: Object) -> list[Cause]:
+    """What a cluster of one family does not have."""
+    policy, families = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or []
+    if _is_open(spec):
+        return []
+    causes = []
+    if policy == "RequireDualStack":
+        causes.append(invalid_value("spec.ipFamilyPolicy", policy, _ONE_FAMILY))
+    for index, family in enumerate(families):
+        if family != "IPv4":
+            text = "not configured on this cluster"
+            causes.append(invalid_value(f"spec.ipFamilies[{index}]", family, text))
+    return causes
+
+
+def _address_causes(spec: Object, before: Object, taken: Iterable[Object]) -> list[Cause]:
+    """Whether an address that is asked for can be had."""
+    addresses = spec.get("clusterIPs") or []
+    if before.get("clusterIP") or addresses in ([], ["None"]):
+        return []
+    for index, text in enumerate(addresses):
+        if ":" in text:
+            return [
+                invalid_value(
+                    f"spec.clusterIPs[{index}]", addresses, "IPv6 is not configured on this cluster"
+                )
+            ]
+    text = addresses[0]
+    if ipaddress.ip_address(text) not in _RANGE:
+        told = f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {_RANGE}"
+    elif text in {other.get("clusterIP") for other in taken}:
+        told = "provided IP is already allocated"
+    else:
+        return []
+    return [invalid_value("spec.clusterIPs", addresses, f"failed to allocate IP {text}: {told}")]
+
+
+def _with_address(call: Call, spec: Object, taken: Iterable[Object]) -> Object:
+    address = spec.get("clusterIP") or _free_address(call, taken)
+    both = _is_open(spec) and not spec.get("ipFamilyPolicy")
+    most = 1 if spec.get("ipFamilyPolicy") == "SingleStack" else 2
+    families = spec.get("ipFamilies") or (["IPv4", "IPv6"] if both else ["IPv4"])
+    return {
+        **spec,
+        "clusterIP": address,
+        "clusterIPs": spec.get("clusterIPs") or [address],
+        "ipFamilies": families[:most],
+        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or ("RequireDualStack" if both else "SingleStack"),
+    }
+
+
+def _port_causes(spec: Object, before: Object, taken: Iterable[Object], *, dry: bool) -> list[Cause]:
+    """Whether the node ports that are asked for can be had; a dry run does not look at the range."""
+    own = set(_ports_of([before]))
+    others = set(_ports_of(taken)) - own
+    seen: set[tuple[int, str]] = set()
+    for index, port in enumerate(spec.get("ports") or []):
+        number, key = port.get("nodePort"), (port.get("nodePort") or 0, port.get("protocol", "TCP"))
+        if not number:
+            continue
+        low, high = _NODE_PORTS
+        text = ""
+        if not dry and not low <= number <= high and number not in own:
+            text = f"provided port is not in the valid range. The range of valid ports is {low}-{high}"
+        elif number in others or key in seen:
+            text = "provided port is already allocated"
+        if text:
+            return [invalid_value(f"spec.ports[{index}].nodePort", number, text)]
+        seen.add(key)
+    return []
+
+
+def _ports_of(specs: Iterable[Object]) -> Iterable[int]:
+    for spec in specs:
+        yield from (port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort"))
+        if spec.get("healthCheckNodePort"):
+            yield spec["healthCheckNodePort"]
+
+
+def _free_address(call: Call, taken: Iterable[Object]) -> str:
+    used = {spec.get("clusterIP") for spec in taken}
     while True:
         address = f"{_PREFIX}.{call.context.random.randrange(256)}.{call.context.random.randrange(2, 255)}"
-        if address not in taken:
+        if address not in used:
             return address
 
 
-def _with_node_ports(call: Call, ports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    taken = {
-        port.get("nodePort")
-        for entry in call.state.list(_SERVICES)
-        for port in (entry.get("spec") or {}).get("ports") or ()
-    }
+def _with_node_ports(call: Call, spec: Object, taken: Iterable[Object]) -> list[dict[str, Any]]:
+    ports: list[dict[str, Any]] = spec.get("ports") or []
+    if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        return ports
+    used = {*_ports_of(taken), *_ports_of([spec])}
     result = []
     for port in ports:
-        number = port.get("nodePort") or _free_port(call, taken)
-        taken.add(number)
+        number = port.get("nodePort") or _free_port(call, used)
+        used.add(number)
         result.append({**port, "nodePort": number})
     return result
 
 
-def _free_port(call: Call, taken: set[int | None]) -> int:
+def _free_port(call: Call, taken: set[int]) -> int:
     low, high = _NODE_PORTS
     free = [number for number in range(low, high + 1) if number not in taken]
     return call.context.random.choice(free)

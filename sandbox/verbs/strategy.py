@@ -11,7 +11,7 @@ from typing import Final
 
 from sandbox.requests.call import shallow_metadata
 from sandbox.storage.stored import Object
-from sandbox.verbs import service_addresses
+from sandbox.verbs import service_changes
 from sandbox.wire.resource import ServedResource
 
 _ANNOTATIONS_COUNT: Final = ("Deployment",)
@@ -32,7 +32,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
     if resource.subresource("status"):
         new = _with(new, "status", old)
     if resource.kind == "Service" and not resource.custom:
-        new = service_addresses.kept(new, old)
+        new = service_changes.without_what_the_type_lost(new, old)
     if resource.kind == "Namespace" and not resource.custom:
         new = _with(new, "spec", old)
     if resource.kind == "CustomResourceDefinition" and not resource.custom:

@@ -16,7 +16,7 @@ from sandbox.requests.conversion import to_storage
 from sandbox.requests.presentation import served_object
 from sandbox.requests.request import Response
 from sandbox.storage.stored import Object, Stored
-from sandbox.verbs import metadata, rules
+from sandbox.verbs import metadata, rules, service_addresses
 from sandbox.verbs.create import check_version, in_request_namespace, report_strict, store_new, wrong_kind
 from sandbox.verbs.strategy import prepare_update
 from sandbox.wire.causes import invalid_value
@@ -72,6 +72,8 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     new = shallow_metadata(metadata.for_update(obj, old), resourceVersion=str(before.rv))
     managed = new["metadata"].get("managedFields") if applied else _managed(call, old, new, options)
     new = shallow_metadata(new, managedFields=managed or None)
+    if call.resource.kind == "Service" and not call.resource.custom and not subresource:
+        new = service_addresses.changed(call, new, old)
     new = prepare_update(call.resource, new, old, subresource)
     if causes := rules.validate_update(call.resource, new, old, subresource):
         raise invalid(call.resource, call.name, causes)

@@ -64,9 +64,15 @@ def forbidden_field(field: str, detail: str) -> Cause:
 
 def too_long(field: str, limit: int) -> Cause:
     """The text is longer than limit bytes."""
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {_counted(limit, 'byte')}", field)
 
 
 def too_many(field: str, actual: int, limit: int) -> Cause:
     """The list or map has more entries than limit."""
-    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} items", field)
+    return Cause(
+        "FieldValueTooMany", f"Too many: {actual}: must have at most {_counted(limit, 'item')}", field
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

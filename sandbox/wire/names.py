@@ -58,7 +58,9 @@ def regex_error(text: str, pattern: str, *examples: str) -> str:
 def dns_1123_label(value: str) -> list[str]:
     """A lower-case label of at most 63 characters."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
-    if not _LABEL.fullmatch(value):
+    if not _LABEL.fullmatch(value) and _SUBDOMAIN.fullmatch(value):
+        problems.append("must not contain dots")
+    elif not _LABEL.fullmatch(value):
         problems.append(regex_error(_LABEL_TEXT, _LABEL_FORMAT, "my-name", "123-abc"))
     return problems
 

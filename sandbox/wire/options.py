@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apis.labels import Requirement
 from sandbox.wire import field_selector, label_selector
 from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, quoted, required, too_long
 from sandbox.wire.query import Query
@@ -26,7 +27,7 @@ _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 class ListOptions:
     """Which objects, as of when, how many, and whether to go on watching."""
 
-    labels: tuple[label_selector.Requirement, ...] = ()
+    labels: tuple[Requirement, ...] = ()
     fields: tuple[field_selector.FieldTerm, ...] = ()
     watch: bool = False
     resource_version: str = ""

@@ -18,6 +18,8 @@ _EXPONENT: Final = re.compile(r"[eE][+-]?\d+")
 _KIBI: Final = 1024
 _NANO: Final = Decimal("1e-9")
 _STEP: Final = 3
+_LARGEST_EXPONENT: Final = 1000
+_LONGEST: Final = 1000
 _ODD_BITS: Final = 0x07
 
 FORMAT_ERROR: Final = (
@@ -56,6 +58,8 @@ def _split(text: str) -> tuple[Decimal, str]:
     if found is None:
         raise QuantityError(FORMAT_ERROR)
     number, suffix = found.groups()
+    if len(text) > _LONGEST or (_EXPONENT.fullmatch(suffix) and abs(int(suffix[1:])) > _LARGEST_EXPONENT):
+        raise QuantityError(FORMAT_ERROR)  # Go would be busy with it for minutes
     if suffix not in _BINARY and suffix not in _DECIMAL and not _EXPONENT.fullmatch(suffix):
         known = re.fullmatch(r"[eEinumkKMGTP]*[-+]?[0-9]*", suffix)
         raise QuantityError(

@@ -19,6 +19,7 @@ from client.errors import (
     TooManyRequests,
     TransportError,
 )
+from client.reachability import Reachability
 from client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -293,3 +294,28 @@ def test_a_watch_that_cannot_be_opened_is_counted() -> None:
     with pytest.raises(ConnectionRefused):
         rig.client.open(READ)
     assert rig.metrics.of("total") == [("<error>", "GET", "test:6443")]
+
+
+def test_a_read_that_is_repeated_is_said_at_level_2() -> None:
+    """Its connection broke: it takes longer, and -v 2 says why. Waits that were asked for are level 4."""
+    rig = Rig(ConnectionBroken("reset"), answer(429, Retry_After="3"), answer(200, b"ok"))
+    with captured_logs() as logs:
+        rig.client.send(READ)
+    waits = [entry for entry in logs if entry["event"] == "Waiting before a retry"]
+    assert [(entry["v"], entry["seconds"]) for entry in waits] == [(2, 1.0), (4, 3.0)]
+    assert "reset" in waits[0]["err"]
+
+
+def test_every_request_tells_whether_the_server_answers() -> None:
+    """Whoever waits for its return hears of the first answer, whatever it is and whoever asked."""
+    rig = Rig(ConnectionRefused("refused"), answer(409, CONFLICT))
+    clock = FakeClock()
+    reachability = Reachability(clock=clock)
+    client = RESTClient(rig.transport, clock=rig.clock, reachability=reachability)
+    with pytest.raises(ConnectionRefused):
+        client.send(WRITE)
+    waiter = Background(lambda: reachability.wait_for_return(30, threading.Event()))
+    clock.wait_for_deadline(30)
+    with pytest.raises(Conflict):
+        client.send(WRITE)
+    assert waiter.result()

@@ -11,7 +11,8 @@ from apis.apps_v1 import Deployment
 from apis.meta import OwnerReference
 from client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
 from client.pages import Undecodable
-from controller.foo import CachesNotSyncedError, default_rate_limiter, new_deployment, scale_patch
+from controller.foo import CachesNotSyncedError, default_rate_limiter
+from controller.foo_deployment import scale_patch
 from controller.foo_reports import ResourceExistsError
 from informers.keys import DeletedFinalStateUnknown, ObjectName
 from support.captured_logs import captured_logs
@@ -566,46 +567,6 @@ def test_a_stop_before_the_caches_are_filled_is_an_error() -> None:
 
 
 # pure functions
-
-
-def test_the_deployment_a_foo_wants() -> None:
-    """nginx, selected by app and Foo name, with one owner that controls it and blocks its deletion."""
-    labels = {"app": "nginx", "controller": "example-foo"}
-    assert msgspec.json.decode(msgspec.json.encode(new_deployment(new_foo(replicas=3)))) == {
-        "kind": "Deployment",
-        "apiVersion": "apps/v1",
-        "metadata": {
-            "name": "example-foo-deployment",
-            "namespace": "default",
-            "ownerReferences": [
-                {
-                    "apiVersion": "samplecontroller.k8s.io/v1alpha1",
-                    "kind": "Foo",
-                    "name": "example-foo",
-                    "uid": "uid-of-default-example-foo",
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
-        },
-        "spec": {
-            "replicas": 3,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "nginx", "image": "nginx:latest"}]},
-            },
-        },
-        "status": {},
-    }
-
-
-def test_a_scale_patch_holds_for_one_version_of_one_object() -> None:
-    """The patch carries resource version and UID, and no field but the replicas."""
-    assert scale_patch(stored_deployment(new_foo(), resource_version="7"), 3) == {
-        "metadata": {"resourceVersion": "7", "uid": "uid-of-default-example-foo-deployment"},
-        "spec": {"replicas": 3},
-    }
 
 
 def test_the_rate_limit_is_the_larger_of_two() -> None:

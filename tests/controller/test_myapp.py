@@ -7,11 +7,14 @@ import pytest
 from apis.apps_v1 import Deployment
 from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.core_v1 import Service
+from apis.crd import custom_resource_definition
 from apis.example_v1 import MyApp
 from apis.meta import Kind
+from client.errors import NotFound
 from controller.myapp import LOOK_AGAIN_SECONDS
-from controller.runtime.reconcile import DONE, ReconcileError
-from support.myapp_rig import MyAppRig, Object
+from controller.runtime.reconcile import DONE, ReconcileContext, ReconcileError
+from informers.keys import ObjectName
+from support.myapp_rig import NAMESPACE, MyAppRig, Object
 from support.myapp_scenes import (
     CHILDREN,
     FULL,
@@ -90,6 +93,20 @@ def test_a_myapp_that_is_up_says_so_and_is_looked_at_again() -> None:
     result = rig.reconcile()
     assert result is not None
     assert result.requeue_after == LOOK_AGAIN_SECONDS == 30
+
+
+def test_at_first_sight_it_is_progressing() -> None:
+    """The first sync makes the children and says so; nothing is ready yet, and nothing is wrong."""
+    rig = MyAppRig()
+    rig.create_app()
+    assert rig.sync() is None
+    assert rig.writes_since(0) == [("POST", "deployments"), ("POST", "services"), ("PUT", "myapps/a/status")]
+    assert rig.conditions() == {
+        "Ready": ("False", "Reconciling"),
+        "Progressing": ("True", "Reconciling"),
+        "Degraded": ("False", "Reconciling"),
+    }
+    assert rig.message("Progressing") == "Ready replicas: 0/2, about to change"
 
 
 @pytest.mark.parametrize(
@@ -209,3 +226,51 @@ def test_a_step_that_fails_stops_no_other(broken: type[Kind]) -> None:
     rig.settle()
     assert rig.conditions() == READY
     assert "Normal ReconcileSuccess No step fails any more" in rig.events()
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_a_child_deleted_unseen_is_no_failure(kind: type[Kind]) -> None:
+    """A correction that comes too late: Progressing says so, nothing is Degraded, the child comes back."""
+    rig = settled(**FULL)
+    rig.set_spec(image="nginx:2", port=9090, autoScaling={**SCALING, "maxReplicas": 9})
+    rig.sync_caches()
+    rig.delete(kind)
+    rig.reconcile()
+    assert rig.conditions()["Degraded"] == ("False", "Reconciling")
+    assert f'{kind.resource.kind} "a" has just been deleted' in rig.message("Progressing")
+    rig.settle()
+    assert rig.conditions() == READY
+    assert not [event for event in rig.events() if event.startswith("Warning")]
+
+
+def test_a_myapp_deleted_unseen_is_waited_for() -> None:
+    """Its status cannot be written: the next reconcile comes when the cache knows, and finds nothing."""
+    rig = settled()
+    rig.set_spec(replicas=3)
+    rig.sync_caches()
+    rig.delete(MyApp)
+    gone: list[object] = []
+
+    class Writes:
+        def wrote(self, obj: Kind) -> None:
+            """Ours are not about a MyApp here."""
+            assert type(obj) is Deployment
+
+        def deleted(self, obj: Kind) -> None:
+            gone.append(obj)
+
+    with pytest.raises(NotFound):
+        rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), ReconcileContext(writes=Writes()))
+    assert gone == rig.caches[MyApp].list()
+    assert rig.sync() is None
+    assert rig.events() == []
+
+
+def test_a_definition_without_the_status_subresource_is_an_error() -> None:
+    """The server's answer is the same: it must not be taken for a MyApp that is gone."""
+    definition = custom_resource_definition(MyApp)
+    del definition["spec"]["versions"][0]["subresources"]["status"]
+    rig = MyAppRig(definition=definition)
+    rig.create_app()
+    for _ in range(2):
+        assert isinstance(rig.sync(), NotFound)

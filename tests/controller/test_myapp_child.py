@@ -90,6 +90,20 @@ def test_what_differs_is_patched_from_the_state_that_was_read() -> None:
         rig.ensure(app)
 
 
+def test_what_was_deleted_unseen_is_waited_for() -> None:
+    """A correction of what is no more is no failure: its deletion is an event, and the next sync creates."""
+    rig = ChildRig()
+    service, _ = rig.ensure()
+    rig.cache(service)
+    rig.rig.delete(Service)
+    app = replace(rig.app, spec=replace(rig.app.spec, port=9090))
+    with pytest.raises(WaitError, match='Service "a" has just been deleted'):
+        rig.ensure(app)
+    assert len(rig.writes.noted) == 1
+    rig.rig.sync_caches()
+    assert rig.ensure(app)[1]
+
+
 @pytest.mark.parametrize(
     ("owners", "words"),
     [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from apis.apps_v1 import DeploymentCondition
 from apis.example_v1 import MyApp
 from controller.myapp_children import new_service
 from controller.myapp_reports import MyAppReporter
@@ -24,9 +25,13 @@ class Story:
         self.reporter = MyAppReporter(self.recorder)
         self.app: MyApp = new_app(replicas=2)
 
-    def sees(self, *failures: str, ready: int = 2) -> Sequence[str]:
+    def sees(self, *failures: str, ready: int = 2, trouble: str = "") -> Sequence[str]:
         """The next status is written; returns the events."""
-        status = new_status(self.app, deployment_of(self.app, ready_replicas=ready), failures, now=NOW)
+        said = (
+            (DeploymentCondition(type="ReplicaFailure", status="True", message=trouble),) if trouble else ()
+        )
+        deployment = deployment_of(self.app, ready_replicas=ready, conditions=said)
+        status = new_status(self.app, deployment, failures, now=NOW)
         self.reporter.changed(self.app, status, failures)
         self.app = replace(self.app, status=status)
         return self.recorder.take()
@@ -39,6 +44,16 @@ def test_a_failure_is_told_once() -> None:
     assert story.sees("Service: taken", ready=1) == []
     assert story.sees("Service: taken", "Deployment: no") == ["Warning ReconcileError Deployment: no"]
     assert story.sees("Deployment: no") == []
+
+
+def test_the_beginning_of_a_deployments_trouble_is_told() -> None:
+    """Once, though its words change with every pod that it fails to make; and so is the end."""
+    story = Story()
+    assert story.sees(ready=1) == []
+    told = story.sees(ready=1, trouble='pods "a-x" is forbidden: exceeded quota')
+    assert told == ['Warning ReconcileError Deployment: pods "a-x" is forbidden: exceeded quota']
+    assert story.sees(ready=1, trouble='pods "a-y" is forbidden: exceeded quota') == []
+    assert story.sees(ready=1) == ["Normal ReconcileSuccess No step fails any more"]
 
 
 def test_recovery_and_readiness_are_told() -> None:

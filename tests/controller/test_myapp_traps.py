@@ -30,6 +30,7 @@ from support.myapp_scenes import (
     with_sources,
 )
 
+NEVER_TOGETHER = (Deployment, HorizontalPodAutoscaler)
 APPS = 50
 RESYNCS = 100
 
@@ -170,14 +171,43 @@ def test_trap_a_name_that_is_taken(kind: type[Kind], owner: str, words: str) -> 
     assert (rig.raw(kind)["spec"], rig.raw(kind)["metadata"].get("labels")) == (before["spec"], None)
     assert rig.conditions()["Degraded"] == ("True", "ReconcileError")
     assert text in rig.message("Degraded")
-    others = [other for other in CHILDREN if other is not kind]
-    assert all(rig.exists(other) for other in others)
+    # an autoscaler would scale the Deployment of that name, whosever it is
+    others = [other for other in CHILDREN if other is not kind and (kind, other) != NEVER_TOGETHER]
+    assert [other for other in CHILDREN if rig.exists(other) and other is not kind] == others
     rig.start()
     assert isinstance(rig.sync(), ReconcileError)
     assert sum(event.startswith("Warning") and text in event for event in rig.events()) == 1
     rig.delete(kind)
     rig.settle()
     assert rig.conditions() == READY
+
+
+def test_trap_an_autoscaler_over_somebody_elses_deployment() -> None:
+    """When the Deployment is lost to somebody, ours goes before it scales theirs; freed, both come back."""
+    rig = settled(**FULL)
+    rig.delete(Deployment)
+    rig.create(Deployment, somebodys(Deployment))
+    for _ in range(3):
+        assert isinstance(rig.sync(), ReconcileError)
+    assert not rig.exists(HorizontalPodAutoscaler)
+    assert rig.message("Degraded") == 'Deployment "a" already exists and belongs to nobody'
+    rig.delete(Deployment)
+    rig.settle()
+    assert rig.exists(HorizontalPodAutoscaler)
+    assert rig.conditions() == READY
+
+
+def test_trap_an_autoscaler_over_a_deployment_taken_unseen() -> None:
+    """While it is open whose the Deployment is, no autoscaler is made."""
+    rig = MyAppRig()
+    with_sources(rig)
+    rig.create_app(**FULL)
+    rig.sync_caches()
+    rig.create(Deployment, somebodys(Deployment))
+    with pytest.raises(AlreadyExists):
+        rig.reconcile()
+    assert not rig.exists(HorizontalPodAutoscaler)
+    assert rig.exists(Service)
 
 
 def test_trap_a_namesake_that_goes_wakes_the_myapp() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import json
 import re
 import subprocess
@@ -15,6 +17,8 @@ import pytest
 import yaml
 
 from client.errors import NotFound
+from controller.runtime import predicates
+from controller.runtime.builder import ControllerBuilder
 from controller.runtime.manager import Manager
 from support.managed_sandbox import ManagedSandbox, eventually
 
@@ -83,6 +87,17 @@ def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureF
         greetings.delete("world", namespace="default")
         eventually(lambda: text_of(cluster, greeter) is None, "gone with its owner")
     assert controller.statistics().failed == 0
+
+
+def test_what_it_points_at_exists() -> None:
+    """Modules that are named can be imported, and the words of the last part are those of the builder."""
+    modules = set(re.findall(r"`((?:apis|controller)(?:\.[a-z_]+)+)`", PAGE))
+    assert {"apis.conditions", "controller.runtime.owner_references"} <= modules
+    for module in modules - {"controller.py"}:
+        importlib.import_module(module)
+    assert {"LabelsMatch", "GenerationChanged"} <= vars(predicates).keys()
+    options = inspect.signature(ControllerBuilder.with_options).parameters
+    assert {"max_retries", "max_concurrent_reconciles"} <= options.keys()
 
 
 def test_it_is_forty_lines() -> None:

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from controller.cli.declared import declared_access
-from controller.cli.flags import parse_options
 from controller.cli.options import Options
 from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster
 from support.foo_story import tell_story
 from support.myapp_life import install_myapp, tell_myapp_life
 from support.program import Run, wait_ready_page
 from support.request_trace import Asked, no_streaming_lists
+from support.role_grants import Grant, grants, refused, unused
 from support.service_account import printed_roles, role_name, service_account
 
 PERMISSIONS = sum(len(access.verbs) for access in declared_access(Options()))
@@ -74,67 +75,90 @@ def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run
             program.wait_ready()
 
 
-class Use(NamedTuple):
-    """A verb on a resource; place "" = where the controllers work, else the namespace of the lease."""
+class Choice(NamedTuple):
+    """What somebody may choose to run; namespaces () = all of them."""
 
-    verb: str
-    resource: str
-    group: str
-    place: str = ""
+    controllers: str
+    namespaces: tuple[str, ...] = ()
+    elects: bool = False
 
-
-def declared_uses(options: Options) -> set[Use]:
-    """What RBAC manifests, preflight and doctor go by."""
-    return {
-        Use(verb, entry.rule_resource, entry.resource.group, entry.namespace or "")
-        for entry in declared_access(options)
-        for verb in entry.verbs
-    }
+    def flags(self) -> tuple[str, ...]:
+        """As it is typed, for `run` and for `manifests rbac`."""
+        scope = (f"--namespace={','.join(self.namespaces)}",) if self.namespaces else ()
+        lease = ("--leader-elect", "--leader-elect-resource-namespace=home") if self.elects else ()
+        return (f"--controllers={self.controllers}", *scope, *lease)
 
 
-def made_uses(asked: Iterable[Asked], lease_namespace: str = "") -> set[Use]:
-    """What was really asked for."""
-    return {
-        Use(one.verb, one.resource, one.group, one.namespace if one.namespace == lease_namespace else "")
-        for one in asked
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "tell"), [("foo", tell_story), ("myapp", tell_myapp_life)], ids=["foo", "myapp"]
+STORIES: Mapping[str, Callable[[Cluster], None]] = {"foo": tell_story, "myapp": tell_myapp_life}
+CHOICES = (
+    Choice("foo"),
+    Choice("myapp"),
+    Choice("*", elects=True),
+    Choice("foo", ("default",), elects=True),
+    Choice("myapp", ("default", "other"), elects=True),
+    Choice("*", ("default", "other")),
 )
-def test_the_declared_verbs_are_those_that_are_used(
-    sandbox: SandboxCluster, run: Run, name: str, tell: Callable[[SandboxCluster], None]
+
+
+def tell_everything(sandbox: SandboxCluster, choice: Choice) -> None:
+    """The lives of what the chosen controllers are about, in each namespace that they watch."""
+    names = [name for name in STORIES if choice.controllers in (name, "*")]
+    for namespace in choice.namespaces or ("default",):
+        with closing_transport(Cluster(sandbox.kubeconfig, namespace, seconds=sandbox.seconds)) as there:
+            for name in names:
+                STORIES[name](there)
+
+
+@contextmanager
+def closing_transport(cluster: Cluster) -> Iterator[Cluster]:
+    """A second view of a cluster, which goes without taking its namespace along."""
+    try:
+        yield cluster
+    finally:
+        cluster.transport.close()
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: " ".join(choice.flags()))
+def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
+    sandbox: SandboxCluster, run: Run, choice: Choice, tmp_path: Path
 ) -> None:
-    """Over a life with streaming lists and one without, every declared verb is used and no other."""
+    """S01: both ways: no request of a whole run lacks a rule, and no rule is without a request."""
     install_myapp(sandbox)
-    with run(f"--controllers={name}") as program:
-        wait_ready_page(program)
-        tell(sandbox)
-        assert program.stop() == 0
-    streaming = sandbox.trace.asked()
-    assert any(asked.streaming_list for asked in streaming)
+    for namespace in ("home", "other"):
+        sandbox.create(NAMESPACES, {"metadata": {"name": namespace}})
+    # lists and watches are used one by one then, and not as one request that is allowed by either
     sandbox.trace.refuse = no_streaming_lists
-    with run(f"--controllers={name}") as program:
+    with (
+        service_account(sandbox, tmp_path, *choice.flags()) as kubeconfig,
+        run(*choice.flags(), kubeconfig=kubeconfig) as program,
+    ):
         wait_ready_page(program)
+        tell_everything(sandbox, choice)
+        assert 'code="403"' not in program.page("metrics", "/metrics")[1]
         assert program.stop() == 0
-    assert made_uses(sandbox.trace.asked()) == declared_uses(Options(controllers=(name,)))
+    asked = [one for one in sandbox.trace.asked() if not one.streaming_list]
+    granted = list(grants(printed_roles(*choice.flags())))
+    assert refused(asked, granted) == set()
+    assert unused(asked, granted) == set()
 
 
-def test_leader_election_uses_what_it_declares(sandbox: SandboxCluster, run: Run) -> None:
-    """A first leader and its successor: the lease is made, read and written, by its name, and no other."""
-    home = "home"
-    sandbox.create(NAMESPACES, {"metadata": {"name": home}})
-    flags = ("--controllers=foo", "--leader-elect", f"--leader-elect-resource-namespace={home}")
-    for _ in range(2):
-        with run(*flags) as program:
-            program.wait_ready()
-            sandbox.wait(f"{NAMESPACES}/{home}/events", bool, "told who leads")
-            assert program.stop() == 0
-    options = parse_options(flags, {})
-    there = [asked for asked in sandbox.trace.asked() if asked.namespace == home]
-    wanted = {use for use in declared_uses(options) if use.place == home}
-    assert wanted
-    assert made_uses(there, home) == wanted
-    named = {asked.name for asked in there if asked.resource == "leases" and asked.verb != "create"}
-    assert named == {options.leader_elect_resource_name}
+def test_a_comparison_of_roles_and_requests_can_fail() -> None:
+    """A verb too many, a verb too few, another namespace and another name are all noticed."""
+    role = {
+        "kind": "Role",
+        "metadata": {"name": "x", "namespace": "home"},
+        "rules": [
+            {
+                "apiGroups": ["g"],
+                "resources": ["things"],
+                "resourceNames": ["mine"],
+                "verbs": ["get", "update"],
+            }
+        ],
+    }
+    granted = list(grants([role]))
+    mine = Asked("get", "things", "g", streaming_list=False, namespace="home", name="mine")
+    assert refused([mine], granted) == set()
+    assert unused([mine], granted) == {Grant("update", "g", "things", "home", "mine")}
+    for other in (mine._replace(verb="list"), mine._replace(namespace="demo"), mine._replace(name="yours")):
+        assert refused([mine, other], granted) == {other}

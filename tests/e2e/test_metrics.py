@@ -16,7 +16,6 @@ NOT_YET = {
     "rest_client_request_retries_total",
     "rest_client_rate_limiter_duration_seconds",
     "rest_client_dns_resolution_duration_seconds",
-    "informer_relists_total",
     "handloop_own_write_waits_total",
     "handloop_own_write_timeouts_total",
     "handloop_own_write_wait_seconds",

@@ -1,13 +1,17 @@
+"""The life of MyApps, as a service account that may do what `manifests rbac` prints, and no more."""
+
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller.myapp_child import FIELD_MANAGER
 from support.cluster import (
     Cluster,
     Object,
@@ -24,9 +28,12 @@ from support.myapp_story import MyApps, container_of, degraded, statuses
 from support.myapp_truth import observing
 from support.program import Program, Run
 from support.resyncs import queued
+from support.service_account import service_account
 
 ONLY = "--controllers=myapp"
 RESYNCS = 100
+
+Operate = Callable[..., AbstractContextManager[Program]]
 
 
 @pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
@@ -48,14 +55,21 @@ def myapps(cluster: Cluster) -> MyApps:
     return MyApps(cluster)
 
 
-def wait_started(program: Program) -> None:
-    """Wait until its workers have started."""
-    program.wait_line('"Starting workers" controller="myapp"')
+@pytest.fixture
+def operate(cluster: Cluster, run: Run, tmp_path: Path) -> Iterator[Operate]:
+    """Start the program under its account; workers are up, nothing is refused, and it ends in order."""
+    flags = [ONLY, *(["--namespace", cluster.namespace] if isinstance(cluster, RealCluster) else [])]
 
+    @contextmanager
+    def start(*arguments: str) -> Iterator[Program]:
+        with run(*flags, *arguments, kubeconfig=kubeconfig) as program:
+            program.wait_line('"Starting workers" controller="myapp"')
+            yield program
+            assert 'code="403"' not in program.page("metrics", "/metrics")[1]
+            assert program.stop() == 0
 
-def _gives_node_ports(cluster: Cluster) -> bool:
-    """Whether a Service that becomes a NodePort gets one."""
-    return isinstance(cluster, RealCluster)
+    with service_account(cluster, tmp_path, *flags) as kubeconfig:
+        yield start
 
 
 def create_sources(cluster: Cluster) -> None:
@@ -65,27 +79,21 @@ def create_sources(cluster: Cluster) -> None:
     cluster.create(f"{core}/configmaps", {"metadata": {"name": "c"}, "data": {"k": "v"}})
 
 
-def is_a(spec: Object, service_type: str, cluster: Cluster) -> bool:
+def is_a(spec: Object, service_type: str) -> bool:
     """Whether a Service is of a type, and its port has a node port just where it may."""
     (port,) = spec["ports"]
-    needs_one = service_type != "ClusterIP"
-    fits = (
-        "nodePort" in port
-        if needs_one and _gives_node_ports(cluster)
-        else needs_one or "nodePort" not in port
-    )
-    return spec["type"] == service_type and fits
+    return spec["type"] == service_type and ("nodePort" in port) == (service_type != "ClusterIP")
 
 
-def test_a_myapp_lives(cluster: Cluster, myapps: MyApps, run: Run) -> None:
+def test_a_myapp_lives(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
     """Created, scaled, given another image, variables, types and an autoscaler, and deleted: always true."""
     create_sources(cluster)
-    with run(ONLY) as program, observing(cluster, myapps) as observed:
-        wait_started(program)
+    with operate() as program, observing(cluster, myapps) as observed:
         myapps.create("web", replicas=2)
         myapps.wait_ready("web", 2)
         wait_event(cluster, "web", "DeploymentReady")
-        myapps.change("web", replicas=4)
+        # as `kubectl scale` does
+        cluster.change(f"{myapps.apps}/web", "scale", {"spec": {"replicas": 4}})
         myapps.wait_ready("web", 4)
         myapps.change("web", image="nginx:2")
         myapps.wait_ready("web", 4)
@@ -98,7 +106,6 @@ def test_a_myapp_lives(cluster: Cluster, myapps: MyApps, run: Run) -> None:
         for collection in (myapps.apps, myapps.services, myapps.autoscalers, cluster.deployments):
             cluster.wait(collection, lambda found: "web" not in found, f"{collection} without web")
         wait_gone(cluster, cluster.replica_sets)
-        assert program.stop() == 0
         assert not program.lines_with(r"^E\d{4} ")
 
 
@@ -121,18 +128,21 @@ def change_variables(myapps: MyApps) -> None:
 
 
 def switch_types(cluster: Cluster, myapps: MyApps) -> None:
-    """Every type from every other; the address stays, a node port is there just where it may be."""
-    address = cluster.get(myapps.services, "web")["spec"]["clusterIP"]
+    """Every type from every other; the address stays, and so does a node port for as long as it may."""
+    address, before = cluster.get(myapps.services, "web")["spec"]["clusterIP"], None
     for service_type in ("NodePort", "LoadBalancer", "NodePort", "ClusterIP", "LoadBalancer", "ClusterIP"):
         myapps.change("web", serviceType=service_type)
-        is_so = partial(is_a, service_type=service_type, cluster=cluster)
-        assert myapps.wait_service("web", is_so, f"a {service_type}")["clusterIP"] == address
+        spec = myapps.wait_service("web", partial(is_a, service_type=service_type), f"a {service_type}")
+        node_port = spec["ports"][0].get("nodePort")
+        assert spec["clusterIP"] == address
+        assert None in (before, node_port) or node_port == before
+        before = node_port
     myapps.change("web", serviceType="NodePort")
-    is_so = partial(is_a, service_type="NodePort", cluster=cluster)
-    before = myapps.wait_service("web", is_so, "a NodePort")["ports"][0].get("nodePort")
+    spec = myapps.wait_service("web", partial(is_a, service_type="NodePort"), "a NodePort")
     myapps.change("web", port=9090)
     after = myapps.wait_service("web", lambda spec: spec["ports"][0]["port"] == 9090, "port 9090")
-    assert after["ports"][0].get("nodePort") == before
+    assert after["ports"][0]["nodePort"] == spec["ports"][0]["nodePort"]
+    assert after["clusterIP"] == address
     myapps.wait_ready("web", 4)
 
 
@@ -154,20 +164,14 @@ def switch_autoscaling(cluster: Cluster, myapps: MyApps) -> None:
     myapps.wait_ready("web", 4)
 
 
-def foreign_service(name: str) -> Object:
-    """A Service of nobody."""
-    return {"metadata": {"name": name}, "spec": {"selector": {"app": "theirs"}, "ports": [{"port": 1}]}}
-
-
 def warnings_of(events: Objects, name: str) -> list[Any]:
     """How often each Warning on an object was told."""
     return [event.get("count") or 1 for event in events_of(events, name, "ReconcileError")]
 
 
-def test_a_child_that_breaks_is_said_and_mended(cluster: Cluster, myapps: MyApps, run: Run) -> None:
+def test_a_child_that_breaks_is_said_and_mended(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
     """Degraded with the server's reason, the other children as wanted; repaired, it recovers."""
-    with run(ONLY) as program, observing(cluster, myapps) as observed:
-        wait_started(program)
+    with operate(), observing(cluster, myapps) as observed:
         myapps.create("web", replicas=2)
         myapps.wait_ready("web", 2)
         broken = {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}
@@ -191,43 +195,81 @@ def failures(program: Program) -> float:
     return float(match[1])
 
 
-def test_a_name_that_is_taken_is_left_alone(cluster: Cluster, myapps: MyApps, run: Run) -> None:
-    """Somebody else's Service is never written, one Warning tells of it, and it is had once it is free."""
-    before = cluster.create(myapps.services, foreign_service("web"))
-    with run(ONLY) as program:
-        wait_started(program)
-        myapps.create("web", replicas=1)
-        myapps.wait_degraded("web", 'Service "web" already exists and belongs to nobody')
-        cluster.wait(
-            cluster.deployments,
-            lambda found: found["web"].get("status", {}).get("readyReplicas") == 1,
-            "a Deployment all the same",
-        )
-        myapps.wait_status("web", lambda status: status["readyReplicas"] == 1, "counting")
+def foreign(kind: str) -> Object:
+    """An object of nobody, in the way of web's child of that kind."""
+    labels = {"app": "theirs"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "theirs:1"}]}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "theirs"}
+    specs: dict[str, Object] = {
+        "Deployment": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+        "Service": {"selector": labels, "ports": [{"port": 1}]},
+        "HorizontalPodAutoscaler": {"scaleTargetRef": target, "maxReplicas": 2},
+    }
+    return {"metadata": {"name": "web", "labels": labels}, "spec": specs[kind]}
+
+
+def what_is_theirs(obj: Object) -> Object:
+    """What nobody but its maker may change of an object, and who has written to it."""
+    metadata = obj["metadata"]
+    return {
+        "spec": obj["spec"],
+        "metadata": {name: metadata.get(name) for name in ("uid", "labels", "ownerReferences")},
+        "written by us": any(e.get("manager") == FIELD_MANAGER for e in metadata["managedFields"]),
+    }
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Service", "HorizontalPodAutoscaler"])
+def test_a_name_that_is_taken_is_left_alone(
+    cluster: Cluster, myapps: MyApps, operate: Operate, kind: str
+) -> None:
+    """Somebody else's object is never written, one Warning tells of it; once free, the name is had."""
+    collections = {
+        "Deployment": cluster.deployments,
+        "Service": myapps.services,
+        "HorizontalPodAutoscaler": myapps.autoscalers,
+    }
+    theirs = collections.pop(kind)
+    if kind == "Deployment":
+        # an autoscaler would scale the Deployment of that name, whosever it is
+        del collections["HorizontalPodAutoscaler"]
+    before = cluster.create(theirs, foreign(kind))
+    with operate() as program, observing(cluster, myapps) as observed:
+        myapps.create("web", replicas=1, autoScaling={"enabled": True, "maxReplicas": 3})
+        app = myapps.wait_degraded("web", f'{kind} "web" already exists and belongs to nobody')
+        for collection in collections.values():
+            found = cluster.wait(collection, lambda objects: "web" in objects, f"{collection}/web")
+            assert [owner["uid"] for owner in found["web"]["metadata"]["ownerReferences"]] == [
+                app["metadata"]["uid"]
+            ]
         until(lambda: failures(program) >= 5, "retried", seconds=20.0)
-        events = wait_event(cluster, "web", "ReconcileError")
-        assert events["type"] == "Warning"
+        event = wait_event(cluster, "web", "ReconcileError")
+        assert event["type"] == "Warning"
         assert warnings_of(cluster.list(cluster.events), "web") == [1]
-        assert cluster.get(myapps.services, "web") == before
-        cluster.delete(myapps.services, "web")
-        myapps.wait_ready("web", 1)
-        assert cluster.get(myapps.services, "web")["metadata"]["ownerReferences"][0]["name"] == "web"
+        assert what_is_theirs(cluster.get(theirs, "web")) == what_is_theirs(before)
+        assert kind != "Deployment" or not cluster.list(myapps.autoscalers)
+        cluster.delete(theirs, "web")
+        last = myapps.wait_ready("web", 1)
+        assert cluster.get(theirs, "web")["metadata"]["ownerReferences"][0]["name"] == "web"
+        wait_event(cluster, "web", "ReconcileSuccess")
+        observed.check(last["metadata"]["resourceVersion"])
 
 
-def test_a_myapp_made_again_gets_children_of_its_own(cluster: Cluster, myapps: MyApps, run: Run) -> None:
+def test_a_myapp_made_again_gets_children_of_its_own(
+    cluster: Cluster, myapps: MyApps, operate: Operate
+) -> None:
     """Deleted and re-created under its name at once, it never adopts what its predecessor leaves."""
-    with run(ONLY) as program:
-        wait_started(program)
+    with operate(), observing(cluster, myapps) as observed:
         myapps.create("web", replicas=2)
         myapps.wait_ready("web", 2)
         old = cluster.get(cluster.deployments, "web")["metadata"]["uid"]
         cluster.delete(myapps.apps, "web")
         uid = myapps.create("web", replicas=2)["metadata"]["uid"]
-        myapps.wait_ready("web", 2)
+        last = myapps.wait_ready("web", 2)
         for collection in (cluster.deployments, myapps.services):
             metadata = cluster.get(collection, "web")["metadata"]
             assert [owner["uid"] for owner in metadata["ownerReferences"]] == [uid]
             assert metadata["uid"] != old
+        observed.check(last["metadata"]["resourceVersion"])
 
 
 def versions(cluster: Cluster, myapps: MyApps) -> dict[str, dict[str, str]]:
@@ -239,10 +281,9 @@ def versions(cluster: Cluster, myapps: MyApps) -> dict[str, dict[str, str]]:
     }
 
 
-def test_an_idle_myapp_is_not_written(cluster: Cluster, myapps: MyApps, run: Run) -> None:
+def test_an_idle_myapp_is_not_written(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
     """A hundred resyncs after the last change there has been no write: no status, no child, no event."""
-    with run(ONLY, "--resync=1s") as program:
-        wait_started(program)
+    with operate("--resync=1s") as program:
         names = [f"web-{number}" for number in range(10)]
         for name in names:
             myapps.create(name, env=[{"name": "A", "value": "x"}], resources={"limits": {"cpu": "1000m"}})

@@ -150,12 +150,15 @@ def test_a_stale_list_is_not_published(cluster: FaultyCluster, mirror: Mirror) -
     cluster.create_foo("second")
     mirror.wait_equal()
     version = cluster.sandbox.engine.version()
-    with cluster.faults.lag(2, consistent_reads=True, count=2, verbs=["list"], **OURS) as stale:
+    lists = {"verbs": ["list"], **OURS}
+    cluster.faults.error(410, reason="Expired", count=1, **lists)  # from here on no list names a version
+    with cluster.faults.lag(50, consistent_reads=True, count=1, **lists) as stale:
         cluster.faults.error(400, verbs=["watch"], count=3, **OURS)
         cluster.faults.drop_watches(only_open=True, **OURS)
         until(lambda: stale.hits >= 1, "listed the past", seconds=SECONDS)
-        assert "second" in mirror.versions()
+        until(lambda: mirror.watches() >= 2, "watched again", seconds=SECONDS)
     mirror.wait_equal()
+    assert mirror.deleted == []
     assert int(mirror.informer.last_sync_resource_version()) >= version
 
 

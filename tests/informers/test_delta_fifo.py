@@ -22,7 +22,8 @@ import threading
 
 import pytest
 
-from informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, FIFOClosed
+from informers.delta import Delta, Deltas, DeltaType
+from informers.delta_fifo import DeltaFIFO, FIFOClosed
 from informers.keys import DeletedFinalStateUnknown, StoreKeyError
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from informers.delta_fifo import DeltaFIFO, Deltas, DeltaType, FIFOClosed
+from informers.delta import Deltas, DeltaType
+from informers.delta_fifo import DeltaFIFO, FIFOClosed
 from informers.indexer import Indexer
 from informers.keys import DeletedFinalStateUnknown
 from support.interleaving import Scheduler

@@ -8,7 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType
+from informers.delta import Delta, Deltas, DeltaType
+from informers.delta_fifo import DeltaFIFO
 from informers.keys import DeletedFinalStateUnknown
 from support.plain_items import Item, KnownItems, item_key
 

@@ -4,9 +4,10 @@ What a batch of deltas does to the store and says to the handlers.
 CTL scenarios that have no test here, and why:
 
     CTL-01, CTL-02, CTL-03, CTL-10, CTL-14    test_shared_informer.py: they need a whole informer
-    CTL-07, CTL-08, CTL-09    in their atomic form: a list is one delta per object here; the other form is
-    below CTL-11    the store's version after each event of an atomic FIFO: RealFIFO only
-    CTL-12    a handler that raises never ends the process (DESIGN 6): INF-21, INF-22 in test_processor.py
+    CTL-07, CTL-08, CTL-09, CTL-11    in their atomic form: here a list is one delta per object; the other
+              form of each is below
+    CTL-12    there a test mode ends the process with its handler; here a handler that raises never does:
+              INF-21 and INF-22 in test_processor.py
     CTL-13    test_handlers.py
 """
 
@@ -18,7 +19,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from apis.apps_v1 import Deployment
-from informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType
+from informers.delta import Delta, Deltas, DeltaType
+from informers.delta_fifo import DeltaFIFO
 from informers.delta_processing import DeltaProcessor
 from informers.history_guard import HistoryGuard
 from informers.indexer import Indexer
@@ -156,6 +158,22 @@ def test_first_object_of_a_list_is_added(rig: Rig) -> None:
     replace(rig, good("pod-1", 1))
     assert rig.told() == [AddNotification(good("pod-1", 1), True)]
     assert versions == ["1"]
+
+
+def test_the_store_is_at_the_version_of_each_change(rig: Rig) -> None:
+    """
+    CTL-11: an update, then a deletion: the store's version is the event's by the time the handler is told.
+
+    Follows TestStoreResourceVersion.
+    """
+    replace(rig, good("pod-1", 1))
+    versions: list[str] = []
+    rig.processor.on_distribute = lambda: versions.append(rig.indexer.last_store_sync_resource_version())
+    rig.fifo.update(good("pod-1", 2))
+    rig.fifo.pop_batch(rig.deltas.process)
+    rig.fifo.delete(good("pod-1", 3))
+    rig.fifo.pop_batch(rig.deltas.process)
+    assert versions == ["2", "3"]
 
 
 def test_empty_list_deletes_everything(rig: Rig) -> None:

@@ -10,7 +10,7 @@ from apis.coordination_v1 import Lease
 from client.errors import APIError, DecodeError
 from client.pages import Undecodable
 from client.watch_events import EventType, WatchEvent, WrongKind
-from informers.delta_fifo import DeltaType
+from informers.delta import DeltaType
 from informers.event_block import EventBlock, StaleBookmark, translate
 from informers.keys import DeletedFinalStateUnknown
 from support.deployments import added, bookmark, deleted, deployment, modified

@@ -17,8 +17,8 @@ from client.options import ListOptions
 from client.pages import ListPage
 from informers.factory import SharedInformerFactory, UnknownResource
 from informers.indexer import NAMESPACE_INDEX
+from informers.informer_errors import InformerStarted
 from informers.listwatch import Resources
-from informers.shared_informer import InformerStarted
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error

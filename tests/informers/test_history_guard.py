@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from apis.apps_v1 import Deployment
-from informers.delta_fifo import DeltaType
+from informers.delta import DeltaType
 from informers.history_guard import HistoryGuard
 from informers.keys import DeletedFinalStateUnknown
 from support.deployments import deployment

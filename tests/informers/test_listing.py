@@ -12,9 +12,11 @@ from apis.apps_v1 import Deployment
 from client.errors import APIError, ConnectionBroken, ConnectionRefused
 from client.options import ListOptions
 from client.watch_events import EventType, WatchEvent
+from informers.bookmark_ticker import BookmarkTicker
 from informers.listing import CompleteList, ListFailed, Listing, type_description
 from informers.open_response import OpenResponse
 from informers.outage import Outage
+from informers.retry_pause import RetryPause
 from support.deployments import added, bookmark, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,
@@ -42,9 +44,8 @@ class Rig:
             name="deployments.apps",
             resource=Deployment.resource,
             namespace="",
-            backoff=CountingBackoff(),
+            pause=RetryPause(CountingBackoff(), clock=self.clock, stop=self.stopped),
             clock=self.clock,
-            stop=self.stopped,
         )
         self.listing: Listing[Deployment] = Listing(
             source,
@@ -56,6 +57,7 @@ class Rig:
             page_size=page_size,
             use_watch_list=True,
             on_too_large=self._note_too_large,
+            ticker=BookmarkTicker("deployments.apps", tick_seconds=10, clock=self.clock),
             stopped=self.stopped,
         )
         self.listing.begin_round()

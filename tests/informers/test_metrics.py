@@ -1,3 +1,11 @@
+"""
+What an informer publishes.
+
+STO-24 and STO-25 have no subject here: upstream's informers are given a name by hand, and only a name that
+nobody else has publishes. Ours are named by who makes them: a factory makes one per kind and tells its own
+apart by a suffix, and a registry takes one manager.
+"""
+
 from __future__ import annotations
 
 import pytest

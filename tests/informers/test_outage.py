@@ -8,41 +8,31 @@ import pytest
 from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
-from client.errors import ConnectionBroken, ConnectionRefused
+from client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded
 from informers.listing import ListFailed
-from informers.outage import Doing, Outage, fix_for
+from informers.outage import Doing, Outage
+from informers.remedy import fix_for
+from informers.retry_pause import RetryPause
 from support.fake_lister_watcher import (
     api_error,
     expired,
     internal_error,
-    too_many_requests,
 )
+from support.reflector_rig import CountingBackoff
 from support.stepping_clock import SteppingClock
 
 Entry = MutableMapping[str, Any]
 
 
-class SteadyBackoff:
-    """Always the same delay."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def next(self) -> float:
-        return self.seconds
-
-
 class Rig:
     def __init__(self, *, seconds: float = 1.6) -> None:
         self.clock = SteppingClock()
-        self.stop = threading.Event()
         self.outage = Outage(
             name="deployments.apps",
             resource=Deployment.resource,
             namespace="",
-            backoff=SteadyBackoff(seconds),
+            pause=RetryPause(CountingBackoff(seconds), clock=self.clock, stop=threading.Event()),
             clock=self.clock,
-            stop=self.stop,
         )
 
 
@@ -98,6 +88,18 @@ def test_dead_server_is_one_line_a_count_per_minute_and_one_line_at_the_end() ->
         ("info", "Watching again"),
     ]
     assert logs[-1]["after"] == "200.0 s"
+
+
+def test_a_watch_on_which_nothing_came_is_no_warning() -> None:
+    """T07: nothing may have happened; but a server that does not answer after that is said at once."""
+    silence = DeadlineExceeded("no complete answer in 75 s", host="https://127.0.0.1:6443", request="GET /x")
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, silence)
+        rig.outage.wait(Doing.OPEN_WATCH, silence)
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+    assert lines(logs) == [("info", "Failed to watch"), ("warning", "Failed to watch")]
+    assert logs[0]["err"] == "GET https://127.0.0.1:6443/x: no complete answer in 75 s"
 
 
 def test_another_kind_of_trouble_is_said_in_full() -> None:
@@ -173,62 +175,51 @@ def test_bug_is_logged_with_its_traceback() -> None:
     assert isinstance(logs[0]["exc_info"], ValueError)
 
 
-@pytest.mark.parametrize(("retry_after", "slept"), [(None, 1.6), (1.0, 1.6), (7.0, 7.0), (3600.0, 120.0)])
-def test_server_may_ask_for_a_longer_pause(retry_after: float | None, slept: float) -> None:
-    """T21: Retry-After makes the wait longer, never shorter, and never longer than two minutes."""
+def forbidden() -> ListFailed:
+    error = ListFailed("failed to list deployments.apps/v1: 403")
+    error.__cause__ = api_error(403, "Forbidden")
+    return error
+
+
+@pytest.mark.parametrize("namespace", ["", "demo"])
+def test_the_line_says_what_to_do(namespace: str) -> None:
+    """E06, E07, E09: where somebody has to do something, the first line has it, for the right namespace."""
+    outage = Outage(
+        name="deployments.apps",
+        resource=Deployment.resource,
+        namespace=namespace,
+        pause=RetryPause(CountingBackoff(), clock=SteppingClock(), stop=threading.Event()),
+        clock=SteppingClock(),
+    )
+    for code, reason in ((401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")):
+        error = api_error(code, reason)
+        with capture_logs() as logs:
+            outage.wait(Doing.LIST, error)
+        assert logs[0]["fix"] == fix_for(error, Deployment.resource, namespace)
+
+
+def test_403_at_first_names_the_roles_at_once() -> None:
+    """What never worked lacks permission: the fix is in the first line."""
     rig = Rig()
-    with capture_logs():
-        rig.outage.wait(Doing.LIST, wrapped(too_many_requests(retry_after=retry_after)))
-    assert rig.clock.slept == [slept]
-
-
-def test_pending_retry_can_be_seen() -> None:
-    """retry_at is set while waiting, and only then."""
-    rig = Rig(seconds=5)
-    seen: list[float | None] = []
-
-    class Watching(SteppingClock):
-        def sleep(self, seconds: float, stop: threading.Event) -> bool:
-            seen.append(rig.outage.retry_at)
-            return super().sleep(seconds, stop)
-
-    rig.outage._clock = Watching()
-    rig.outage.wait(Doing.LIST, None)
-    assert seen == [5]
-    assert rig.outage.retry_at is None
-
-
-@pytest.mark.parametrize("wrap", [False, True], ids=["as it is", "wrapped"])
-@pytest.mark.parametrize(
-    ("error", "parts"),
-    [
-        (
-            api_error(404, "NotFound"),
-            ["deployments.apps/v1", "manifests crd | kubectl apply -f -", "starts by itself"],
-        ),
-        (
-            api_error(403, "Forbidden"),
-            ["list and watch of deployments.apps at cluster scope", "manifests rbac", "starts by itself"],
-        ),
-        (api_error(401, "Unauthorized"), ["log in again"]),
-    ],
-    ids=["E07", "E09", "E06"],
-)
-def test_message_contains_the_fix(error: Exception, parts: list[str], wrap: bool) -> None:
-    """E06, E07, E09, T20: where somebody has to do something, the line says what."""
-    fix = fix_for(wrapped(error) if wrap else error, Deployment.resource)
-    assert [part for part in parts if part not in fix] == []
     with capture_logs() as logs:
-        Rig().outage.wait(Doing.LIST, error)
-    assert logs[0]["fix"] == fix
+        rig.outage.wait(Doing.LIST, forbidden())
+    assert "manifests rbac" in logs[0]["fix"]
+    assert "hint" not in logs[0]
 
 
-def test_fix_names_the_namespace() -> None:
-    """E09: in a namespaced controller the missing permission is the namespace's."""
-    assert 'in namespace "demo"' in fix_for(api_error(403, "Forbidden"), Deployment.resource, "demo")
-
-
-def test_there_is_no_fix_for_what_passes() -> None:
-    """A server that is down or busy needs patience only."""
-    for error in (refused(), internal_error(), too_many_requests(), expired()):
-        assert fix_for(error, Deployment.resource) == ""
+def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
+    """What worked before is given 15 s, in which a server reads its roles; then the fix is said."""
+    rig = Rig(seconds=6.0)
+    rig.outage.over(Doing.OPEN_WATCH)
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        for _ in range(5):
+            rig.outage.wait(Doing.LIST, forbidden())
+        rig.outage.over(Doing.OPEN_WATCH)
+        rig.outage.wait(Doing.LIST, forbidden())
+    gone, anew, lasting, well, again = logs
+    assert gone["event"] == "Failed to watch"
+    assert (anew["hint"].startswith("this was allowed before"), "fix" in anew) == (True, False)
+    assert ("hint" in lasting, "manifests rbac" in lasting["fix"]) == (False, True)
+    assert well["event"] == "Watching again"
+    assert ("hint" in again, "fix" in again) == (True, False)

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from informers.informer_statistics import InformerStatistics
 from informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from informers.reflector import ReflectorStatistics, State
+from informers.reflector_statistics import ReflectorStatistics, State
 from support.stepping_clock import SteppingClock
 
 LISTING = ReflectorStatistics(
@@ -136,5 +136,5 @@ def test_end_is_said_if_anything_was_said() -> None:
 def test_every_state_has_its_words(
     change: Callable[[InformerStatistics, ReflectorStatistics], InformerStatistics], text: str
 ) -> None:
-    """WL-11: no state of a first sync is silent, a stream on which nothing comes least of all."""
+    """No state of a first sync is silent, a stream on which nothing comes least of all."""
     assert describe(change(DEPLOYMENTS, LISTING), 100.0) == text

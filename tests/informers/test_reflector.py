@@ -8,8 +8,8 @@ REFL and WL scenarios that have no test in this form, and why:
     REFL-27         the transformer is the FIFO's: test_shared_informer.py
     REFL-28         test_listing.py
     REFL-29         test_retry_with_deadline.py
-    WL-11           no thread watches the silence; the progress line tells of it: test_progress.py
-    WL-12           no consistency detector: it is upstream's own CI check of the server
+    WL-11           test_bookmark_ticker.py, and in an informer: test_shared_informer.py
+    WL-12           test_consistency_detector.py; that it is asked is here
 
 Where upstream's list begins at resource version "0", ours asks for the newest state: "" (DESIGN 6).
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import random
 import threading
+from contextlib import suppress
 
 import pytest
 from structlog.testing import capture_logs
@@ -32,10 +33,15 @@ from client.errors import (
 )
 from client.options import ListOptions
 from client.pages import ListPage, Undecodable
+from client.reachability import Reachability
 from client.watch_events import EventType, WatchEvent, WrongKind
-from informers.delta_fifo import DeltaType
+from informers.consistency_detector import DataInconsistent
+from informers.delta import DeltaType
+from informers.history_guard import HistoryGuard
 from informers.listing import ListFailed
-from informers.reflector import Reflector, StaleList, State, default_backoff
+from informers.reflector import Reflector, StaleList
+from informers.reflector_statistics import State
+from informers.retry_pause import default_backoff
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
@@ -52,8 +58,9 @@ from support.fake_lister_watcher import (
     too_many_requests,
 )
 from support.recording_store import RecordingStore
-from support.reflector_rig import NAME, ReflectorRig, is_streaming
+from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
 from support.stepping_clock import SteppingClock
+from support.threads import Background
 from workqueue.backoff import ExponentialBackoff
 
 
@@ -355,6 +362,65 @@ def test_stop_before_the_bookmark_publishes_nothing() -> None:
     assert rig.store.replaces == []
 
 
+def test_stop_ends_a_wait_for_a_server_that_is_gone() -> None:
+    """A reflector that waits for the server's return, with others, ends at once."""
+    clock = FakeClock()
+    source = FakeListerWatcher()
+    source.every_list = ConnectionRefused("refused")
+    reflector: Reflector[Deployment] = Reflector(
+        source,
+        Deployment,
+        RecordingStore(),
+        backoff=CountingBackoff(12.0),
+        reachability=Reachability(clock=clock),
+        use_watch_list=False,
+        clock=clock,
+    )
+    with capture_logs():
+        thread = Background(reflector.run)
+        clock.wait_for_deadline(12)
+        reflector.stop()
+        thread.result()
+
+
+@pytest.mark.parametrize(("listed_rv", "published"), [(1, ["2"]), (9, [])], ids=["same", "differs"])
+def test_an_inconsistent_stream_is_not_published(listed_rv: int, published: list[str]) -> None:
+    """WL-12: with detection on, objects that a list does not show end the round, before the store."""
+    source = FakeListerWatcher(lists=[page(deployment("p1", listed_rv), rv=2)], supports_watch_list=True)
+    rig = ReflectorRig(source, check_consistency=True)
+    rig.last_watch([added(deployment("p1", 1)), bookmark(2, ends_list=True)])
+    with suppress(DataInconsistent), capture_logs():
+        rig.round()
+    assert rig.store.replaces == published
+    assert [options.resource_version_match for options in source.list_options] == ["Exact"]
+
+
+def test_consistency_is_not_checked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WL-12: one more list of everything is made only when the environment asks for it."""
+    for value, lists in (("", 0), ("true", 1)):
+        monkeypatch.setenv("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", value)
+        source = FakeListerWatcher(lists=[page(rv=2)], supports_watch_list=True)
+        rig = ReflectorRig(source)
+        rig.last_watch([bookmark(2, ends_list=True)])
+        with capture_logs():
+            rig.round()
+        assert len(source.list_options) == lists
+
+
+def test_a_difference_counts_as_a_failed_list() -> None:
+    """WL-12: run says which objects differ, and lists again after a pause."""
+    source = FakeListerWatcher(lists=[page(rv=2), page(deployment("p1", 1), rv=2)], supports_watch_list=True)
+    rig = ReflectorRig(source, check_consistency=True)
+    block = [added(deployment("p1", 1)), bookmark(2, ends_list=True)]
+    rig.watch(block)
+    rig.last_watch(block)
+    with capture_logs() as logs:
+        rig.reflector.run()
+    (entry,) = (entry for entry in logs if entry["event"] == "Failed to list")
+    assert entry["err"] == "data inconsistency detected for deployments.apps: default/p1"
+    assert rig.store.replaces == ["2"]
+
+
 def test_refused_streaming_falls_back_to_pages_for_this_round() -> None:
     """WL-02: list "" limit 500, then a watch at its version; the next round tries streaming again."""
     rig = ReflectorRig(FakeListerWatcher(lists=[page(deployment("p1"), rv=1)], supports_watch_list=True))
@@ -475,7 +541,8 @@ def test_watch_that_ends_as_it_should_is_followed_at_once() -> None:
 
 def test_events_change_the_store() -> None:
     """REFL-07: a wrong type is ignored; the last version is that of the last event, not the highest."""
-    rig = ReflectorRig(listed(deployment("foo", 1), deployment("bar", 1)))
+    guard: HistoryGuard[Deployment] = HistoryGuard()
+    rig = ReflectorRig(listed(deployment("foo", 1), deployment("bar", 1)), guard=guard)
     rig.last_watch(
         [
             WatchEvent(EventType.ADDED, WrongKind("v1", "Pod")),
@@ -492,7 +559,7 @@ def test_events_change_the_store() -> None:
         "Unexpected watch event ignored",
         "Server sends events out of order, old ones are dropped",
     ]
-    assert rig.reflector._guard.is_needed
+    assert guard.is_needed
 
 
 @pytest.mark.parametrize(("count", "least", "most"), [(5, 0.031, 0.062), (40, 1.763, 3.526)], ids=["5", "40"])

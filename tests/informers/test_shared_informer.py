@@ -16,23 +16,22 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
+from apis.meta import Kind
+from apis.resource import Resource
 from client.errors import ConnectionBroken
 from client.options import ListOptions
 from client.pages import ListPage, Undecodable
 from client.watch_events import EventType, WatchEvent
+from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from informers.processor import PANIC_PAUSE_SECONDS
-from informers.shared_informer import (
-    InformerStarted,
-    InformerStopped,
-    SharedIndexInformer,
-)
+from informers.shared_informer import SharedIndexInformer
 from informers.store_index import IndexFuncError
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
@@ -982,6 +981,26 @@ def test_broken_connection_is_one_line_and_costs_no_list(make_rig: MakeRig) -> N
     assert len(rig.source.list_options) == 1
 
 
+def test_a_streamed_list_that_does_not_end_is_warned_about() -> None:
+    """WL-11: the loop, which has nothing to do, says every 10 s that the closing bookmark is missing."""
+    source = FakeListerWatcher(supports_watch_list=True)
+    stream: FakeWatch[Deployment] = FakeWatch()
+    source.watches.append(stream)
+    rig = InformerRig(source)
+    try:
+        with capture_logs() as logs:
+            rig.run()
+            rig.until(lambda: stream.reads == 1)
+            for _ in range(21):
+                rig.pass_time(1)
+        assert [entry["err"] for entry in logs if entry["event"] == "Event bookmark expired"] == [
+            f"awaiting the bookmark that ends the list, no events received for {seconds}s"
+            for seconds in (10, 20)
+        ]
+    finally:
+        rig.close()
+
+
 def test_defaults_make_a_working_informer() -> None:
     """Without options an informer runs on real time and threads of its own."""
     informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
@@ -1012,3 +1031,18 @@ def test_an_informer_knows_what_it_has_seen() -> None:
         assert rig.informer.indexer.get_by_key("default/a") is None
     finally:
         rig.close()
+
+
+class Loose(Kind, frozen=True, tag="Loose"):
+    """A kind that would let its cached objects be changed."""
+
+    resource: ClassVar[Resource] = Resource("example.com", "v1", "looses", "Loose")
+    api_version: Literal["example.com/v1"] = "example.com/v1"
+    tags: list[str] | None = None
+
+
+def test_a_kind_whose_objects_could_be_changed_is_refused() -> None:
+    """STO-22: a change of a cached object is not looked for, it is made impossible."""
+    source: Any = FakeListerWatcher()
+    with pytest.raises(MutableKind, match=r"^Loose is mutable at tags: cached objects are shared"):
+        SharedIndexInformer(source, Loose)

@@ -47,6 +47,7 @@ def test_the_python_examples_pass(tmp_path: Path) -> None:
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "sandbox.pytest_plugin", "-p", "no:cacheprovider"],

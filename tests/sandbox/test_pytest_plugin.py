@@ -19,13 +19,12 @@ def _pytest(folder: Path, **files: str) -> str:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installed one would be registered twice
     options = [
         "-p",
         "sandbox.pytest_plugin",
         "-p",
         "no:cacheprovider",
-        "-p",
-        "no:randomly",
         "--strict-markers",
     ]
     done = subprocess.run(

@@ -193,6 +193,22 @@ def test_depth_is_no_weapon(content_type: str) -> None:
     assert server.request("GET", _MAPS).status == 200
 
 
+def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not finish the head of a first request is cut off; who has asked before may be silent."""
+    monkeypatch.setattr("sandbox.http._HEAD_SECONDS", 0.2)
+    parts = urlsplit(plain.url)
+    with socket.create_connection((str(parts.hostname), parts.port), timeout=20) as slow:
+        slow.sendall(b"GET /version HTTP/1.1\r\nHost: 127.")
+        assert slow.recv(1) == b""
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    connection.request("GET", "/version")
+    assert connection.getresponse().read()
+    threading.Event().wait(0.5)
+    connection.request("GET", "/version")
+    assert connection.getresponse().read()
+    connection.close()
+
+
 _WATCHED = """
 import sys
 from sandbox.server import Sandbox

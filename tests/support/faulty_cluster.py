@@ -17,8 +17,10 @@ from client.credentials import StaticCredentials
 from client.resource_client import Client
 from client.transport import HTTPTransport
 from controller.foo import CachesNotSyncedError, Controller
-from controller.runtime.events import EventBroadcaster
+from controller.runtime.events_broadcaster import EventBroadcaster
 from informers.factory import SharedInformerFactory
+from informers.handlers import ResourceEventHandlerFuncs
+from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from sandbox.server import Sandbox
 from support.deadline import until
 from support.racing_clock import RacingClock
@@ -115,11 +117,13 @@ class FaultyCluster:
 
 
 class Mirror:
-    """An informer of Foos on a cluster, and what its handlers saw."""
+    """An informer of Foos on a cluster. deleted = the keys of those that its handler saw go."""
 
     def __init__(self, cluster: FaultyCluster) -> None:
         self._factory = SharedInformerFactory(cluster.client(), clock=cluster.clock)
         self.informer = self._factory.informer_for(Foo)
+        self.deleted: list[str] = []
+        self.informer.add_event_handler(ResourceEventHandlerFuncs(delete_func=self._note_deleted))
         self._cluster = cluster
         self._factory.start(cluster.stop)
 
@@ -149,6 +153,9 @@ class Mirror:
         """Stop and join."""
         self._cluster.stop.set()
         self._factory.shutdown()
+
+    def _note_deleted(self, obj: Foo | DeletedFinalStateUnknown[Foo]) -> None:
+        self.deleted.append(deletion_handling_meta_namespace_key_func(obj))
 
 
 class FooProcess:

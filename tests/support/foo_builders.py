@@ -7,7 +7,7 @@ import msgspec
 from apis.apps_v1 import Deployment, DeploymentStatus
 from apis.meta import ObjectMeta
 from apis.samplecontroller_v1alpha1 import Foo, FooSpec, FooStatus
-from controller import foo as foo_controller
+from controller import foo_deployment
 
 
 def new_foo(
@@ -42,7 +42,7 @@ def new_deployment(
     foo: Foo, *, replicas: int | None = None, available: int = 0, resource_version: str = "1"
 ) -> Deployment:
     """The Deployment that a Foo wants, as the server would have it; replicas None takes the Foo's."""
-    deployment = foo_controller.new_deployment(foo)
+    deployment = foo_deployment.new_deployment(foo)
     wanted = deployment.spec.replicas if replicas is None else replicas
     return msgspec.structs.replace(
         deployment,

@@ -15,7 +15,8 @@ from controller.runtime.events_fake import FakeRecorder
 from informers.handlers import ResourceEventHandler
 from informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from informers.keys import ObjectName
-from informers.shared_informer import Registration, SharedIndexInformer
+from informers.registration import Registration
+from informers.shared_informer import SharedIndexInformer
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 

@@ -11,7 +11,8 @@ from typing import Final
 from support.cluster import Cluster
 from support.deadline import until
 
-PERIOD_SECONDS: Final = 1.0
+PERIOD_SECONDS: Final = 0.5
+"""By so much a gap may be longer than the longest that somebody had to wait."""
 
 
 class Heartbeat:

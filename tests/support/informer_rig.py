@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from apis.apps_v1 import Deployment
-from informers.reflector import State
-from informers.shared_informer import Registration, SharedIndexInformer
+from informers.reflector_statistics import State
+from informers.registration import Registration
+from informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.recording_handler import Hook, RecordingHandler

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from sandbox.kinds.typed import Report, decode
-from sandbox.verbs import rules
+from sandbox.verbs import rules, service_changes
 from sandbox.verbs.strategy import prepare_update
 from sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
@@ -170,7 +170,10 @@ def check_create(line: Object) -> None:
 def check_update(old: Object, line: Object) -> None:
     """The same for a change of an object that exists."""
     resource = builtin_kind(old["apiVersion"], old["kind"])
-    new = prepare_update(resource, _decoded(resource, mutated(old, line["path"], line["value"])), old, "")
+    new = _decoded(resource, mutated(old, line["path"], line["value"]))
+    if resource.kind == "Service":
+        new = {**new, "spec": service_changes.kept(new["spec"], old["spec"])}
+    new = prepare_update(resource, new, old, "")
     _same(rules.validate_update(resource, new, old), line)
 
 

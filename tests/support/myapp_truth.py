@@ -3,7 +3,8 @@ Whether every status that a MyApp ever showed was true.
 
 Each version of each MyApp and Deployment is watched. A status must tell of a Deployment as it was at one
 moment before the status was written, never of an earlier moment than the status before it; what it claims
-about it must hold there. Versions are compared across kinds, which one store behind the server allows.
+about it must hold there. A Deployment that is not controlled by that very MyApp, by UID, counts as none.
+Versions are compared across kinds, which one store behind the server allows.
 """
 
 from __future__ import annotations
@@ -91,10 +92,10 @@ def _check(name: str, versions: Sequence[Version], deployments: Sequence[Version
         if status == last or not status:
             continue
         _check_itself(name, status, last)
-        spec = specs[status["observedGeneration"]]
-        possible = [index for index in range(at, len(seen)) if seen[index].number < number]
-        fitting = [index for index in possible if _tells_of(status, spec, seen[index].obj)]
-        shown = [_counts(seen[index].obj) for index in possible]
+        spec, uid = specs[status["observedGeneration"]], app["metadata"]["uid"]
+        possible = {i: _of(uid, seen[i].obj) for i in range(at, len(seen)) if seen[i].number < number}
+        fitting = [i for i, deployment in possible.items() if _tells_of(status, spec, deployment)]
+        shown = [_counts(deployment) for deployment in possible.values()]
         assert fitting, f"{name} at {number} says {status} of {spec}; its Deployment was {shown}"
         at, last, count = fitting[0], status, count + 1
     return count
@@ -114,6 +115,12 @@ def _check_itself(name: str, status: Object, last: Object) -> None:
     assert without_time[0] != without_time[1], (name, status, last)
 
 
+def _of(uid: str, deployment: Object) -> Object:
+    """The Deployment if it is that of the MyApp with this UID."""
+    owners = deployment["metadata"].get("ownerReferences") or ()
+    return deployment if any(o["uid"] == uid and o.get("controller") for o in owners) else NO_DEPLOYMENT
+
+
 def _tells_of(status: Object, spec: Object, deployment: Object) -> bool:
     counts = _counts(deployment)
     if (status.get("readyReplicas", 0), status.get("availableReplicas", 0)) != (
@@ -125,7 +132,11 @@ def _tells_of(status: Object, spec: Object, deployment: Object) -> bool:
     match = _COUNT.match(said["Progressing"])
     if match and (int(match[1]), int(match[2])) != (counts["readyReplicas"], counts["wanted"]):
         return False
-    return statuses(status)["Ready"] == "False" or _is_up(spec, deployment, counts)
+    claims, is_up = statuses(status), _is_up(spec, deployment, counts)
+    if claims["Ready"] == "True":
+        return is_up
+    # what is up is Progressing only while something else is waited for, which is said
+    return claims["Progressing"] == "False" or not is_up or "; " in said["Progressing"]
 
 
 def _is_up(spec: Object, deployment: Object, counts: dict[str, int]) -> bool:
@@ -141,6 +152,7 @@ def _is_up(spec: Object, deployment: Object, counts: dict[str, int]) -> bool:
         and len(alike) == 1
         and (scaled or counts["wanted"] == spec["replicas"])
         and container["image"] == spec["image"]
+        and {port["name"]: port["containerPort"] for port in container["ports"]}["http"] == spec["port"]
         and [v["name"] for v in container.get("env", [])] == [v["name"] for v in spec.get("env", [])]
     )
 

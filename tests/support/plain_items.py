@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from informers.delta_fifo import Delta, Deltas, DeltaType
+from informers.delta import Delta, Deltas, DeltaType
 from informers.keys import DeletedFinalStateUnknown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apis.apps_v1 import Deployment
-from informers.delta_fifo import DeltaType
+from informers.delta import DeltaType
 from informers.keys import DeletedFinalStateUnknown
 
 Entry = tuple[DeltaType, Deployment | DeletedFinalStateUnknown[Deployment]]

@@ -19,15 +19,19 @@ NAME = "deployments.apps"
 
 
 class CountingBackoff:
-    """Always the same delay; counts the calls."""
+    """Always the same delay; counts the calls, and how often it starts over."""
 
     def __init__(self, seconds: float = 1.0) -> None:
         self.calls = 0
+        self.resets = 0
         self._seconds = seconds
 
     def next(self) -> float:
         self.calls += 1
         return self._seconds
+
+    def reset(self) -> None:
+        self.resets += 1
 
 
 class ReflectorRig:

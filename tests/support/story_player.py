@@ -24,10 +24,18 @@ _CURRENT: Final = re.compile(r"(current: |record \(|precondition \()\d+")
 _MISFIT: Final = "failed to create typed patch object"
 _BEGINNING: Final = re.compile(r" \(\{.* \.\.\.\)$")
 _VERSION: Final = re.compile(r"(resourceVersion\W+)(\d+)")
+_RANDOM: Final = re.compile(r"(kube-api-access-|^x-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_PORT_NAMES: Final = frozenset({"nodePort", "healthCheckNodePort"})
+_PORTS_GIVEN: Final = frozenset({0, 1, *range(30_580, 30_590)})
 _AGE: Final = re.compile(r"^\d+[smhd](?:\d+[smh])?$")
 _GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
+_SECRETIVE: Final = {"ca.crt": "pem", "continue": "continue", "token": "token"}
+_TOKEN_DOTS: Final = 2
 _UNORDERED: Final = frozenset({"causes", "managedFields"})
 _QUOTED: Final = 'Invalid value: "{'
+_OLD: Final = "1"
+_ANY: Final = "0"
+"""In a path: whether a server still has a state as old as 1 depends on how long it has been running."""
 _UNKNOWN_UID: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -125,15 +133,16 @@ class _Memory:
             self.uids[name] = metadata.get("uid", _UNKNOWN_UID)
         self.token = metadata.get("continue") or self.token
 
-    def fill(self, text: str) -> str:
-        return _REFERENCE.sub(lambda found: self._value(found[1], found[2] or ""), text)
+    def fill(self, text: str, unknown_version: str) -> str:
+        def value(found: re.Match[str]) -> str:
+            what, name = found[1], found[2] or ""
+            if what == "continue":
+                return self.token
+            if what == "uid":
+                return self.uids.get(name, _UNKNOWN_UID)
+            return (self.versions if what == "rv" else self.firsts).get(name, unknown_version)
 
-    def _value(self, what: str, name: str) -> str:
-        if what == "continue":
-            return self.token
-        if what == "uid":
-            return self.uids.get(name, _UNKNOWN_UID)
-        return (self.versions if what == "rv" else self.firsts).get(name, "1")
+        return _REFERENCE.sub(value, text)
 
 
 def play(server: APIServer, steps: Sequence[Step], namespace: str, group: str) -> list[Any]:
@@ -154,19 +163,18 @@ def play(server: APIServer, steps: Sequence[Step], namespace: str, group: str) -
 
 
 def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) -> Answer:
-    def filled(text: str) -> str:
+    def filled(text: str, unknown_version: str = _OLD) -> str:
         for place, name in here.items():
             text = text.replace(place, name)
-        return memory.fill(text)
+        return memory.fill(text, unknown_version)
 
     body: Any = None
     if isinstance(step.body, str):
         body = filled(step.body).encode()
     elif step.body is not None:
         body = filled(json.dumps(step.body)).encode()
-    return server.request(
-        step.method, filled(step.path), body, content_type=step.content_type, accept=step.accept
-    )
+    path = filled(step.path, _ANY)
+    return server.request(step.method, path, body, content_type=step.content_type, accept=step.accept)
 
 
 def _in_any_order(entries: list[Any]) -> list[Any]:
@@ -216,13 +224,13 @@ class _Words:
         if isinstance(value, list):
             entries = [self.walk(entry, key) for entry in value]
             return _in_any_order(entries) if key in _UNORDERED else entries
+        if key in _PORT_NAMES and value not in _PORTS_GIVEN:
+            return "<port>"
         return self._text(value, key) if isinstance(value, str) else value
 
     def _text(self, text: str, key: str) -> str:
-        if key == "continue":
-            return "<continue>"
-        if key == "ca.crt":
-            return "<pem>"
+        if key in _SECRETIVE and (key != "token" or text.count(".") == _TOKEN_DOTS):
+            return f"<{_SECRETIVE[key]}>"
         if key == "message":
             if text.startswith(_MISFIT):
                 return _MISFIT  # the first that Go's map brings up is told
@@ -231,7 +239,7 @@ class _Words:
         if key == "cells" and _AGE.match(text):
             return "<age>"
         text = _UID.sub(lambda found: self._uids.setdefault(found[0], f"<uid:{len(self._uids)}>"), text)
-        text = _TIME.sub("<time>", text)
+        text = _RANDOM.sub(r"\1<random>", _TIME.sub("<time>", text))
         text = _ADDRESS.sub("<address>", text)
         if key == "resourceVersion":
             return self._ranks.get(text, text)

@@ -94,3 +94,15 @@ def test_reset_needs_more_than_the_interval() -> None:
     clock.advance(120)
 
     assert backoff.next() == pytest.approx(1.6)
+
+
+def test_reset_starts_over_at_once() -> None:
+    """The delay falls back to the shortest, and the interval is counted from there."""
+    clock = FakeClock()
+    backoff = reflector_backoff(clock)
+    assert [backoff.next() for _ in range(3)] == pytest.approx([0.8, 1.6, 3.2])
+    clock.advance(100)
+    backoff.reset()
+    assert backoff.next() == pytest.approx(0.8)
+    clock.advance(30)
+    assert backoff.next() == pytest.approx(1.6)

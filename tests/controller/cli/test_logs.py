@@ -105,6 +105,23 @@ def test_information_is_never_taken_for_a_repetition() -> None:
     assert len(out.getvalue().splitlines()) == 2
 
 
+def test_lost_races_are_thinned_and_details_are_not() -> None:
+    """An info line with an err, such as a conflict on one object, counts as trouble; a debug line never."""
+    repeats = RepeatFilter(FakeClock())
+
+    def written(method: str, name: str) -> int:
+        lines = 0
+        for _ in range(5):
+            try:
+                repeats(None, method, {"event": "Error syncing", "err": f"409 {name}", "severity": "I"})
+            except structlog.DropEvent:
+                continue
+            lines += 1
+        return lines
+
+    assert [written("info", "a"), written("info", "b"), written("debug", "a")] == [1, 1, 5]
+
+
 def test_remembered_errors_are_bounded() -> None:
     """Errors with ever new texts do not fill the memory."""
     repeats = RepeatFilter(FakeClock())

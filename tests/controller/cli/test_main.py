@@ -76,6 +76,18 @@ def test_a_bug_shows_its_traceback_from_level_4_on(monkeypatch: pytest.MonkeyPat
         execute(Options(verbosity=4), io.StringIO(), io.StringIO())
 
 
+@pytest.mark.parametrize("verbosity", [0, 4])
+def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
+    """With --log-format=json there is no other line, and from level 4 on the traceback is a part of it."""
+    monkeypatch.setattr(main_module, "run", fail)
+    err = io.StringIO()
+    assert execute(Options(verbosity=verbosity, log_format="json"), io.StringIO(), err) == 1
+    (line,) = (json.loads(line) for line in err.getvalue().splitlines())
+    assert (line["level"], line["msg"]) == ("error", "a bug")
+    assert line["fix"] == "run again with -v 4 for the traceback"
+    assert ("ValueError: a bug" in line.get("stack", "")) is (verbosity >= 4)
+
+
 def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
     """SIGUSR1 one level up, SIGTERM the end: both are said, and the exit code is 0."""
     text = WatchedText()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,7 @@ from controller.cli.run import run
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
 from support.program import NO_SERVERS, ON_FREE_PORTS
+from support.served_pages import fetch
 from support.threads import Background
 from support.watched_text import WatchedText
 from support.wire_server import Peer, WireServer, always, response
@@ -49,16 +48,6 @@ def running(options: Options, *, is_terminal: bool = False) -> Iterator[WatchedT
     finally:
         stop.set()
         assert background.result() == 0, text.text()
-
-
-def fetch(url: str) -> tuple[int, str]:
-    """Status and body."""
-    try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 def test_pages_are_served(cluster: SandboxCluster) -> None:

@@ -20,6 +20,7 @@ from controller.runtime.manager import Manager
 from controller.runtime.predicates import GenerationChanged
 from controller.runtime.reconcile import ReconcileContext, Result
 from informers.keys import ObjectName
+from support.captured_logs import captured_logs
 from support.managed_sandbox import ManagedSandbox, eventually
 
 
@@ -120,6 +121,48 @@ def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
         eventually(lambda: exposer.told("a") == ["ConfigMap default/settings added"], "mapped")
 
 
+def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) -> None:
+    """With every_owner, a ConfigMap that two Foos own leads to both of them."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    controller = (
+        controller_for(manager, "exposer").for_(Foo).owns(ConfigMap, every_owner=True).complete(exposer)
+    )
+    foos = [new_foo(cluster, name) for name in ("a", "b")]
+    references = [
+        {
+            "apiVersion": foo.resource.api_version,
+            "kind": "Foo",
+            "name": foo.metadata.name,
+            "uid": foo.metadata.uid,
+        }
+        for foo in foos
+    ]
+    with cluster.running(manager):
+        eventually(lambda: controller.statistics().succeeded >= 2, "working")
+        cluster.config_map("shared", ownerReferences=references)
+        for name in ("a", "b"):
+            eventually(lambda: "ConfigMap default/shared added" in exposer.told(name), name)  # noqa: B023
+
+
+def test_what_a_map_function_raises_keeps_no_controller_from_starting(cluster: ManagedSandbox) -> None:
+    """One odd object of the first list is counted and said; the others are reconciled, and workers start."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+
+    def by_label(obj: ConfigMap) -> Iterable[ObjectName]:
+        return [ObjectName(obj.metadata.namespace, obj.metadata.labels["foo"])]
+
+    cluster.config_map("odd")
+    cluster.config_map("settings", labels={"foo": "a"})
+    builder = controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label)
+    builder.complete(exposer)
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: exposer.told("a") == ["ConfigMap default/settings listed"], "mapped")
+    assert cluster.metric("controller_runtime_reconcile_panics_total", controller="exposer") >= 1
+    assert ObjectName("default", "odd") in [entry.get("object") for entry in logs]
+
+
 def test_predicates_are_per_watch(cluster: ManagedSandbox) -> None:
     """A label on a Foo is no new generation, a label on its Service counts."""
     manager = cluster.manager()
@@ -176,10 +219,13 @@ def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) 
 def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     """What is not said is the manager's."""
     manager = cluster.manager(cache_sync_timeout_seconds=math.inf, shutdown_timeout_seconds=7)
-    builder = controller_for(manager, "exposer").for_(Foo).with_options(max_concurrent_reconciles=4)
+    builder = (
+        controller_for(manager, "exposer").for_(Foo).with_options(max_concurrent_reconciles=4, max_retries=9)
+    )
     controller = builder.complete(Exposer(manager))
     options = controller._options
     assert (options.max_concurrent_reconciles, options.shutdown_timeout_seconds) == (4, 7)
+    assert options.max_retries == 9
     assert options.cache_sync_timeout_seconds == math.inf
     assert cluster.metric("controller_runtime_max_concurrent_reconciles", controller="exposer") == 4
     own = controller_for(manager, "own").for_(Foo).with_options(cache_sync_timeout_seconds=3)

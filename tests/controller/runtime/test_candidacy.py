@@ -1,8 +1,8 @@
 """
 The steps of an election, against client-go's scenarios.
 
-LE-19 and LE-23 are about coordinated leader election (alpha), in which the control plane chooses the holder:
-not built, since it needs a feature gate and a LeaseCandidate controller that no cluster has by default.
+LE-19 and LE-23 are about coordinated leader election: test_coordinated_candidacy.py and
+test_candidate_registration.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from controller.runtime.candidacy import Candidacy
 from controller.runtime.leader_election_config import LeaderElection
 from controller.runtime.leader_election_metrics import LeaderElectionMetrics
 from controller.runtime.lease_lock import LeaseLock
+from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, failing, no_answer, refusal
 
@@ -312,6 +313,27 @@ def test_of_two_that_find_it_free_one_wins(rig: Rig) -> None:
     assert rig.held() == ("bing", 1)
     assert not first.is_leader()
     assert not first.may_write()
+
+
+@pytest.mark.parametrize(
+    ("on", "answer", "level"),
+    [
+        ("create", refusal(409, "AlreadyExists"), "debug"),
+        ("update", refusal(409, "Conflict"), "debug"),
+        ("update", refusal(403, "Forbidden"), "warning"),
+    ],
+)
+def test_who_loses_a_race_for_a_free_lease_does_not_complain(
+    rig: Rig, on: str, answer: Any, level: str
+) -> None:
+    """Two replicas that start together: one of them wins, and nothing is wrong; a refusal is."""
+    if on == "update":
+        rig.api.put(PATH)
+    rig.api.before = failing(1, on, answer)
+    with captured_logs() as entries:
+        assert not rig.candidate().try_acquire_or_renew()
+    failures = [entry for entry in entries if entry["event"] == "Request for the lease failed"]
+    assert [entry["log_level"] for entry in failures] == [level]
 
 
 @pytest.mark.parametrize("on", ["get", "create"])

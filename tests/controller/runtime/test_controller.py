@@ -18,7 +18,6 @@ from informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.deadline import until
-from support.deployments import deployment
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 from support.threads import Background
 from workqueue.clock import REAL_CLOCK
@@ -108,47 +107,6 @@ def test_a_failure_is_retried_with_back_off() -> None:
     assert rig.metric("controller_runtime_reconcile_panics_total") == 0
 
 
-def test_requeue_after_is_no_failure() -> None:
-    """The name is forgotten and comes back at its time, with the reason."""
-    rig = ReconcileRig(lambda _name, _context: Result(requeue_after=30))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    assert rig.queue.num_requeues(NAME) == 0
-    rig.pass_time(29.9)
-    assert len(rig.calls) == 1
-    rig.pass_time(0.2)
-    assert rig.calls[1][1].causes == ("requeue after 30s",)
-    assert rig.metric("controller_runtime_reconcile_total", result="requeue_after") == 2
-    assert rig.metric("controller_runtime_reconcile_errors_total") == 0
-
-
-def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
-    """A change before the time is up replaces the plan, also by a later one: no reconcile in between."""
-    plans = [Result(requeue_after=10), Result(requeue_after=60), None]
-    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.pass_time(5)
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.pass_time(55)
-    assert len(rig.calls) == 2
-    rig.pass_time(5.1)
-    assert rig.calls[2][1].causes == ("requeue after 60s",)
-
-
-def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
-    """After a change that settled everything, nobody looks again at the old time."""
-    plans = [Result(requeue_after=10), None]
-    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.pass_time(100)
-    assert len(rig.calls) == 2
-
-
 def test_a_terminal_error_waits_for_a_change() -> None:
     """Neither time nor a resync leads to another reconcile; an event does."""
     rig = ReconcileRig(raising(TerminalError("no such thing"), TerminalError("still not")))
@@ -231,40 +189,6 @@ def test_a_lost_race_is_no_error_line() -> None:
     assert rig.metric("controller_runtime_reconcile_panics_total") == 0
 
 
-def test_a_deadline_is_told_and_counted() -> None:
-    """A reconcile that takes longer than it may can see it; it is counted however it ends, and retried."""
-    rig = ReconcileRig(reconcile_timeout_seconds=10)
-    seen: list[float] = []
-
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
-        seen.append(context.deadline.remaining())
-        rig.clock.advance(11)
-        seen.append(context.deadline.remaining())
-        context.deadline.check()
-
-    rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    assert seen == [10, 0]
-    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
-    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
-    assert rig.queue.num_requeues(NAME) == 1
-
-
-def test_without_a_deadline_nothing_times_out() -> None:
-    """None by default, as in controller-runtime."""
-    rig = ReconcileRig()
-
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
-        rig.clock.advance(100_000)
-        context.deadline.check()
-
-    rig.script = script
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
-
-
 def test_fresh_events_overtake_the_initial_list() -> None:
     """What has just happened is reconciled first, though a hundred listed objects wait."""
     rig = ReconcileRig()
@@ -294,61 +218,36 @@ def test_the_initial_list_is_not_starved() -> None:
     assert listed in [name for name, _ in rig.calls[:31]]
 
 
-def test_a_write_of_our_own_is_waited_for() -> None:
-    """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
-    rig.mirror.put(deployment("child", 10))
+def test_so_many_retries_and_no_more() -> None:
+    """After the last of them the name waits for a change, as after a TerminalError, and begins anew then."""
+    rig = ReconcileRig(raising(*[ReconcileError(f"{i}") for i in range(7)]), max_retries=2)
+    with captured_logs() as logs:
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.pass_time(1)
+        rig.pass_time(10_000)
+        rig.queue.add(NAME, RESYNCED)
+        rig.work()
+        assert len(rig.calls) == 3
+        rig.queue.add(NAME, UPDATED)
+        rig.work()
+        rig.pass_time(1)
+        rig.pass_time(10_000)
+    assert len(rig.calls) == 6
+    assert rig.metric("controller_runtime_terminal_reconcile_errors_total") == 2
+    events = [entry["event"] for entry in logs if entry["log_level"] == "error"]
+    assert events == [*["Reconciler error"] * 2, "Reconciler error, waiting for a change"] * 2
+
+
+def test_no_retry_is_a_limit_too() -> None:
+    """0: once and no more; a negative number is a mistake."""
+    rig = ReconcileRig(raising(ReconcileError("a")), max_retries=0)
     rig.queue.add(NAME, UPDATED)
     rig.work()
-    rig.queue.add(NAME, Cause("Service", "updated", "default/s"))
-    rig.work()
+    rig.pass_time(10_000)
     assert len(rig.calls) == 1
-    rig.clock.advance(0.5)
-    rig.mirror.put(deployment("child", 20))
-    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    assert rig.calls[1][1].causes == ("Service default/s updated", "Deployment default/a updated")
-    assert rig.metric("handloop_own_write_waits_total") == 1
-    assert rig.metric("handloop_own_write_wait_seconds_sum") == 0.5
-    assert rig.metric("handloop_own_write_timeouts_total") == 0
-    rig.pass_time(100)
-    assert len(rig.calls) == 2
-
-
-def test_a_write_that_never_shows_up_is_given_up() -> None:
-    """After five seconds the reconcile goes on with what there is, and the wait is counted."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.pass_time(4.9)
-    assert len(rig.calls) == 1
-    rig.pass_time(0.2)
-    assert len(rig.calls) == 2
-    assert rig.metric("handloop_own_write_timeouts_total") == 1
-
-
-def test_a_parked_name_keeps_no_worker_busy() -> None:
-    """Another name is reconciled meanwhile by the same worker."""
-    rig = ReconcileRig()
-    rig.script = lambda _name, context: (
-        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
-    )
-    rig.queue.add(NAME, UPDATED)
-    rig.work()
-    rig.queue.add(NAME, UPDATED)
-    other = ObjectName("default", "other")
-    rig.queue.add(other, UPDATED)
-    rig.work()
-    assert [name for name, _ in rig.calls] == [NAME, other]
+    with pytest.raises(ValueError, match="must not be negative"):
+        ControllerOptions(max_retries=-1)
 
 
 def test_news_from_outside_can_be_enqueued() -> None:
@@ -408,6 +307,39 @@ def test_workers_start_when_every_cache_is_filled() -> None:
     running.result()
     assert controller.statistics().workers_alive == 0
     assert controller.workers_check() is None
+
+
+def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None:
+    """Three workers are all in a reconcile at the same time; what is asked of a busy name comes after it."""
+    rig = ReconcileRig()
+    lock, all_in = threading.Lock(), threading.Barrier(3)
+    busy: set[ObjectName] = set()
+    twice: list[ObjectName] = []
+
+    def script(name: ObjectName, _context: ReconcileContext) -> None:
+        with lock:
+            if name in busy:
+                twice.append(name)
+            busy.add(name)
+            first = len(rig.calls) <= 3
+        if first:
+            rig.queue.add(name, UPDATED)
+            all_in.wait(20)
+        with lock:
+            busy.discard(name)
+
+    rig.script = script
+    for number in range(3):
+        rig.queue.add(ObjectName("default", f"{number}"), UPDATED)
+    controller = threaded(rig, max_concurrent_reconciles=3)
+    stop = threading.Event()
+    running = Background(lambda: controller.run(stop))
+    until(lambda: controller.statistics().succeeded >= 6, "each twice", seconds=20)
+    stop.set()
+    running.result()
+    assert twice == []
+    assert not all_in.broken
+    assert len(rig.calls) == 6
 
 
 def test_caches_that_do_not_fill_are_named() -> None:

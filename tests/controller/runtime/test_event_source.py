@@ -11,8 +11,10 @@ from apis.meta import Kind, ObjectMeta, OwnerReference
 from apis.samplecontroller_v1alpha1 import Foo, FooSpec
 from controller.runtime.causes import Cause
 from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from controller.runtime.owner_references import with_owner
 from controller.runtime.predicates import GenerationChanged, Predicate, PredicateFuncs, ResourceVersionChanged
 from informers.keys import DeletedFinalStateUnknown, ObjectName
+from support.captured_logs import captured_logs
 from support.deployments import deployment
 from support.reconcile_rig import FakeMirror
 from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
@@ -26,6 +28,7 @@ class Queue:
     def __init__(self) -> None:
         self.added: list[tuple[ObjectName, Cause, int]] = []
         self.observed: list[ObjectName] = []
+        self.panics = 0
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
         self.added.append((name, cause, priority))
@@ -42,7 +45,11 @@ class Queue:
             sink=self,
             predicates=predicates,
             observed=lambda _kind, name: self.observed.append(name),
+            panicked=self.panic,
         )
+
+    def panic(self) -> None:
+        self.panics += 1
 
     def told(self) -> list[tuple[str, int]]:
         return [(str(cause), priority) for _, cause, priority in self.added]
@@ -117,6 +124,54 @@ def test_a_map_is_asked_for_both_states_of_an_update() -> None:
     assert [name.name for name in queue.names()] == ["one", "both", "two"]
 
 
+def test_a_predicate_that_raises_lets_its_event_through() -> None:
+    """It is counted and logged with the object; a lost event would be worse than a needless reconcile."""
+    queue = Queue()
+
+    def odd(*_states: Deployment) -> bool:
+        raise ZeroDivisionError("odd")
+
+    source = queue.source(own_name, PredicateFuncs(create=odd, update=odd, delete=odd))
+    with captured_logs() as logs:
+        source.on_add(deployment("a"), True)
+        source.on_update(deployment("a", 1), deployment("a", 2))
+        source.on_delete(deployment("a"))
+    assert [text for text, _ in queue.told()] == [
+        "Deployment default/a listed",
+        "Deployment default/a updated",
+        "Deployment default/a deleted",
+    ]
+    assert queue.panics == 3
+    errors = [entry for entry in logs if entry["log_level"] == "error"]
+    assert [(entry["kind"], entry["object"]) for entry in errors] == [("Deployment", A)] * 3
+    assert all("in odd" in entry["stack"] for entry in logs if "stack" in entry)
+
+
+def test_a_map_function_that_raises_loses_one_state_only() -> None:
+    """The names of the other state of an update, and those of further objects, are still made."""
+    queue = Queue()
+
+    def by_label(obj: Deployment) -> list[ObjectName]:
+        return [ObjectName("default", obj.metadata.labels["for"])]
+
+    source = queue.source(by_label)
+    with captured_logs():
+        source.on_add(deployment("x"), True)
+        source.on_update(deployment("x", 1), deployment("x", 2, labels={"for": "a"}))
+        source.on_update(deployment("x", 2, labels={"for": "a"}), deployment("x", 3))
+    assert queue.names() == [A, A]
+    assert queue.panics == 3
+
+
+def test_what_a_map_function_makes_has_to_be_names() -> None:
+    """A key would reach the reconciler, and fail there again and again."""
+    queue = Queue()
+    with captured_logs() as logs:
+        queue.source(lambda _obj: ["default/a"]).on_add(deployment("x"), False)  # type: ignore[list-item]
+    assert (queue.names(), queue.panics) == ([], 1)
+    assert "ObjectNames" in logs[0]["err"]
+
+
 def owned(by: Kind | None, *, api_version: str = "", uid: str = "", controller: bool = True) -> Deployment:
     """A Deployment with an owner, or a false one."""
     if by is None:
@@ -146,6 +201,17 @@ def owner_names(*cached: Kind) -> OwnerNames:
 def test_an_object_leads_to_its_controlling_owner() -> None:
     """By group, kind and UID."""
     assert owner_names(FOO)(owned(FOO)) == (A,)
+
+
+def test_every_owner_can_be_told() -> None:
+    """Those that do not control it, too, and each by UID; none of them twice."""
+    other = replace(FOO, metadata=replace(FOO.metadata, name="b", uid="u2"))
+    child = with_owner(with_owner(owned(FOO), other), replace(FOO, metadata=replace(FOO.metadata, uid="u3")))
+    mirror = FakeMirror()
+    for each in (FOO, other):
+        mirror.put(each)
+    assert OwnerNames(Foo, mirror, every_owner=True)(child) == (A, ObjectName("default", "b"))
+    assert OwnerNames(Foo, mirror)(child) == (A,)
 
 
 def test_another_version_of_the_group_is_the_same_owner() -> None:

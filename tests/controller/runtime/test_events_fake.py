@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from controller.runtime.events import EventRecorder
+from controller.runtime.events import EventRecorder, SeriesRecorder
 from controller.runtime.events_fake import FakeRecorder
 from support.foo_builders import new_foo
 
@@ -21,6 +21,15 @@ def test_the_object_and_annotations_follow_when_asked_for() -> None:
     assert recorder.events == [
         "Normal Synced ok involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1} map[a:1 b:2]"
     ]
+
+
+def test_an_action_and_what_is_related_are_shown() -> None:
+    """The fake stands for a SeriesRecorder, too."""
+    recorder = FakeRecorder(include_object=True)
+    typed: SeriesRecorder = recorder
+    typed.event(new_foo(), "Normal", "Scaled", "ok", action="Scale", related=new_foo("other"))
+    kind = " involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1}"
+    assert recorder.events == [f"Normal Scaled Scale ok{kind}{kind}"]
 
 
 def test_an_object_without_reference_is_left_out() -> None:

@@ -8,7 +8,8 @@ import pytest
 from apis.core_v1 import Event
 from client.errors import ConnectionBroken, ConnectionRefused, DecodeError
 from controller.runtime.events_correlator import CorrelatorOptions, EventCorrelator
-from controller.runtime.events_sink import EventWriter, SinkStatistics
+from controller.runtime.events_delivery import SinkStatistics
+from controller.runtime.events_sink import EventWriter
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.event_builders import new_event

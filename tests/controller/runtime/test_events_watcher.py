@@ -16,7 +16,7 @@ def _event(number: int) -> Event:
     return new_event(message=str(number))
 
 
-def _watcher(handle: Callable[[Event], None], *, length: int = 1000) -> EventWatcher:
+def _watcher(handle: Callable[[Event], None], *, length: int = 1000) -> EventWatcher[Event]:
     return EventWatcher("test", handle, length=length, clock=FakeClock())
 
 

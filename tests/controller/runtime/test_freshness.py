@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.runtime.freshness import FRESH_SECONDS, InformerLag, freshness_check, lag_seconds
 from informers.informer_statistics import InformerStatistics
-from informers.reflector import ReflectorStatistics, State
+from informers.reflector_statistics import ReflectorStatistics, State
 from support.fake_clock import FakeClock
 
 HEARD_AT = 1000.0
@@ -25,7 +25,7 @@ REFLECTOR = ReflectorStatistics(
     last_error="",
     retry_at=None,
 )
-TROUBLED = msgspec.structs.replace(REFLECTOR, last_error="connection refused")
+TROUBLED = msgspec.structs.replace(REFLECTOR, state=State.LISTED, last_error="connection refused")
 
 
 class StillInformer:
@@ -63,10 +63,11 @@ def informers(*reflectors: ReflectorStatistics | None) -> Any:
         (msgspec.structs.replace(TROUBLED, last_event_at=None), 0.0),
         (REFLECTOR, 0.0),
         (TROUBLED, 50.0),
+        (msgspec.structs.replace(TROUBLED, state=State.WATCHING, last_error="no answer in 75 s"), 0.0),
     ],
 )
 def test_only_trouble_makes_a_cache_lag(reflector: ReflectorStatistics | None, lag: float) -> None:
-    """A quiet watch that is open is as new as the server is quick; a first list is another check's."""
+    """A watch that is open is as new as the server is quick, also one that had to be opened again."""
     assert lag_seconds(StillInformer(reflector).statistics(), HEARD_AT + 50.0) == lag
 
 

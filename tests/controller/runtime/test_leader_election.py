@@ -1,7 +1,7 @@
 """
 Whole runs of an election, on virtual time, against client-go's scenarios.
 
-What one step does is in test_candidacy.py, which also says which scenarios do not apply.
+What one step does is in test_candidacy.py.
 """
 
 from __future__ import annotations
@@ -9,112 +9,31 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from client.errors import DeadlineExceeded
 from client.response import Response
 from controller.runtime.candidacy import ElectionStatistics
-from controller.runtime.events_fake import FakeRecorder
 from controller.runtime.leader_election import LeaderElector, LeadershipLost
 from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.leader_election_metrics import LeaderElectionMetrics
 from controller.runtime.lease_lock import LeaseLock
 from support.captured_logs import captured_logs
+from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
 from support.lease_api import LeaseAPI, no_answer, refusal
-from support.stepping_clock import SteppingClock
 from support.threads import Background
-
-PATH = "demo/foo"
-BING = {"holderIdentity": "bing", "leaseDurationSeconds": 15, "leaseTransitions": 0}
-
-
-class Rig:
-    """
-    One elector whose sleeps pass at once; before each of them `at_sleep` may act, with its number from 0.
-
-    work is the guarded work: by default it waits for its stop.
-    """
-
-    def __init__(self, **durations: Any) -> None:
-        self.api = LeaseAPI()
-        self.stop = threading.Event()
-        self.recorder = FakeRecorder()
-        self.registry = CollectorRegistry(auto_describe=True)
-        self.calls: list[str] = []
-        self.leaders: list[str] = []
-        self.waits: list[ElectionStatistics] = []
-        self.at_sleep: Callable[[int], None] = lambda _number: None
-        self.work: Callable[[threading.Event], None] = _wait
-        self.clock = _Clock(self)
-        lock = LeaseLock(
-            self.api.client(), namespace="demo", name="foo", identity="baz", recorder=self.recorder
-        )
-        self.elector = LeaderElector(
-            LeaderElection(lock, **durations),
-            on_started_leading=self._lead,
-            on_stopped_leading=lambda: self.calls.append("stopped"),
-            on_new_leader=self.leaders.append,
-            on_waiting=self.waits.append,
-            clock=self.clock,
-            random=random.Random(7).random,
-            metrics=LeaderElectionMetrics(self.registry),
-        )
-
-    def run(self) -> None:
-        """Run to the end."""
-        Background(lambda: self.elector.run(self.stop)).result()
-
-    def status(self) -> float | None:
-        """leader_election_master_status."""
-        return self.registry.get_sample_value("leader_election_master_status", {"name": "foo"})
-
-    def _lead(self, stop: threading.Event) -> None:
-        self.calls.append("started")
-        try:
-            self.work(stop)
-        finally:
-            self.calls.append("work ended")
-
-
-class _Clock(SteppingClock):
-    """Counts sleeps, and lets the rig act at each."""
-
-    def __init__(self, rig: Rig) -> None:
-        super().__init__(start=1000.0)
-        self._rig = rig
-
-    def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        self._rig.at_sleep(len(self.slept))
-        return super().sleep(seconds, stop)
-
-
-def _wait(stop: threading.Event) -> None:
-    assert stop.wait(20.0)
-
-
-def stopping(rig: Rig, after: int) -> Callable[[int], None]:
-    """An at_sleep that stops the rig's run at that sleep."""
-
-    def act(number: int) -> None:
-        if number == after:
-            rig.stop.set()
-
-    return act
 
 
 def test_a_stop_ends_the_work_and_then_releases() -> None:
     """LE-11, P02: the lease is ours until the work has ended, and free directly after."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.at_sleep = stopping(rig, 3)
 
     def work(stop: threading.Event) -> None:
-        _wait(stop)
+        wait_for_stop(stop)
         assert rig.api.spec(PATH)["holderIdentity"] == "baz"
 
     rig.work = work
@@ -130,7 +49,7 @@ def test_a_stop_ends_the_work_and_then_releases() -> None:
 
 def test_without_release_on_cancel_the_lease_runs_out() -> None:
     """LE-11: the holder stays."""
-    rig = Rig(release_on_cancel=False)
+    rig = ElectionRig(release_on_cancel=False)
     rig.at_sleep = stopping(rig, 1)
     rig.run()
     assert rig.api.spec(PATH)["holderIdentity"] == "baz"
@@ -139,7 +58,7 @@ def test_without_release_on_cancel_the_lease_runs_out() -> None:
 @pytest.mark.parametrize("verb", ["update", "get"])
 def test_a_stop_during_a_request_still_releases(verb: str) -> None:
     """LE-14, LE-15: the stop comes while an update, or a get, is on its way."""
-    rig = Rig()
+    rig = ElectionRig()
     conflicts = iter([verb == "get"])
 
     def before(seen: str) -> Response | None:
@@ -160,7 +79,7 @@ def test_a_stop_during_a_request_still_releases(verb: str) -> None:
 
 def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
     """P02: a drain of 30 s does not lose a lease of 15 s."""
-    rig = Rig()
+    rig = ElectionRig()
     wound_up = threading.Event()
 
     def act(number: int) -> None:
@@ -170,7 +89,7 @@ def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
             wound_up.set()
 
     rig.at_sleep = act
-    rig.work = lambda _stop: _wait(wound_up)
+    rig.work = lambda _stop: wait_for_stop(wound_up)
     rig.run()
     assert rig.api.ops.count("update") >= 15
     assert rig.api.holders == ["baz"] * (len(rig.api.holders) - 1) + [""]
@@ -178,7 +97,7 @@ def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
 
 def test_nothing_is_written_when_stopped_before_the_start() -> None:
     """LE-25: and on_stopped_leading is called though we never led."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.stop.set()
     rig.run()
     assert rig.calls == ["stopped"]
@@ -187,7 +106,7 @@ def test_nothing_is_written_when_stopped_before_the_start() -> None:
 
 def test_a_standby_that_is_stopped_never_leads() -> None:
     """LE-25: on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.api.put(PATH, **BING)
     rig.at_sleep = stopping(rig, 2)
     rig.run()
@@ -200,7 +119,7 @@ def test_a_standby_that_is_stopped_never_leads() -> None:
 
 def test_a_standby_knocks_at_jittered_times() -> None:
     """LE-24: each wait is in [retry, 2.2 retry), and they differ."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.api.put(PATH, holderIdentity="bing", leaseDurationSeconds=100_000)
     tried_at: list[float] = []
 
@@ -222,7 +141,7 @@ def test_a_standby_knocks_at_jittered_times() -> None:
 @pytest.mark.parametrize("change", ["release", "delete"])
 def test_a_lease_that_becomes_free_is_taken_at_once(change: str) -> None:
     """P01: a quarter of a retry period after a release at the latest, not after up to 2.2 periods."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.api.put(PATH, **BING)
     freed_at: list[float] = []
     started_at: list[float] = []
@@ -237,7 +156,7 @@ def test_a_lease_that_becomes_free_is_taken_at_once(change: str) -> None:
     def work(stop: threading.Event) -> None:
         started_at.append(rig.clock.now())
         rig.stop.set()
-        _wait(stop)
+        wait_for_stop(stop)
 
     rig.at_sleep, rig.work = act, work
     rig.run()
@@ -246,7 +165,7 @@ def test_a_lease_that_becomes_free_is_taken_at_once(change: str) -> None:
 
 def test_an_outage_is_said_once_not_at_each_look() -> None:
     """A standby looks twice a second: the same error again is for -v 4."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.api.before = no_answer
     rig.at_sleep = stopping(rig, 100)
     with captured_logs() as entries:
@@ -259,7 +178,7 @@ def test_an_outage_is_said_once_not_at_each_look() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
     """G10, I10: as soon as its last sign of life is 15 s old, whatever the jitter."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.elector._random = random.Random(seed).random
     rig.api.put(PATH, **BING)
     started_at: list[float] = []
@@ -267,7 +186,7 @@ def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
     def work(stop: threading.Event) -> None:
         started_at.append(rig.clock.now())
         rig.stop.set()
-        _wait(stop)
+        wait_for_stop(stop)
 
     rig.work = work
     rig.run()
@@ -287,7 +206,7 @@ def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
 )
 def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: list[str]) -> None:
     """LE-09: ourselves, the first one we see, and nobody; renewals are no news."""
-    rig = Rig(release_on_cancel=False)
+    rig = ElectionRig(release_on_cancel=False)
     if spec is not None:
         rig.api.put(PATH, **spec)
     rig.at_sleep = stopping(rig, 3)
@@ -297,7 +216,7 @@ def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: 
 
 def test_a_listener_that_raises_ends_nothing() -> None:
     """LE-09: it is logged, and renewing goes on."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.elector._on_new_leader = lambda _holder: 1 / 0  # type: ignore[assignment] # a listener
     rig.at_sleep = stopping(rig, 3)
     with captured_logs() as entries:
@@ -308,7 +227,7 @@ def test_a_listener_that_raises_ends_nothing() -> None:
 
 def test_renewals_come_every_retry_period_without_jitter() -> None:
     """LE-17: the leader's rhythm is even."""
-    rig = Rig()
+    rig = ElectionRig()
     rig.at_sleep = stopping(rig, 5)
     rig.run()
     assert set(rig.clock.slept) == {2.0}
@@ -318,7 +237,7 @@ def test_renewals_come_every_retry_period_without_jitter() -> None:
 
 def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
     """P07, E12: 10 s after its last renewal, 5 s before others may take over, and says why."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -339,7 +258,7 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
 
 def test_a_lost_lease_is_not_released() -> None:
     """What is under way may still be writing: others wait until it expires."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def before(_verb: str) -> Response | None:
         if rig.status() == 1 and rig.clock.now() < 1010.0:
@@ -354,7 +273,7 @@ def test_a_lost_lease_is_not_released() -> None:
 
 def test_a_slow_server_cannot_stretch_the_deadline() -> None:
     """P09: requests that hang are cut at the renew deadline, however many fit before it."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def hang(_verb: str) -> Response | None:
         if rig.status() != 1:
@@ -373,7 +292,7 @@ def test_a_slow_server_cannot_stretch_the_deadline() -> None:
 
 def test_a_short_outage_is_survived() -> None:
     """Renewing goes on as soon as the server answers, and nobody noticed."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def act(number: int) -> None:
         rig.api.before = no_answer if 2 <= number < 5 else lambda _verb: None
@@ -388,7 +307,7 @@ def test_a_short_outage_is_survived() -> None:
 
 def test_a_lease_that_another_took_ends_us_at_once() -> None:
     """P10: there is nothing to hope for; the holder is named."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -404,7 +323,7 @@ def test_a_lease_that_another_took_ends_us_at_once() -> None:
 
 def test_a_lease_that_was_deleted_is_kept() -> None:
     """P10: the leader makes it again, and works on."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -420,7 +339,7 @@ def test_a_lease_that_was_deleted_is_kept() -> None:
 
 def test_work_that_raises_ends_the_election() -> None:
     """P11: renewing stops, and what was raised comes out of run."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def work(_stop: threading.Event) -> None:
         raise ZeroDivisionError("the work broke")
@@ -434,7 +353,7 @@ def test_work_that_raises_ends_the_election() -> None:
 
 def test_a_machine_that_slept_does_not_go_on() -> None:
     """P13: after ten minutes without a renewal the lease counts as lost, without asking."""
-    rig = Rig()
+    rig = ElectionRig()
 
     def act(number: int) -> None:
         if number == 2:
@@ -449,14 +368,14 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
 
 def test_the_gauge_follows_the_lease() -> None:
     """0 when made, 1 while leading, 0 at the end."""
-    rig = Rig()
+    rig = ElectionRig()
     assert rig.status() == 0
     seen: list[float | None] = []
 
     def work(stop: threading.Event) -> None:
         seen.append(rig.status())
         rig.stop.set()
-        _wait(stop)
+        wait_for_stop(stop)
 
     rig.work = work
     rig.run()
@@ -466,7 +385,7 @@ def test_the_gauge_follows_the_lease() -> None:
 
 def test_checks_and_renewals_do_not_race() -> None:
     """LE-20: the lock's ranks hold, and a leader that renews is never called unwell."""
-    rig = Rig()
+    rig = ElectionRig()
     over = threading.Event()
     wrong: list[object] = []
 
@@ -526,19 +445,19 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
 def test_a_configuration_that_makes_no_sense_is_refused() -> None:
     """LE-16: before anything is sent."""
     with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
-        Rig(lease_duration_seconds=10.0)
+        ElectionRig(lease_duration_seconds=10.0)
 
 
 def test_the_leader_is_known_to_all() -> None:
     """get_leader and is_leader, on both sides."""
-    rig = Rig()
+    rig = ElectionRig()
     assert rig.elector.get_leader() == ""
     seen: list[tuple[str, bool]] = []
 
     def work(stop: threading.Event) -> None:
         seen.append((rig.elector.get_leader(), rig.elector.is_leader()))
         rig.stop.set()
-        _wait(stop)
+        wait_for_stop(stop)
 
     rig.work = work
     rig.run()

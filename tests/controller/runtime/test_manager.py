@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from apis import events_v1
 from apis.apps_v1 import Deployment
 from apis.core_v1 import Service
 from apis.samplecontroller_v1alpha1 import Foo
 from client.errors import NotFound
 from controller.runtime.builder import controller_for
 from controller.runtime.cache_sync import CacheSyncTimeoutError
+from controller.runtime.events_series_broadcaster import SERIES_EVENTS_ACCESS
 from controller.runtime.health import Check, Well
 from controller.runtime.leader_election import LeadershipLost
 from controller.runtime.leader_election_config import LeaderElection
@@ -23,6 +25,7 @@ from controller.runtime.reconcile import ReconcileContext
 from controller.runtime.runnable import WorkersBusyError
 from informers.keys import ObjectName
 from support.captured_logs import captured_logs
+from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
 from support.managed_sandbox import ManagedSandbox, eventually
 
@@ -102,6 +105,19 @@ def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None
     assert cluster.stop.is_set()
 
 
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, elects: bool) -> None:
+    """Nobody waits for a list that may never come: controllers and caches end, and nothing is raised."""
+    manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
+    foos = Counting()
+    controller = controller_for(manager, "foos").for_(Foo).complete(foos)
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: "Starting controller" in [entry["event"] for entry in logs], "started")
+    assert foos.names == []
+    assert controller.statistics().workers == 0
+    assert manager.informer_for(Foo).informers[0].is_stopped()
+
+
 def test_informers_are_shared(cluster: ManagedSandbox) -> None:
     """Two controllers of one kind are one watch."""
     manager = cluster.manager()
@@ -112,6 +128,30 @@ def test_informers_are_shared(cluster: ManagedSandbox) -> None:
         "services@b",
     ]
     assert manager.lister_for(Service).list() == []
+
+
+def test_a_series_recorder_declares_what_it_needs_and_writes(cluster: ManagedSandbox) -> None:
+    """Events of events.k8s.io/v1 arrive as one series; whoever asks for it has access declared."""
+    manager = cluster.manager()
+    assert manager.access() == ()
+    recorder = manager.series_recorder("example.com/foos")
+    assert manager.series_recorder("example.com/bars") is not recorder
+    assert manager.access() == (SERIES_EVENTS_ACCESS,)
+    events = cluster.client.resource(events_v1.Event)
+
+    def series() -> list[events_v1.EventSeries | None]:
+        return [event.series for event in events.list("default").items]
+
+    class Reporting(Worker):
+        def run(self, stop: threading.Event) -> None:
+            recorder.event(new_foo(), "Normal", "Synced", "once", action="Sync")
+            eventually(lambda: series() == [None], "an event without a series")
+            recorder.event(new_foo(), "Normal", "Synced", "twice", action="Sync")
+            super().run(stop)
+
+    manager.add(Reporting([], "reporting"))
+    with cluster.running(manager):
+        eventually(lambda: [one.count for one in series() if one] == [2], "a series of two")
 
 
 def test_a_failing_runnable_ends_the_process_in_order(cluster: ManagedSandbox) -> None:

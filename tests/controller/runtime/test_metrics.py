@@ -9,33 +9,23 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from apis.apps_v1 import Deployment
+from controller.runtime.cache_size import CacheSize
 from controller.runtime.certificate_watcher import CertificateMetrics
+from controller.runtime.client_metrics import ClientMetrics
 from controller.runtime.freshness import InformerLag
+from controller.runtime.informer_metrics import InformerMetricsProvider
 from controller.runtime.leader_election_metrics import LeaderElectionMetrics
-from controller.runtime.metrics import (
-    ClientMetrics,
-    InformerMetricsProvider,
-    WorkqueueMetricsProvider,
-    metrics_page,
-    new_registry,
-)
+from controller.runtime.metrics import new_registry
 from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from controller.runtime.workqueue_metrics import WorkqueueMetricsProvider
 from informers.metrics import InformerMetrics
 from informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.metric_table import PROCESS, TABLE, Row, exposed
-from workqueue.rate_limiters import default_controller_rate_limiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
+from support.metrics_text import text_of
 
 OF_THE_PROCESS = ("process_", "python_")
-
-
-def text_of(registry: CollectorRegistry) -> str:
-    """What /metrics answers."""
-    status, content_type, body = metrics_page(registry)({})
-    assert (status, content_type.partition(";")[0]) == (200, "text/plain")
-    return body.decode()
 
 
 def idle_informer() -> SharedIndexInformer[Deployment]:
@@ -78,6 +68,7 @@ def registry() -> Iterator[CollectorRegistry]:
     LeaderElectionMetrics(made).leader_off("lease")
     CertificateMetrics(made)
     made.register(InformerLag(lambda: [idle_informer()], FakeClock()))
+    made.register(CacheSize(lambda: [idle_informer()]))
     return made  # type: ignore[return-value] # a fixture without an end
 
 
@@ -111,37 +102,6 @@ def test_the_process_tells_of_itself() -> None:
     assert {name: found[name] for name in PROCESS} == PROCESS
     for name in ("python_info", "python_gc_collections_total"):
         assert re.search(rf"^{name}[ {{]", text, re.MULTILINE), name
-
-
-def test_name_and_controller_are_both_the_queues_name(registry: CollectorRegistry) -> None:
-    """As controller-runtime labels its queues; a plain queue has an empty priority."""
-    assert 'workqueue_depth{controller="foo",name="foo",priority=""} 1.0' in text_of(registry)
-    assert 'workqueue_adds_total{controller="foo",name="foo"} 1.0' in text_of(registry)
-
-
-def test_a_queue_feeds_its_seven_series() -> None:
-    """Two adds, one retry, one item in work: the numbers that a dashboard shows."""
-    registry, clock = new_registry(), FakeClock()
-    queue: RateLimitingQueue[str] = RateLimitingQueue(
-        default_controller_rate_limiter(clock=clock),
-        name="foo",
-        metrics_provider=WorkqueueMetricsProvider(registry),
-        clock=clock,
-    )
-    try:
-        queue.add("a")
-        queue.add("b")
-        clock.advance(0.05)
-        queue.get()
-        queue.add_after("c", 3600)
-    finally:
-        queue.shut_down()
-    text, labels = text_of(registry), 'controller="foo",name="foo"'
-    assert f'workqueue_depth{{{labels},priority=""}} 1.0' in text
-    assert f"workqueue_adds_total{{{labels}}} 2.0" in text
-    assert f"workqueue_retries_total{{{labels}}} 1.0" in text
-    assert 'workqueue_queue_duration_seconds_bucket{controller="foo",le="0.01",name="foo"} 0.0' in text
-    assert 'workqueue_queue_duration_seconds_bucket{controller="foo",le="0.1",name="foo"} 1.0' in text
 
 
 def test_registries_do_not_share_anything() -> None:

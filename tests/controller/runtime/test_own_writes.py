@@ -136,9 +136,50 @@ def test_a_deleted_object_is_waited_for_until_it_is_gone() -> None:
         assert floors.wait() == 5
         if after is None:
             floors.mirror.objects.clear()
+            floors.mirror.seen = 11
         else:
             floors.mirror.put(after)
         assert floors.wait() == 0
+
+
+def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen() -> None:
+    """It is not in the cache, but will be: what has been deleted must not come to life there once more."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10, uid="u"))
+    floors.deleted(deployment("child", 10, uid="u"))
+    floors.mirror.seen = 9
+    assert floors.wait() == 5
+    floors.mirror.put(deployment("child", 10, uid="u"))
+    assert floors.wait() == 5
+    floors.mirror.objects.clear()
+    floors.mirror.seen = 11
+    assert floors.wait() == 0
+
+
+def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> None:
+    """Neither the old object in the cache nor its going ends the wait."""
+    floors = Floors()
+    floors.mirror.put(deployment("child", 10, uid="old"))
+    floors.deleted(deployment("child", 10, uid="old"))
+    floors.wrote(deployment("child", 12, uid="new"))
+    assert floors.wait() == 5
+    floors.mirror.objects.clear()
+    floors.mirror.seen = 11
+    assert floors.wait() == 5
+    floors.mirror.put(deployment("child", 12, uid="new"))
+    assert floors.wait() == 0
+
+
+def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
+    """Created by us, deleted by somebody, and then a new list: no event tells of it, the time is enough."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.mirror.seen = 9
+    assert floors.wait() == 5
+    floors.mirror.seen = 20
+    floors.clock.advance(5)
+    assert floors.wait() == 0
+    assert (floors.told.waits, floors.told.timeouts) == ([5], 0)
 
 
 def test_the_event_of_a_write_wakes_who_waits() -> None:

@@ -8,11 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from apis.apps_v1 import Deployment
+from apis.labels import SelectorError
 from apis.meta import FrozenMap
 from controller.runtime.predicates import (
     AnnotationsChanged,
     GenerationChanged,
     LabelsChanged,
+    LabelsMatch,
     Predicate,
     PredicateFuncs,
     ResourceVersionChanged,
@@ -91,3 +93,15 @@ def verdicts(predicate: Predicate) -> tuple[bool, bool, bool]:
 def test_predicates_combine(predicate: Predicate, verdict: bool) -> None:
     """and, or, not, for all three kinds of events."""
     assert verdicts(predicate) == (verdict, verdict, verdict)
+
+
+def test_a_label_selector_chooses_objects() -> None:
+    """An update counts while either of its states is chosen: who counts them hears of the last, too."""
+    chosen, other = (deployment("a", labels={"app": app}) for app in ("web", "cache"))
+    predicate = LabelsMatch("app=web")
+    assert [predicate.create(each) for each in (chosen, other)] == [True, False]
+    assert [predicate.delete(each) for each in (chosen, other)] == [True, False]
+    pairs = ((chosen, chosen), (chosen, other), (other, chosen), (other, other))
+    assert [predicate.update(old, new) for old, new in pairs] == [True, True, True, False]
+    with pytest.raises(SelectorError):
+        LabelsMatch("app in web")

@@ -8,7 +8,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.runtime.reconcile_metrics import (
-    B_SMALL,
     ControllerMetrics,
     OwnWriteMetrics,
     ReconcileMetrics,
@@ -82,12 +81,6 @@ def test_workers_are_active_between_start_and_end(registry: CollectorRegistry) -
     metrics.worker_started()
     metrics.worker_ended()
     assert value(registry, "controller_runtime_active_workers") == 1
-
-
-def test_the_buckets_of_times_rise() -> None:
-    """40 bounds from 5 ms to a minute."""
-    assert len(B_SMALL) == 40
-    assert list(B_SMALL) == sorted(set(B_SMALL))
 
 
 def test_waits_for_own_writes_are_counted_and_timed(registry: CollectorRegistry) -> None:

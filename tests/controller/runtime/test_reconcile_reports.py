@@ -29,13 +29,13 @@ def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, 
     assert is_expected(error) is expected
 
 
-def lines_of(error: BaseException) -> list[dict[str, object]]:
+def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]:
     """What is logged about a failure."""
     with captured_logs() as logs:
         context = ReconcileContext(
             id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i")
         )
-        ReconcileReports("c").failed(context, error, 3)
+        ReconcileReports("c").failed(context, error, failures)
     return [dict(entry) for entry in logs]
 
 
@@ -45,6 +45,22 @@ def test_a_failure_says_why_it_was_tried_at_all() -> None:
     assert (line["event"], line["log_level"], line["reconcileID"]) == ("Reconciler error", "error", "i")
     assert (line["causes"], line["failures"]) == ("a, b", 3)
     assert "boom" in str(line["err"])
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "failures", "level"),
+    [
+        (409, "Conflict", 3, "info"),
+        (409, "AlreadyExists", 3, "info"),
+        (404, "NotFound", 1, "info"),
+        (404, "NotFound", 2, "error"),
+        (403, "Forbidden", 1, "error"),
+    ],
+)
+def test_a_lost_race_is_no_error(code: int, reason: str, failures: int, level: str) -> None:
+    """What was deleted a moment ago is not found once; what is not found again is an error."""
+    (line,) = lines_of(api_error(code, reason), failures)
+    assert line["log_level"] == level
 
 
 def test_a_bug_comes_with_its_stack() -> None:

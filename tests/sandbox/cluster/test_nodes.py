@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from sandbox.cluster.nodes import NODES, NodeRegistrar, address_of, is_schedulable, new_node, node_name
+from support.local_server import LocalServer
 from support.simulated_cluster import START, SimulatedCluster
 
 
@@ -42,3 +43,10 @@ def test_node_is_ready_and_has_an_address() -> None:
     assert (node["metadata"]["name"], address_of(node)) == (node_name(1), "192.0.2.11")
     assert address_of({"metadata": {}, "spec": {}}) == ""
     assert is_schedulable(node)
+
+
+def test_nodes_have_no_taint() -> None:
+    """The one that admission puts on every new node goes, for they are ready."""
+    server = LocalServer(controllers=[NodeRegistrar(1)])
+    (node,) = server.request("GET", "/api/v1/nodes").body["items"]
+    assert "taints" not in node["spec"]

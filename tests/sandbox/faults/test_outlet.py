@@ -131,6 +131,18 @@ def test_events_come_later() -> None:
     assert (_names(server, watch), watch.ended) == (["b"], True)
 
 
+def test_a_delay_counts_from_the_change() -> None:
+    """Whenever somebody looks: after a jump of the clock the event is due, and not only held from then on."""
+    server = LocalServer()
+    watch = _watch(server)
+    server.events(watch)
+    server.engine.faults.delay_watches(5)
+    _create(server, "a")
+    server.clock.now += 5
+    assert _due(server, watch)
+    assert _names(server, watch) == ["a"]
+
+
 def test_events_are_held_until_cleared() -> None:
     """Without a delay they wait for the end of the fault, in order."""
     server = LocalServer()

@@ -116,3 +116,14 @@ def test_replacing_the_whole_object() -> None:
 def test_same_json(left: Any, right: Any, same: bool) -> None:
     """Values are the same if they are spelled alike."""
     assert same_json(left, right) is same
+
+
+def test_copies_of_copies_end() -> None:
+    """What copies add up to has a limit: thirty of them would be a thousand million values."""
+    text = "x" * 1000
+    doubling = [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(30)]
+    with pytest.raises(StatusError) as raised:
+        json_patch({"data": {"a": text}}, doubling)
+    assert raised.value.code == 422
+    few = json_patch({"data": {"a": text}}, doubling[:5])
+    assert set(few["data"]) == {"a", "0", "1", "2", "3", "4"}

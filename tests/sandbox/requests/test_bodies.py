@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sandbox.kinds.kinds import builtin_resources
 from sandbox.requests import bodies
-from sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
+from sandbox.requests.bodies import Decoded, MisfitError
 from sandbox.storage.catalog import Catalog
 from sandbox.wire.resource import ServedResource
 from sandbox.wire.status import StatusError
@@ -128,26 +126,13 @@ def test_protobuf_is_read_for_built_in_kinds() -> None:
     assert found.object["metadata"] == {"name": "c"}
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("a: yes", {"a": True}),
-        ("a: n", {"a": False}),
-        ("a: 2020-01-01", {"a": "2020-01-01"}),
-        ("1: x", {"1": "x"}),
-        ("true: x", {"true": "x"}),
-        ("a: [1, {b: null}]", {"a": [1, {"b": None}]}),
-    ],
-)
-def test_yaml_is_read_as_go_reads_it(text: str, value: Any) -> None:
-    """Old booleans are booleans, dates are text, keys are text."""
-    assert bodies.parse_yaml(text) == value
-
-
-def test_yaml_errors() -> None:
-    """A text that is no YAML raises with the scanner's words."""
-    with pytest.raises(UnrecognizedError, match="yaml: mapping values are not allowed in this context"):
-        bodies.parse_yaml("a: b: c")
+def test_keys_that_a_text_has_twice() -> None:
+    """YAML tells of them in one piece, with lines; custom resources are decoded without them."""
+    text = b"metadata: {name: a}\ndata: {x: '1', x: '2'}\n"
+    (told,) = bodies.decode(text, "application/yaml", _MAPS, _CATALOG).strict
+    assert told == 'yaml: unmarshal errors:\n  line 2: key "x" already set in map'
+    with pytest.raises(StatusError, match="mapping values are not allowed in this context"):
+        bodies.decode(b"a: b: c", "application/yaml", _MAPS, _CATALOG)
 
 
 def test_delete_options() -> None:

@@ -26,7 +26,8 @@ def test_a_new_object_belongs_to_the_server() -> None:
         "deletionTimestamp": "2001-01-01T00:00:00Z",
         "deletionGracePeriodSeconds": 3,
     }
-    created = metadata.for_create({"metadata": sent}, _CONTEXT, with_generation=True)["metadata"]
+    cleaned = metadata.without_system_fields({"metadata": sent})
+    created = metadata.for_create(cleaned, _CONTEXT, with_generation=True)["metadata"]
     assert created == {
         "name": "a",
         "labels": {"x": "y"},
@@ -36,6 +37,13 @@ def test_a_new_object_belongs_to_the_server() -> None:
     }
     plain = metadata.for_create({"metadata": {}}, _CONTEXT, with_generation=False)["metadata"]
     assert "generation" not in plain
+
+
+def test_kinds_that_count_no_generations_keep_one() -> None:
+    """A generation that a client sends stays where the server has none; a PUT that creates keeps more."""
+    sent = {"name": "a", "generation": 7, "selfLink": "/x"}
+    created = metadata.for_create({"metadata": sent}, _CONTEXT, with_generation=False)["metadata"]
+    assert (created["generation"], created["selfLink"]) == (7, "/x")
 
 
 def test_an_update_keeps_what_it_may_not_change() -> None:

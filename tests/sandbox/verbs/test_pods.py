@@ -69,20 +69,16 @@ def test_binding() -> None:
     )
 
 
-def test_eviction_respects_budgets() -> None:
-    """A ready pod is not evicted while its budget allows no disruption."""
+def test_bindings_that_make_no_sense() -> None:
+    """Another name is 400; a target that is no node is 500 with what is wrong with it."""
     server = LocalServer()
-    _pod(server, labels={"app": "x"})
-    budget = {
-        "metadata": {"name": "b"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
-    }
-    server.request("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
-    status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    server.request("PATCH", f"{_PODS}/p/status", status, content_type="application/merge-patch+json")
-    refused = server.request("POST", f"{_PODS}/p/eviction", {"metadata": {"name": "p"}})
-    assert (refused.status, refused.body["reason"]) == (429, "TooManyRequests")
-    assert refused.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
-    server.request("DELETE", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/b")
-    assert server.request("POST", f"{_PODS}/p/eviction", {"metadata": {"name": "p"}}).status == 201
-    assert server.request("GET", f"{_PODS}/p").status == 404
+    _pod(server)
+    path = f"{_PODS}/p/binding"
+    other = server.request("POST", path, {"metadata": {"name": "q"}, "target": {"name": "n"}})
+    assert other.message == "name in URL does not match name in Binding object"
+    odd = server.request("POST", path, {"metadata": {"name": "p"}, "target": {"kind": "Pod"}})
+    assert odd.status == 500
+    assert odd.message == (
+        '[target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", '
+        "target.name: Required value]"
+    )

@@ -4,6 +4,7 @@ from typing import Any
 
 from support.local_server import LocalServer
 
+_MERGE = "application/merge-patch+json"
 _SERVICES = "/api/v1/namespaces/default/services"
 
 
@@ -48,3 +49,32 @@ def test_an_address_is_kept() -> None:
     body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 81}]}}
     changed = server.request("PUT", f"{_SERVICES}/s", body)
     assert (changed.status, changed.body["spec"]["clusterIP"]) == (200, address)
+
+
+def test_a_service_that_comes_to_need_a_node_port_gets_one() -> None:
+    """It stays while the type has node ports, goes with them, and nothing else is given out anew."""
+    server = LocalServer()
+    before = _create(server, "s")
+
+    def changed(**spec: Any) -> dict[str, Any]:
+        answer = server.request("PATCH", f"{_SERVICES}/s", {"spec": spec}, content_type=_MERGE)
+        assert answer.status == 200, answer
+        after: dict[str, Any] = answer.body["spec"]
+        assert after["clusterIP"] == before["clusterIP"]
+        return after
+
+    port = changed(type="NodePort")["ports"][0]["nodePort"]
+    assert 30000 <= port <= 32767
+    assert changed(type="LoadBalancer")["ports"][0]["nodePort"] == port
+    assert "nodePort" not in changed(type="ClusterIP")["ports"][0]
+
+
+def test_a_service_that_comes_to_need_an_address_gets_one() -> None:
+    """An external name has none; a NodePort has one, and a port."""
+    server = LocalServer()
+    _create(server, "out", type="ExternalName", externalName="example.com")
+    patch = {"spec": {"type": "NodePort", "externalName": None}}
+    answer = server.request("PATCH", f"{_SERVICES}/out", patch, content_type=_MERGE)
+    assert answer.status == 200, answer
+    assert answer.body["spec"]["clusterIP"].startswith("10.96.")
+    assert answer.body["spec"]["ports"][0]["nodePort"] >= 30000

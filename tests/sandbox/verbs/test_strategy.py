@@ -76,11 +76,12 @@ def test_a_namespaces_finalizers_have_their_own_endpoint() -> None:
 
 
 def test_kinds_without_generation() -> None:
-    """A ConfigMap has no generation to raise; a Service keeps its address."""
+    """A ConfigMap has no generation to raise; a Service loses what its type does not have."""
     new = prepare_update(
         _MAPS, {"metadata": {"name": "a"}, "data": {"x": "1"}}, {"metadata": {}, "data": {}}, ""
     )
     assert "generation" not in new["metadata"]
     old = _object("Service", spec={"clusterIP": "10.96.0.9"})
-    service = prepare_update(_SERVICES, _object("Service", spec={"selector": {}}), old, "")
-    assert service["spec"]["clusterIP"] == "10.96.0.9"
+    external = {"type": "ExternalName", "clusterIP": "10.96.0.9"}
+    service = prepare_update(_SERVICES, _object("Service", spec=external), old, "")
+    assert service["spec"] == {"type": "ExternalName"}

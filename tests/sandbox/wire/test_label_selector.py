@@ -42,6 +42,10 @@ def test_what_a_selector_chooses(text: str, expected: bool) -> None:
     assert _matches(text, _LABELS) is expected
 
 
+_NOT_A_NUMBER = (
+    'unable to parse requirement: values[0]: Invalid value: "99999999999999999999": '
+    "for 'Gt', 'Lt' operators, the value must be an integer"
+)
 _OPERATORS = "expected: in, notin, =, ==, !=, gt, lt"
 
 
@@ -61,6 +65,7 @@ _OPERATORS = "expected: in, notin, =, ==, !=, gt, lt"
         ("(", "found '(', expected: !, identifier, or 'end of string'"),
         ("a=!", "unable to parse requirement: found '!', expected: identifier"),
         ("a=b c=d", "found 'c', expected: ',' or 'end of string'"),
+        ("a>99999999999999999999", _NOT_A_NUMBER),
         ("/a=b", 'unable to parse requirement: <nil>: Invalid value: "/a": prefix part must be non-empty'),
     ],
 )

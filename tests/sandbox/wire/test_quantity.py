@@ -78,3 +78,10 @@ def test_writing_keeps_the_value_and_is_stable(text: str) -> None:
 def test_amounts_as_go_keeps_them(text: str, amount: tuple[int, int, str, str]) -> None:
     """Value, scale and format of a quantity, and whether Go keeps its spelling. Follows ParseQuantity."""
     assert quantity.int64_amount(text) == amount
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1E-99999999", "9" * 5000])
+def test_numbers_beyond_reason(text: str) -> None:
+    """They are refused at once; Go would count for minutes."""
+    with pytest.raises(quantity.QuantityError):
+        quantity.canonical(text)

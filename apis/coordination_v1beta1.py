@@ -1,0 +1,38 @@
+"""coordination.k8s.io/v1beta1: LeaseCandidate, who would lead if the control plane chose it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Literal
+
+from apis.meta import APIStruct, Kind
+from apis.resource import Resource
+
+OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
+"""The strategy by which the candidate of the oldest emulation version is chosen."""
+
+
+class LeaseCandidateSpec(APIStruct, frozen=True, gc=False):
+    """
+    For which lease of the same namespace, and by which strategy it may be chosen.
+
+    Times are RFC 3339 strings with microseconds. ping_time is when the control plane asked for a sign of
+    life, renew_time when the candidate last gave one. Versions are semantic, without a leading v.
+    """
+
+    lease_name: str | None = None
+    ping_time: str | None = None
+    renew_time: str | None = None
+    binary_version: str | None = None
+    emulation_version: str | None = None
+    strategy: str | None = None
+
+
+class LeaseCandidate(Kind, frozen=True, gc=False, tag="LeaseCandidate"):
+    """A candidate; its name is the identity that the lease will hold."""
+
+    resource: ClassVar[Resource] = Resource(
+        "coordination.k8s.io", "v1beta1", "leasecandidates", "LeaseCandidate", singular="leasecandidate"
+    )
+
+    api_version: Literal["coordination.k8s.io/v1beta1"] = "coordination.k8s.io/v1beta1"
+    spec: LeaseCandidateSpec = LeaseCandidateSpec()

@@ -1,0 +1,41 @@
+"""events.k8s.io/v1: events whose repetitions are one series. The server keeps them with those of core/v1."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from apis.core_v1 import ObjectReference
+from apis.meta import APIStruct, Kind
+from apis.resource import Resource
+
+
+class EventSeries(APIStruct, frozen=True, gc=False):
+    """How often the same thing happened, two or more, and when it last did (RFC 3339, microseconds)."""
+
+    count: int = 0
+    last_observed_time: str | None = None
+
+
+class Event(Kind, frozen=True, gc=False, tag="Event"):
+    """
+    Something that happened to an object while somebody did something, in words for people.
+
+    action = what was done or tried, related = a second object in it; event_time has microseconds. Nothing but
+    the series may change once an event is written.
+    """
+
+    resource: ClassVar[Resource] = Resource(
+        "events.k8s.io", "v1", "events", "Event", singular="event", short_names=("ev",)
+    )
+
+    api_version: Literal["events.k8s.io/v1"] = "events.k8s.io/v1"
+    event_time: str | None = None
+    series: EventSeries | None = None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    action: str = ""
+    reason: str = ""
+    regarding: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    note: str = ""
+    type: str = ""

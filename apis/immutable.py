@@ -1,0 +1,72 @@
+"""
+Whether objects of a type can be changed: the cache hands the same object to everybody.
+
+Read from the type's annotations, once per type. Whatever is not known to be immutable counts as mutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from apis.meta import FrozenMap
+
+_PLAIN: Final = (
+    inspect.NoneType,
+    inspect.BoolType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.StrType,
+    inspect.BytesType,
+    inspect.LiteralType,
+    inspect.EnumType,
+    inspect.RawType,
+    inspect.DateTimeType,
+    inspect.DateType,
+    inspect.TimeType,
+    inspect.TimeDeltaType,
+    inspect.UUIDType,
+    inspect.DecimalType,
+)
+
+
+def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """
+    Where objects of a struct type could be changed, as paths: `spec.tags` for a list there.
+
+    Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap`.
+    """
+    return tuple(_struct_parts(kind, "", frozenset()))
+
+
+def _struct_parts(
+    kind: type[msgspec.Struct], path: str, outer: frozenset[type[msgspec.Struct]]
+) -> Iterator[str]:
+    """The mutable parts of a struct; outer = the structs around it, so that a recursive type has an end."""
+    if not kind.__struct_config__.frozen:
+        yield path or kind.__name__
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        yield from _parts(field.type, f"{path}.{field.name}".lstrip("."), outer | {kind})
+
+
+def _parts(info: inspect.Type, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
+    match info:
+        case inspect.Metadata():
+            yield from _parts(info.type, path, outer)
+        case inspect.UnionType(types=types) | inspect.TupleType(item_types=types):
+            for part in types:
+                yield from _parts(part, path, outer)
+        case inspect.VarTupleType(item_type=item) | inspect.FrozenSetType(item_type=item):
+            yield from _parts(item, path, outer)
+        case inspect.StructType(cls=cls):
+            if cls not in outer:
+                yield from _struct_parts(cls, path, outer)
+        case inspect.CustomType(cls=cls) if cls is FrozenMap:
+            pass
+        case _ if not isinstance(info, _PLAIN):
+            yield path

@@ -1,0 +1,142 @@
+"""What a failed question to the server means, in words: E04, E05, E06, E09."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from client.errors import (
+    APIError,
+    ConnectionRefused,
+    CredentialsError,
+    DeadlineExceeded,
+    Forbidden,
+    NameResolutionError,
+    ProxyError,
+    TLSError,
+    TLSProblem,
+    TransportError,
+    Unauthorized,
+)
+from controller.cli.config_problems import config_problem
+from controller.cli.durations import format_duration
+from controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How hard a server was asked: how often, and for how long in all."""
+
+    tries: int = 1
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f" (tried {self.tries} times, {format_duration(round(self.seconds))})" if self.tries > 1 else ""
+        )
+
+
+def server_problem(
+    error: Exception, *, host: str, effort: Effort = Effort(), credentials: str = ""
+) -> Problem:
+    """
+    What a failed question to the server means: E04, E05, E06 or E09.
+
+    Args: credentials is what is known to be wrong with them, such as that they have expired.
+    """
+    if isinstance(error, CredentialsError):
+        return config_problem(error.problem)
+    if isinstance(error, TLSError):
+        return _tls(error, host)
+    if isinstance(error, Unauthorized):
+        return _unauthorized(error, credentials)
+    if isinstance(error, Forbidden):
+        return _forbidden(error)
+    if isinstance(error, TransportError):
+        return _unreachable(error, host, effort)
+    return _unexpected_answer(error, host, effort)
+
+
+_CAUSES: Final[tuple[tuple[type[TransportError], str], ...]] = (
+    (ConnectionRefused, "nothing listens there: the cluster is not running, or it is another port"),
+    (NameResolutionError, "the name has no address: a typo, or a DNS server or VPN that is off"),
+    (DeadlineExceeded, "nothing answers there: a firewall, or a VPN that is off"),
+    (ProxyError, "the proxy of the kubeconfig, or of $HTTPS_PROXY, stands between"),
+)
+_INSIDE: Final = "inside a container 127.0.0.1 is the container itself: use the host's address"
+
+
+def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
+    cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection does not hold")
+    local = isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host)
+    return Problem(
+        code="E04",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"cannot reach {host}: {error.reason}{effort}",
+        causes=(cause,),
+        fixes=("kubectl cluster-info   (is the cluster running?)", *((_INSIDE,) if local else ())),
+    )
+
+
+_TLS_CAUSES: Final = {
+    TLSProblem.UNTRUSTED: "the kubeconfig's CA is of another cluster, or of this one before it was made anew",
+    TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
+    TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
+    TLSProblem.NOT_YET_VALID: "the clock of this machine or of the cluster is wrong",
+    TLSProblem.CLIENT_CERTIFICATE: "the client certificate is of another cluster, or has expired",
+}
+
+
+def _tls(error: TLSError, host: str) -> Problem:
+    causes = [_TLS_CAUSES.get(error.problem, "something that is no API server listens there")]
+    if error.names:
+        causes.append(f"names in the certificate: {', '.join(error.names)}")
+    return Problem(
+        code="E05",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"{error.reason} ({host})",
+        causes=tuple(causes),
+        fixes=(
+            "kubectl config view --minify   (a stale or wrong cluster in the kubeconfig?)",
+            "fetch the kubeconfig of this cluster again from where you got it",
+        ),
+    )
+
+
+def _unauthorized(error: APIError, credentials: str) -> Problem:
+    unknown = "a token that has expired or was revoked, or a client certificate of another cluster"
+    said = error.status.message
+    return Problem(
+        code="E06",
+        exit_code=EXIT_CONFIG,
+        what="the API server did not accept your credentials (401)",
+        causes=(credentials or (said if said not in ("", "Unauthorized") else unknown),),
+        fixes=("log in again with your provider's tool, then: kubectl auth whoami",),
+    )
+
+
+def _forbidden(error: APIError) -> Problem:
+    return Problem(
+        code="E09",
+        exit_code=EXIT_FORBIDDEN,
+        what="the API server does not even let us ask what is allowed (403)",
+        causes=(error.status.message,),
+        fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
+    )
+
+
+def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
+    """E04 for something that answers, but not as an API server that is well does."""
+    failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
+    what = "is not well" if failing else "does not answer like a Kubernetes API server"
+    return Problem(
+        code="E04",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"{host} {what}{effort}",
+        causes=(str(error),),
+        fixes=(
+            "kubectl get --raw /readyz?verbose"
+            if failing
+            else "kubectl config view --minify   (is this the right address and port?)",
+        ),
+    )

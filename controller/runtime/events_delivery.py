@@ -1,0 +1,188 @@
+"""
+Getting one event to the API server: create or patch, with patience when it cannot be reached.
+
+RBAC: create and patch on the events that are written.
+Follows: client-go tools/record/event.go and tools/events/event_broadcaster.go (recordEvent), differs: events
+of both groups wait between tries as core/v1 does, and are tried again when what was to be patched is first
+gone and then, when it is to be created, there again.
+"""
+
+from __future__ import annotations
+
+import random as random_module
+import threading
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import structlog
+from msgspec.structs import replace
+
+from apis.core_v1 import ObjectReference
+from apis.meta import ObjectMeta
+from client.errors import AlreadyExists, APIError, NotFound
+from client.resource_client import PatchType
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("events")
+
+MAX_TRIES_PER_EVENT: Final = 12
+SLEEP_SECONDS: Final = 10.0
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+
+
+class WritableEvent(Protocol):
+    """What the events of both groups have in common."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name and namespace."""
+
+    @property
+    def reason(self) -> str:
+        """Why, for programs."""
+
+
+E = TypeVar("E", bound=WritableEvent)
+
+
+class EventSink(Protocol[E]):
+    """Where events are written: the two verbs of `client.resource(Event)` that are used."""
+
+    def create(self, obj: E, *, namespace: str) -> E:
+        """Create an event and return it as the server has it."""
+
+    def patch(self, name: str, patch: Any, *, namespace: str, patch_type: PatchType) -> E:
+        """Patch an event and return it as the server has it."""
+
+
+class Outcome(Enum):
+    """What became of one try."""
+
+    WRITTEN = "written"
+    REFUSED = "refused"
+    TRY_AGAIN = "try again"
+
+
+class SinkStatistics(NamedTuple):
+    """How many events were written, not worth a write, and given up."""
+
+    written: int = 0
+    skipped: int = 0
+    abandoned: int = 0
+
+
+class EventDelivery(Generic[E]):
+    """
+    Writes events to a sink, one at a time.
+
+    An event that the server refuses is given up at once; one that does not get through is tried 12 times,
+    10 s apart, and holds up the later ones meanwhile. Once stop is set each event is tried once.
+    State: _statistics, under _lock. Threads: any.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink[E],
+        about: Callable[[E], ObjectReference],
+        stop: threading.Event,
+        *,
+        on_written: Callable[[E], None] = lambda _: None,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        """Args: about says which object an event is about, for the log; on_written gets the answers."""
+        self._sink = sink
+        self._about = about
+        self._stop = stop
+        self._on_written = on_written
+        self._clock = clock
+        self._random = random
+        self._lock = new_lock("EventDelivery._lock", 97)
+        self._statistics = SinkStatistics()
+
+    def statistics(self) -> SinkStatistics:
+        """What has become of the events so far."""
+        with self._lock:
+            return self._statistics
+
+    def skip(self) -> None:
+        """Count an event that is not to be written."""
+        self._count(skipped=1)
+
+    def deliver(self, event: E, patch: dict[str, Any] | None) -> None:
+        """
+        Write one event, whatever it takes; never raises for what the sink does.
+
+        Args: patch is what to change of an event that was written before; None creates it.
+        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
+        """
+        for tries in range(1, MAX_TRIES_PER_EVENT + 1):
+            if self.try_once(event, patch) is not Outcome.TRY_AGAIN:
+                return
+            if tries < MAX_TRIES_PER_EVENT and self._clock.sleep(self._delay(tries), self._stop):
+                log.error("Unable to write event (broadcaster is shut down)", **self._shown(event))
+                break
+        else:
+            log.error("Unable to write event (retry limit exceeded!)", **self._shown(event))
+        self._count(abandoned=1)
+
+    def try_once(self, event: E, patch: dict[str, Any] | None) -> Outcome:
+        """Try to write one event; never raises for what the sink does. Args: as deliver."""
+        try:
+            written = self._send(event, patch)
+        except APIError as error:
+            # a patch found nothing, and then there it was: somebody else has created it meanwhile
+            if patch is not None and isinstance(error, AlreadyExists):
+                return Outcome.TRY_AGAIN
+            self._log_rejection(error, event)
+        except (TypeError, ValueError) as error:  # the request could not be built
+            self._log_failure("Unable to construct event (will not retry!)", error, event)
+        except Exception as error:  # noqa: BLE001 - an event that cannot be sent must not end the recording
+            self._log_failure("Unable to write event (may retry after sleeping)", error, event)
+            return Outcome.TRY_AGAIN
+        else:
+            self._on_written(written)
+            self._count(written=1)
+            return Outcome.WRITTEN
+        self._count(abandoned=1)
+        return Outcome.REFUSED
+
+    def _delay(self, tries: int) -> float:
+        """The first delay is a random part, so that many clients do not all come back at once."""
+        return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
+
+    def _send(self, event: E, patch: dict[str, Any] | None) -> E:
+        metadata = event.metadata
+        if patch is not None:
+            try:
+                return self._sink.patch(
+                    metadata.name, patch, namespace=metadata.namespace, patch_type=PatchType.STRATEGIC
+                )
+            except NotFound:  # events expire on the server after an hour
+                event = replace(event, metadata=replace(metadata, resource_version=""))  # type: ignore[type-var]
+        return self._sink.create(event, namespace=metadata.namespace)
+
+    def _count(self, *, written: int = 0, skipped: int = 0, abandoned: int = 0) -> None:
+        with self._lock:
+            before = self._statistics
+            self._statistics = SinkStatistics(
+                before.written + written, before.skipped + skipped, before.abandoned + abandoned
+            )
+
+    def _log_rejection(self, error: APIError, event: E) -> None:
+        causes = error.status.details.causes
+        if isinstance(error, AlreadyExists) or any(
+            cause.reason == _NAMESPACE_TERMINATING for cause in causes
+        ):
+            log.debug("Server rejected event (will not retry!)", v=5, err=str(error), **self._shown(event))
+        else:
+            self._log_failure("Server rejected event (will not retry!)", error, event)
+
+    def _log_failure(self, text: str, error: Exception, event: E) -> None:
+        log.error(text, err=str(error), **self._shown(event))
+
+    def _shown(self, event: E) -> dict[str, str]:
+        about = self._about(event)
+        return {"object": f"{about.namespace}/{about.name}", "reason": event.reason}

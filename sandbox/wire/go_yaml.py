@@ -1,0 +1,178 @@
+"""
+YAML as Go reads it into JSON: the first document, with what go-yaml makes of plain scalars and of mistakes.
+
+Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers; tags it does not know are
+passed over. Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from sandbox.wire import yaml_bounds
+
+DUPLICATES: Final = "yaml: unmarshal errors:\n"
+"""How the list of keys that occur twice begins."""
+
+_TAG: Final = "tag:yaml.org,2002:"
+_INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$")
+_NO_NUMBER: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
+_REPLACED: Final = (f"{_TAG}timestamp", f"{_TAG}int", f"{_TAG}float")
+_LONGEST: Final = 400
+_MAX_WHOLE: Final = 1e21
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YAMLError(ValueError):
+    """A text is no YAML, or nothing that JSON could hold; the message is Go's."""
+
+
+class Parsed(NamedTuple):
+    """A value as JSON would hold it, and the keys that occur twice in one mapping, a line each."""
+
+    value: Any
+    duplicates: tuple[str, ...]
+
+    @property
+    def problem(self) -> str:
+        """What strict decoding says about the duplicates; "" when there are none."""
+        return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
+
+
+def parse(text: str) -> Parsed:
+    """
+    The first document of a text.
+
+    Raises: YAMLError.
+    """
+    try:
+        yaml_bounds.check(text)
+        loader: Any = _Loader(text)
+        try:
+            node = loader.get_node() if loader.check_node() else None
+            value = None if node is None else loader.construct_document(node)
+            return Parsed(value, tuple(_duplicates(node)))
+        finally:
+            loader.dispose()
+    except (yaml_bounds.TooMuchError, RecursionError) as error:
+        told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
+        raise YAMLError(f"yaml: {told}") from error
+    except yaml.YAMLError as error:
+        raise YAMLError(f"yaml: {_told(error, text)}") from error
+
+
+def _told(error: yaml.YAMLError, text: str) -> str:
+    """The problem with the line as go-yaml counts it."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return str(error)
+    mark = error.problem_mark
+    if isinstance(error, yaml.composer.ComposerError):
+        alias = re.match(r"\*(\w+)", text.splitlines()[mark.line][mark.column :])
+        if alias:
+            return f"unknown anchor '{alias[1]}' referenced"
+    line = mark.line
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    return f"line {line}: {error.problem}" if line else str(error.problem)
+
+
+class _Loader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
+    """The safe loader with Go's idea of scalars, and texts as keys."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
+        """A mapping; `1` and `true` are different keys."""
+        self.flatten_mapping(node)
+        return {
+            _key(self.construct_object(key, deep=True), value): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
+
+
+def _integer(loader: Any, node: Any) -> int | float:
+    del loader
+    text = node.value.replace("_", "")
+    sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
+    if digits.startswith("0") and digits[1:].isdigit():
+        digits = f"0o{digits[1:]}"
+    if len(digits) > _LONGEST:
+        return _whole(float(f"{sign}{digits}"))
+    value = int(f"{sign}{digits}", 0)
+    return value if -(2**63) <= value < 2**64 else _whole(float(value))
+
+
+def _float(loader: Any, node: Any) -> int | float:
+    del loader
+    if _NO_NUMBER.match(node.value):
+        text = node.value.lower()
+        raise YAMLError(
+            f"json: unsupported value: {'NaN' if 'nan' in text else '-Inf' if '-' in text else '+Inf'}"
+        )
+    return _whole(float(node.value.replace("_", "")))
+
+
+def _whole(value: float) -> int | float:
+    if math.isinf(value):
+        raise YAMLError(f"json: unsupported value: {'-' if value < 0 else '+'}Inf")
+    return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
+
+
+def _binary(loader: Any, node: Any) -> str:
+    return str(loader.construct_yaml_binary(node).decode(errors="replace"))
+
+
+def _untagged(loader: Any, suffix: str, node: Any) -> Any:
+    """A value with a tag that nobody knows."""
+    del suffix
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return node.value
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
+    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
+}
+_Loader.bool_values = {**_LOADER.bool_values, "y": True, "n": False}
+_Loader.add_implicit_resolver(f"{_TAG}bool", re.compile("[yYnN]$"), list("yYnN"))
+_Loader.add_implicit_resolver(f"{_TAG}int", _INTEGER, list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+0123456789."))
+_Loader.add_implicit_resolver(f"{_TAG}float", _NO_NUMBER, list("-+."))
+_Loader.add_constructor(f"{_TAG}int", _integer)
+_Loader.add_constructor(f"{_TAG}float", _float)
+_Loader.add_constructor(f"{_TAG}binary", _binary)
+_Loader.add_multi_constructor("!", _untagged)
+
+
+def _key(key: Any, value: Any) -> str:
+    if key is None:
+        shown = json.dumps(str(value.value), ensure_ascii=False)
+        raise YAMLError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
+    return ("true" if key else "false") if isinstance(key, bool) else str(key)
+
+
+def _duplicates(node: Any) -> Iterator[str]:
+    """In the order of decoding: what is in a value before the value itself."""
+    if isinstance(node, yaml.SequenceNode):
+        for entry in node.value:
+            yield from _duplicates(entry)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[tuple[str, str]] = set()
+    for key, value in node.value:
+        yield from _duplicates(value)
+        if not isinstance(key, yaml.ScalarNode) or key.tag == f"{_TAG}merge":
+            continue
+        identity = (key.tag, key.value)
+        if identity in seen:
+            shown = json.dumps(key.value, ensure_ascii=False) if key.tag == f"{_TAG}str" else key.value
+            yield f"line {value.start_mark.line + 1}: key {shown} already set in map"
+        seen.add(identity)

@@ -1,0 +1,82 @@
+"""Types whose objects cannot be changed, and those whose can."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from apis.immutable import mutable_parts
+from apis.meta import APIStruct, FrozenMap
+from apis.scheme import SCHEME
+
+
+class Leaf(APIStruct, frozen=True):
+    """Nothing in it can be changed."""
+
+    name: str
+    size: Annotated[int, Meta(ge=0)] | None = None
+    mode: Literal["a", "b"] = "a"
+    labels: FrozenMap = FrozenMap()
+    raw: msgspec.Raw = msgspec.Raw()
+
+
+class Tree(APIStruct, frozen=True):
+    """Holds more of its own kind."""
+
+    leaves: tuple[Leaf, ...] = ()
+    pair: tuple[int, str] = (1, "a")
+    words: frozenset[str] = frozenset()
+    trees: tuple[Tree, ...] = ()
+
+
+class Open(msgspec.Struct):
+    """Not frozen."""
+
+    name: str = ""
+
+
+class Holes(APIStruct, frozen=True):
+    """One of each that can be changed."""
+
+    tags: list[str] | None = None
+    options: dict[str, str] | None = None
+    names: set[str] | None = None
+    anything: Any = None
+    buffer: bytearray | None = None
+    opened: Open | None = None
+    pairs: tuple[list[int], ...] = ()
+    fine: Leaf | None = None
+
+
+class Outer(APIStruct, frozen=True):
+    """Holds it deeper."""
+
+    spec: Holes = Holes()
+
+
+def test_all_our_kinds_are_immutable() -> None:
+    """STO-22. The cache's objects cannot be changed by anybody, so nobody has to look for who did."""
+    assert {kind.__name__: mutable_parts(kind) for kind in SCHEME if mutable_parts(kind)} == {}
+
+
+@pytest.mark.parametrize("kind", [Leaf, Tree])
+def test_frozen_all_the_way_has_no_mutable_part(kind: type[msgspec.Struct]) -> None:
+    """Frozen structs, tuples, frozen sets, FrozenMaps and plain values, also in a type that holds itself."""
+    assert mutable_parts(kind) == ()
+
+
+def test_every_way_to_change_an_object_is_named() -> None:
+    """Lists, maps, sets, anything, buffers and structs that are not frozen, wherever they are."""
+    assert mutable_parts(Outer) == (
+        "spec.tags",
+        "spec.options",
+        "spec.names",
+        "spec.anything",
+        "spec.buffer",
+        "spec.opened",
+        "spec.pairs",
+    )
+    assert mutable_parts(Open) == ("Open",)

@@ -1,0 +1,209 @@
+"""When a runtime controller works on a name: later, as it asked; before a deadline; after its own writes."""
+
+from __future__ import annotations
+
+from controller.runtime.causes import Cause
+from controller.runtime.reconcile import ReconcileContext, Result
+from informers.keys import ObjectName
+from support.deployments import deployment
+from support.reconcile_rig import NAME, UPDATED, ReconcileRig
+
+
+def test_requeue_after_is_no_failure() -> None:
+    """The name is forgotten and comes back at its time, with the reason."""
+    rig = ReconcileRig(lambda _name, _context: Result(requeue_after=30))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.queue.num_requeues(NAME) == 0
+    rig.pass_time(29.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert rig.calls[1][1].causes == ("requeue after 30s",)
+    assert rig.metric("controller_runtime_reconcile_total", result="requeue_after") == 2
+    assert rig.metric("controller_runtime_reconcile_errors_total") == 0
+
+
+def test_a_later_reconcile_decides_anew_when_to_come_back() -> None:
+    """A change before the time is up replaces the plan, also by a later one: no reconcile in between."""
+    plans = [Result(requeue_after=10), Result(requeue_after=60), None]
+    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(5)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(55)
+    assert len(rig.calls) == 2
+    rig.pass_time(5.1)
+    assert rig.calls[2][1].causes == ("requeue after 60s",)
+
+
+def test_a_settled_reconcile_cancels_the_plan_of_the_one_before() -> None:
+    """After a change that settled everything, nobody looks again at the old time."""
+    plans = [Result(requeue_after=10), None]
+    rig = ReconcileRig(lambda _name, _context: plans.pop(0))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_a_deadline_is_told_and_counted() -> None:
+    """A reconcile that takes longer than it may can see it; it is counted however it ends, and retried."""
+    rig = ReconcileRig(reconcile_timeout_seconds=10)
+    seen: list[float] = []
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        seen.append(context.deadline.remaining())
+        rig.clock.advance(11)
+        seen.append(context.deadline.remaining())
+        context.deadline.check()
+
+    rig.script = script
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert seen == [10, 0]
+    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
+    assert rig.metric("controller_runtime_reconcile_panics_total") == 0
+    assert rig.queue.num_requeues(NAME) == 1
+
+
+def test_a_write_that_outlasts_the_deadline_is_still_waited_for() -> None:
+    """The time is up in the middle of a write: it counts, and the retry does not come before its event."""
+    rig = ReconcileRig(reconcile_timeout_seconds=10)
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        if len(rig.calls) > 1:
+            return
+        rig.clock.advance(11)
+        context.wrote(deployment("child", 20))
+        context.deadline.check()
+
+    rig.script = script
+    rig.mirror.put(deployment("child", 10))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(1)
+    assert len(rig.calls) == 1
+    rig.mirror.put(deployment("child", 20))
+    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.work()
+    assert [context.causes for _, context in rig.calls[1:]] == [("retry 1 after DeadlineExceededError",)]
+    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
+
+
+def test_an_event_in_the_middle_of_a_reconcile_replaces_its_plan() -> None:
+    """requeue_after and a fresh event: the event leads to the next reconcile, which decides anew."""
+    rig = ReconcileRig()
+
+    def script(name: ObjectName, _context: ReconcileContext) -> Result | None:
+        if len(rig.calls) > 1:
+            return None
+        rig.queue.add(name, UPDATED)
+        return Result(requeue_after=30)
+
+    rig.script = script
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert len(rig.calls) == 2
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
+    """Waiting for our own write takes nothing away: both causes are told when it is over."""
+    rig = ReconcileRig()
+
+    def script(_name: ObjectName, context: ReconcileContext) -> Result | None:
+        if len(rig.calls) > 1:
+            return None
+        context.wrote(deployment("child", 20))
+        return Result(requeue_after=1)
+
+    rig.script = script
+    rig.mirror.put(deployment("child", 10))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(2)
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert len(rig.calls) == 1
+    rig.mirror.put(deployment("child", 20))
+    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.work()
+    assert rig.calls[1][1].causes == ("requeue after 1s", "Deployment default/a updated")
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_without_a_deadline_nothing_times_out() -> None:
+    """None by default, as in controller-runtime."""
+    rig = ReconcileRig()
+
+    def script(_name: ObjectName, context: ReconcileContext) -> None:
+        rig.clock.advance(100_000)
+        context.deadline.check()
+
+    rig.script = script
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.metric("controller_runtime_reconcile_timeouts_total") == 0
+
+
+def test_a_write_of_our_own_is_waited_for() -> None:
+    """The next reconcile comes once the cache has the write, woken by its event, and is told all causes."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
+    rig.mirror.put(deployment("child", 10))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, Cause("Service", "updated", "default/s"))
+    rig.work()
+    assert len(rig.calls) == 1
+    rig.clock.advance(0.5)
+    rig.mirror.put(deployment("child", 20))
+    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert rig.calls[1][1].causes == ("Service default/s updated", "Deployment default/a updated")
+    assert rig.metric("handloop_own_write_waits_total") == 1
+    assert rig.metric("handloop_own_write_wait_seconds_sum") == 0.5
+    assert rig.metric("handloop_own_write_timeouts_total") == 0
+    rig.pass_time(100)
+    assert len(rig.calls) == 2
+
+
+def test_a_write_that_never_shows_up_is_given_up() -> None:
+    """After five seconds the reconcile goes on with what there is, and the wait is counted."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(4.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2
+    assert rig.metric("handloop_own_write_timeouts_total") == 1
+
+
+def test_a_parked_name_keeps_no_worker_busy() -> None:
+    """Another name is reconciled meanwhile by the same worker."""
+    rig = ReconcileRig()
+    rig.script = lambda _name, context: (
+        context.wrote(deployment("child", 20)) if len(rig.calls) == 1 else None
+    )
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.queue.add(NAME, UPDATED)
+    other = ObjectName("default", "other")
+    rig.queue.add(other, UPDATED)
+    rig.work()
+    assert [name for name, _ in rig.calls] == [NAME, other]

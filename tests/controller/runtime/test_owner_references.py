@@ -1,0 +1,97 @@
+"""Who an object goes with, and who controls it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from apis.apps_v1 import Deployment
+from apis.meta import Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
+from apis.resource import Resource
+from apis.samplecontroller_v1alpha1 import Foo, FooSpec
+from controller.runtime.owner_references import (
+    AlreadyOwnedError,
+    OwnerError,
+    with_controller,
+    with_owner,
+    without_owner,
+)
+from support.deployments import deployment
+
+
+class Zone(Kind, frozen=True, gc=False, tag="Zone"):
+    """A kind of the whole cluster."""
+
+    resource = Resource("example.org", "v1", "zones", "Zone", namespaced=False)
+    api_version: Literal["example.org/v1"] = "example.org/v1"
+
+
+def foo(name: str, *, uid: str = "", namespace: str = "default") -> Foo:
+    """A Foo as it is read."""
+    metadata = ObjectMeta(name=name, namespace=namespace, uid=uid or f"uid-of-{name}")
+    return Foo(metadata=metadata, spec=FooSpec(deployment_name=name))
+
+
+A, B = foo("a"), foo("b")
+CHILD = deployment("child")
+
+
+def owners(obj: Deployment) -> list[tuple[str, bool]]:
+    """The owners, and whether they control it."""
+    return [(each.name, each.controller) for each in obj.metadata.owner_references]
+
+
+def test_a_controller_is_set_once() -> None:
+    """By UID; what is so already is the same object."""
+    child = with_controller(CHILD, A)
+    assert is_controlled_by(child, A)
+    assert child.metadata.owner_references == (new_controller_ref(A),)
+    assert with_controller(child, A) is child
+    assert CHILD.metadata.owner_references == ()
+
+
+def test_nobody_is_robbed() -> None:
+    """There is one controller at most; the error names it. One of the same name is not the same."""
+    child = with_controller(CHILD, A)
+    for other in (B, foo("a", uid="another")):
+        with pytest.raises(
+            AlreadyOwnedError, match=r"Deployment default/child is already controlled by Foo a"
+        ) as caught:
+            with_controller(child, other)
+        assert caught.value.owner.uid == A.metadata.uid
+
+
+def test_further_owners_control_nothing() -> None:
+    """They are added, each once, and leave the controller as it is; one of them may come to control it."""
+    child = with_owner(with_controller(CHILD, A), B)
+    assert owners(child) == [("a", True), ("b", False)]
+    assert with_owner(child, A) is with_owner(child, B) is child
+    assert owners(with_controller(with_owner(CHILD, B), B)) == [("b", True)]
+
+
+def test_an_owner_is_taken_off_by_uid() -> None:
+    """The others stay; who does not own it leaves it as it is."""
+    child = with_owner(with_controller(CHILD, A), B)
+    assert owners(without_owner(child, A)) == [("b", False)]
+    assert controller_of(without_owner(child, A)) is None
+    assert without_owner(child, foo("a", uid="another")) is child
+
+
+def test_owners_that_the_garbage_collector_would_not_find_are_refused() -> None:
+    """It would delete the object: of another namespace, of the whole cluster, or never stored at all."""
+    for set_owner in (with_controller, with_owner):
+        with pytest.raises(
+            OwnerError, match="Foo a of namespace other cannot own an object of namespace default"
+        ):
+            set_owner(CHILD, foo("a", namespace="other"))
+        with pytest.raises(OwnerError, match="cannot own an object of the whole cluster"):
+            set_owner(Zone(metadata=ObjectMeta(name="z")), A)
+        with pytest.raises(OwnerError, match="Foo new has no UID"):
+            set_owner(CHILD, Foo(metadata=ObjectMeta(name="new", namespace="default"), spec=A.spec))
+
+
+def test_a_cluster_scoped_owner_owns_everywhere() -> None:
+    """The garbage collector finds it from any namespace."""
+    zone = Zone(metadata=ObjectMeta(name="z", uid="uz"))
+    assert owners(with_controller(CHILD, zone)) == [("z", True)]

@@ -1,0 +1,91 @@
+"""MyApps at rest, with all that the program has around them: real informers that resync all the time."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apis.crd import custom_resource_definition
+from apis.example_v1 import MyApp
+from controller.myapp import add_myapp
+from sandbox.engine import Engine, Stream
+from sandbox.requests.request import Request, Response
+from support.captured_logs import captured_logs
+from support.deadline import until
+from support.fake_clock import FakeClock
+from support.managed_sandbox import ManagedSandbox
+from support.myapp_rig import CRDS, NAMESPACE, app
+from support.myapp_scenes import FULL
+
+APPS: Final = 50
+RESYNCS: Final = 100
+RESYNC_SECONDS: Final = 1.0
+SECONDS: Final = 50.0
+
+
+class Requests:
+    """Counts what reaches an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._handle = engine.handle
+        self.writes = 0
+        engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
+
+    def _pass(self, request: Request) -> Response | Stream:
+        self.writes += request.method != "GET"
+        return self._handle(request)
+
+
+def create_apps(cluster: ManagedSandbox) -> None:
+    """Fifty MyApps with everything in their specs, and what they read."""
+    cluster.post(CRDS, custom_resource_definition(MyApp))
+    core = f"/api/v1/namespaces/{NAMESPACE}"
+    cluster.post(f"{core}/secrets", {"metadata": {"name": "s"}, "data": {"k": "eA=="}})
+    cluster.post(f"{core}/configmaps", {"metadata": {"name": "c"}, "data": {"k": "x"}})
+    for number in range(APPS):
+        cluster.post(MyApp.resource.path(namespace=NAMESPACE), app(f"app-{number}", **FULL))
+
+
+def all_ready(cluster: ManagedSandbox, clock: FakeClock) -> bool:
+    """Whether every MyApp says so; lets the cluster's own controllers work, and back-offs pass."""
+    cluster.sandbox.tick()
+    clock.advance(0.1)
+    found: list[Any] = cluster.client.resource(MyApp).list().items
+    return all(each.status.ready_replicas == each.spec.replicas for each in found)
+
+
+def resyncs(cluster: ManagedSandbox) -> dict[str, float]:
+    """How many reconciles the resyncs of each kind of child have led to."""
+    names = {"controller": "myapp"}
+    return {
+        kind: cluster.metric("handloop_reconcile_causes_total", cause=f"{kind} resynced", **names)
+        for kind in ("Deployment", "Service", "HorizontalPodAutoscaler")
+    }
+
+
+def resync(cluster: ManagedSandbox, clock: FakeClock) -> None:
+    """Let the resync period pass, and wait until every MyApp has been reconciled because of each child."""
+    before = resyncs(cluster)
+    clock.advance(RESYNC_SECONDS)
+    until(
+        lambda: all(count >= before[kind] + APPS for kind, count in resyncs(cluster).items()),
+        f"all resynced: {before}",
+        seconds=SECONDS,
+    )
+
+
+def test_nothing_is_written_in_a_hundred_resyncs() -> None:
+    """Five thousand times a child is looked at again, and each kind of them so: there is no write at all."""
+    cluster, clock = ManagedSandbox(lifelike=True), FakeClock()
+    create_apps(cluster)
+    requests = Requests(cluster.sandbox.engine)
+    manager = cluster.manager(resync_seconds=RESYNC_SECONDS, clock=clock)
+    controller = add_myapp(manager, workers=2)
+    with captured_logs(), cluster.running(manager):
+        until(lambda: all_ready(cluster, clock), "all ready", seconds=SECONDS)
+        resync(cluster, clock)
+        writes, reconciles = requests.writes, controller.statistics().succeeded
+        for _ in range(RESYNCS):
+            resync(cluster, clock)
+        assert requests.writes == writes >= 5 * APPS
+        assert controller.statistics().succeeded >= reconciles + RESYNCS * APPS
+        assert controller.statistics().unexpected == 0

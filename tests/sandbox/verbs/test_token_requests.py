@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.local_server import LocalServer, Reply
+
+_ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+_PODS = "/api/v1/namespaces/default/pods"
+
+
+def _server() -> LocalServer:
+    server = LocalServer()
+    server.request("POST", _ACCOUNTS, {"metadata": {"name": "robot"}})
+    spec = {"serviceAccountName": "robot", "containers": [{"name": "c", "image": "x"}]}
+    server.request("POST", _PODS, {"metadata": {"name": "p"}, "spec": spec})
+    return server
+
+
+def _ask(server: LocalServer, spec: dict[str, Any], account: str = "robot", **metadata: str) -> Reply:
+    return server.request("POST", f"{_ACCOUNTS}/{account}/token", {"metadata": metadata, "spec": spec})
+
+
+def test_a_token_has_an_hour() -> None:
+    """Nothing asked for is the default, and shown; so is what is asked for."""
+    server = _server()
+    answer = _ask(server, {})
+    assert answer.status == 201
+    assert answer.body["spec"]["expirationSeconds"] == 3600
+    assert answer.body["status"]["expirationTimestamp"] == "2023-11-14T23:13:20Z"
+    (entry,) = answer.body["metadata"]["managedFields"]
+    assert (entry["subresource"], entry["fieldsV1"]) == ("token", {"f:spec": {"f:expirationSeconds": {}}})
+    assert _ask(server, {"audiences": ["me"]}).body["spec"]["audiences"] == ["me"]
+
+
+def test_a_token_can_be_bound() -> None:
+    """To a pod that is there and runs as the account."""
+    server = _server()
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+    assert _ask(server, {"boundObjectRef": reference}).body["spec"]["boundObjectRef"] == reference
+    other = _ask(server, {"boundObjectRef": {**reference, "uid": "x"}})
+    assert (other.status, other.body["reason"]) == (409, "Conflict")
+    server.request("POST", _ACCOUNTS, {"metadata": {"name": "other"}})
+    assert _ask(server, {"boundObjectRef": reference}, "other").status == 400
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "text"),
+    [
+        ({"expirationSeconds": 5}, 422, "may not specify a duration less than 10 minutes"),
+        ({"expirationSeconds": 1 << 40}, 422, "may not specify a duration larger than 2^32 seconds"),
+        (
+            {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "zz"}},
+            404,
+            'pods "zz" not found',
+        ),
+        (
+            {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "zz"}},
+            400,
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
+    ],
+)
+def test_tokens_that_cannot_be_had(spec: dict[str, Any], code: int, text: str) -> None:
+    """Durations have bounds, and what a token is bound to exists."""
+    refused = _ask(_server(), spec)
+    assert refused.status == code
+    assert refused.message.endswith(text)
+
+
+def test_names_have_to_match() -> None:
+    """A name or namespace in the body is that of the account."""
+    server = _server()
+    assert _ask(server, {}, name="robot", namespace="default").status == 201
+    assert _ask(server, {}, name="other").message.endswith("must match the service account name if specified")
+    assert _ask(server, {}, "nobody").status == 404

@@ -1,0 +1,100 @@
+"""A whole run of an election on virtual time, with a lease in memory."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from controller.runtime.candidacy import ElectionStatistics
+from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.leader_election import LeaderElector
+from controller.runtime.leader_election_config import LeaderElection
+from controller.runtime.leader_election_metrics import LeaderElectionMetrics
+from controller.runtime.lease_lock import LeaseLock
+from support.lease_api import LeaseAPI
+from support.stepping_clock import SteppingClock
+from support.threads import Background
+
+PATH: Final = "demo/foo"
+BING: Final = {"holderIdentity": "bing", "leaseDurationSeconds": 15, "leaseTransitions": 0}
+
+
+class ElectionRig:
+    """
+    One elector whose sleeps pass at once; before each of them `at_sleep` may act, with its number from 0.
+
+    work is the guarded work: by default it waits for its stop. sleeping_on is the event that ends the sleep.
+    """
+
+    def __init__(self, **durations: Any) -> None:
+        self.api = LeaseAPI()
+        self.stop = threading.Event()
+        self.recorder = FakeRecorder()
+        self.registry = CollectorRegistry(auto_describe=True)
+        self.calls: list[str] = []
+        self.leaders: list[str] = []
+        self.waits: list[ElectionStatistics] = []
+        self.at_sleep: Callable[[int], None] = lambda _number: None
+        self.work: Callable[[threading.Event], None] = wait_for_stop
+        self.sleeping_on = self.stop
+        self.clock = _Clock(self)
+        lock = LeaseLock(
+            self.api.client(), namespace="demo", name="foo", identity="baz", recorder=self.recorder
+        )
+        self.elector = LeaderElector(
+            LeaderElection(lock, **durations),
+            on_started_leading=self._lead,
+            on_stopped_leading=lambda: self.calls.append("stopped"),
+            on_new_leader=self.leaders.append,
+            on_waiting=self.waits.append,
+            clock=self.clock,
+            random=random.Random(7).random,
+            metrics=LeaderElectionMetrics(self.registry),
+        )
+
+    def run(self) -> None:
+        """Run to the end."""
+        Background(lambda: self.elector.run(self.stop)).result()
+
+    def status(self) -> float | None:
+        """leader_election_master_status."""
+        return self.registry.get_sample_value("leader_election_master_status", {"name": "foo"})
+
+    def _lead(self, stop: threading.Event) -> None:
+        self.calls.append("started")
+        try:
+            self.work(stop)
+        finally:
+            self.calls.append("work ended")
+
+
+class _Clock(SteppingClock):
+    """Counts sleeps, and lets the rig act at each."""
+
+    def __init__(self, rig: ElectionRig) -> None:
+        super().__init__(start=1000.0)
+        self._rig = rig
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        self._rig.sleeping_on = stop
+        self._rig.at_sleep(len(self.slept))
+        return super().sleep(seconds, stop)
+
+
+def wait_for_stop(stop: threading.Event) -> None:
+    """Guarded work that does nothing until it is told to stop."""
+    assert stop.wait(20.0)
+
+
+def stopping(rig: ElectionRig, after: int) -> Callable[[int], None]:
+    """An at_sleep that stops the rig's run at that sleep."""
+
+    def act(number: int) -> None:
+        if number == after:
+            rig.stop.set()
+
+    return act

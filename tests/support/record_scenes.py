@@ -1,0 +1,31 @@
+"""
+Play the scenes of tests/contract/test_scenes.py on a real kube-apiserver and keep what it answers.
+
+Run as `PYTHONPATH=.:tests TEST_KUBECONFIG=... python -m support.record_scenes`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from support.api_server import APIServer, endpoint_of
+from support.recordings import keep
+from support.scenes import SCENES
+from support.story_player import StoryServer, digest, play
+
+
+def ask(server: StoryServer) -> Iterator[Any]:
+    """One line a scene."""
+    for name, steps in SCENES.items():
+        with server.namespace() as namespace:
+            answers = play(server.api, steps, namespace, server.group)
+        yield {"scene": name, "answers": [digest(answer) for answer in answers]}
+
+
+if __name__ == "__main__":
+    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
+    with StoryServer.prepared(real) as found:
+        keep("scenes", ask(found))

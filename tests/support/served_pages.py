@@ -1,0 +1,31 @@
+"""A page server on loopback, and what it answers."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from controller.runtime.page_server import Page, PageServer
+
+
+@contextmanager
+def serving(pages: dict[str, Page], host: str = "127.0.0.1") -> Iterator[str]:
+    """A running server; gives its URL."""
+    server = PageServer(host, 0, pages, purpose="health")
+    server.start()
+    try:
+        yield f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+    finally:
+        server.stop()
+
+
+def fetch(url: str) -> tuple[int, str]:
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
