@@ -34,8 +34,6 @@ class Reachability:
 
     def answered(self) -> None:
         """A request had an answer."""
-        if not self._lost:  # a single read: this is on the way of every request
-            return
         with self._changed:
             if self._lost:
                 self._lost = False

@@ -187,8 +187,8 @@ def _custom(call: Call) -> Verb:
         raise not_found(call.resource, call.name)
     if call.verb in ("update", "patch") and not call.name:
         raise bad_request("name must be provided")
-    if not subresource:
+    if not subresource and call.verb in _VERBS:
         return _VERBS[call.verb]
-    if call.verb not in ("get", "update", "patch"):
+    if not subresource or call.verb not in ("get", "update", "patch"):
         raise method_not_allowed(call.resource, call.verb)
     return _SCALE[call.verb] if subresource == "scale" else _VERBS[call.verb]

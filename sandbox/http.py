@@ -51,10 +51,10 @@ class HTTPServer:
     """
     Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _unheard the connections without a request so far, _sleepers the requests that wait for a time of the clock, _silent the
-    ones that are never answered, _timer the next pass; all belong to the loop's thread. _scheduled says
-    whether a pass is on its way, guarded by _lock. Threads: start and stop from the owner, the rest runs on
-    `sandbox-http`.
+    State: _pumps are the open watches, _unheard the connections without a request so far, _sleepers the
+    requests that wait for a time of the clock, _silent the ones that are never answered, _timer the next
+    pass; all belong to the loop's thread. _scheduled says whether a pass is on its way, guarded by _lock.
+    Threads: start and stop from the owner, the rest runs on `sandbox-http`.
     """
 
     def __init__(

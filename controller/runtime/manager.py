@@ -20,8 +20,6 @@ from typing import Any, Final, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry
 
-from apis import events_v1
-from apis.core_v1 import Event
 from apis.meta import Kind
 from client.resource_client import Client
 from controller.access import Access, merged
@@ -31,8 +29,7 @@ from controller.runtime.candidacy import ElectionStatistics
 from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from controller.runtime.election_state import election_state
 from controller.runtime.events import EventRecorder, SeriesRecorder
-from controller.runtime.events_broadcaster import EventBroadcaster
-from controller.runtime.events_series_broadcaster import SERIES_EVENTS_ACCESS, SeriesBroadcaster
+from controller.runtime.events_series_broadcaster import SERIES_EVENTS_ACCESS
 from controller.runtime.freshness import InformerLag, freshness_check
 from controller.runtime.health import Check, stopped_check
 from controller.runtime.informer_metrics import InformerMetricsProvider
@@ -41,6 +38,7 @@ from controller.runtime.leader_election import LeaderElector, LeadershipLost
 from controller.runtime.leader_election_config import LeaderElection
 from controller.runtime.leader_election_metrics import LeaderElectionMetrics
 from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from controller.runtime.recorders import Recorders
 from controller.runtime.runnable import Runnable, RunnableGroup, WorkersBusyError, needs_leader_election
 from controller.runtime.workqueue_metrics import WorkqueueMetricsProvider
 from informers.lister import Lister
@@ -63,8 +61,8 @@ class Manager:
     Informers, events, metrics and the life of the controllers of one process.
 
     State, under _lock: _runnables and _access, complete before run; _stop, that of run; _failure, the first
-    one, why run ends. _guarded is set by run before another thread reads it. Informers, and the
-    series broadcaster if anybody asks for it, are made before run, by whoever sets up a controller.
+    one, why run ends. _guarded is set by run before another thread reads it. Informers are made before run,
+    by whoever sets up a controller.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -98,8 +96,7 @@ class Manager:
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
         self._caches_stop = threading.Event()
-        self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
-        self._series_broadcaster: SeriesBroadcaster | None = None
+        self._recorders = Recorders(client, clock=clock, spawn=spawn)
         self._caches = Caches(
             client,
             namespaces=namespaces,
@@ -135,20 +132,18 @@ class Manager:
 
     def recorder(self, component: str) -> EventRecorder:
         """Records events of core/v1, in which equal messages are counted, in the name of a component."""
-        return self._broadcaster.new_recorder(component)
+        return self._recorders.recorder(component)
 
     def series_recorder(self, component: str) -> SeriesRecorder:
         """
-        Records events of events.k8s.io/v1, in which whatever repeats is a series; before run.
+        Records events of events.k8s.io/v1, in which whatever repeats is a series.
 
         It needs SERIES_EVENTS_ACCESS, which is declared here; whoever prints roles declares it there as well.
 
         Args: component is a qualified name, such as `example.com/backups`.
         """
         self.declare(SERIES_EVENTS_ACCESS)
-        if self._series_broadcaster is None:
-            self._series_broadcaster = SeriesBroadcaster(clock=self.clock, spawn=self.spawn)
-        return self._series_broadcaster.new_recorder(component)
+        return self._recorders.series_recorder(component)
 
     def add(self, runnable: Runnable) -> None:
         """
@@ -247,7 +242,7 @@ class Manager:
         free = self._prepare()
         lease: Joinable | None = None
         try:
-            self._start_events()
+            self._recorders.start()
             self._caches.start(self._caches_stop)
             free.start(stop)
             if self._elector is None:
@@ -261,13 +256,6 @@ class Manager:
             stop.set()
             self._end(free, lease)
         self._raise_failure()
-
-    def _start_events(self) -> None:
-        self._broadcaster.start_structured_logging(verbosity=3)
-        self._broadcaster.start_recording_to_sink(self.client.resource(Event))
-        if self._series_broadcaster is not None:
-            self._series_broadcaster.start_structured_logging(verbosity=3)
-            self._series_broadcaster.start_recording_to_sink(self.client.resource(events_v1.Event))
 
     def _prepare(self) -> RunnableGroup:
         """Set the runnables that only run while we lead apart. Returns: the others."""
@@ -289,9 +277,7 @@ class Manager:
             lease.join(seconds)
         self._caches_stop.set()
         self._caches.shutdown()
-        self._broadcaster.shutdown()
-        if self._series_broadcaster is not None:
-            self._series_broadcaster.shutdown()
+        self._recorders.shutdown()
 
     def _stopping(self) -> threading.Event:
         with self._lock:

@@ -221,4 +221,4 @@ def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> t
 def _described(value: Any) -> str:
     names = {str: "string", bool: "bool", float: "float64", int: "int64", list: "[]interface {}"}
     name = names.get(type(value), "map[string]interface {}")
-    return f"{value} is of the type {name}"
+    return f"{str(value).lower() if isinstance(value, bool) else value} is of the type {name}"

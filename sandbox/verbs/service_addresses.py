@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 from sandbox.requests.call import Call
@@ -49,9 +50,20 @@ def changed(call: Call, service: Object, old: Object) -> Object:
     return {**service, "spec": _supplied(call, service, spec, before)}
 
 
+class _Taken:
+    """What other services have; looked up when something is to be given out, and once."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    @cached_property
+    def specs(self) -> list[Object]:
+        return [entry.get("spec") or {} for entry in self._call.state.list(_SERVICES)]
+
+
 def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Object:
     name = service["metadata"].get("name", "")
-    taken = [entry.get("spec") or {} for entry in call.state.list(_SERVICES)]
+    taken = _Taken(call)
     if service_changes.has_address(spec):
         causes = service_address_rules.address_causes(spec, before) or _family_causes(spec)
         causes = causes or _address_causes(spec, before, taken)
@@ -65,7 +77,7 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
             raise invalid(call.resource, name, causes)
         spec = {**spec, "ports": _with_node_ports(call, spec, taken)}
     if service_changes.has_health_port(spec) and not spec.get("healthCheckNodePort"):
-        spec = {**spec, "healthCheckNodePort": _free_port(call, set(_ports_of(taken)))}
+        spec = {**spec, "healthCheckNodePort": _free_port(call, set(_ports_of(taken.specs)))}
     return spec
 
 
@@ -89,7 +101,7 @@ def _family_causes(spec: Object) -> list[Cause]:
     return causes
 
 
-def _address_causes(spec: Object, before: Object, taken: Iterable[Object]) -> list[Cause]:
+def _address_causes(spec: Object, before: Object, taken: _Taken) -> list[Cause]:
     """Whether an address that is asked for can be had."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
@@ -104,14 +116,14 @@ def _address_causes(spec: Object, before: Object, taken: Iterable[Object]) -> li
     text = addresses[0]
     if ipaddress.ip_address(text) not in _RANGE:
         told = f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {_RANGE}"
-    elif text in {other.get("clusterIP") for other in taken}:
+    elif text in {other.get("clusterIP") for other in taken.specs}:
         told = "provided IP is already allocated"
     else:
         return []
     return [invalid_value("spec.clusterIPs", addresses, f"failed to allocate IP {text}: {told}")]
 
 
-def _with_address(call: Call, spec: Object, taken: Iterable[Object]) -> Object:
+def _with_address(call: Call, spec: Object, taken: _Taken) -> Object:
     address = spec.get("clusterIP") or _free_address(call, taken)
     both = _is_open(spec) and not spec.get("ipFamilyPolicy")
     most = 1 if spec.get("ipFamilyPolicy") == "SingleStack" else 2
@@ -125,10 +137,10 @@ def _with_address(call: Call, spec: Object, taken: Iterable[Object]) -> Object:
     }
 
 
-def _port_causes(spec: Object, before: Object, taken: Iterable[Object], *, dry: bool) -> list[Cause]:
+def _port_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
     """Whether the node ports that are asked for can be had; a dry run does not look at the range."""
     own = set(_ports_of([before]))
-    others = set(_ports_of(taken)) - own
+    others = set(_ports_of(taken.specs)) - own
     seen: set[tuple[int, str]] = set()
     for index, port in enumerate(spec.get("ports") or []):
         number, key = port.get("nodePort"), (port.get("nodePort") or 0, port.get("protocol", "TCP"))
@@ -153,19 +165,19 @@ def _ports_of(specs: Iterable[Object]) -> Iterable[int]:
             yield spec["healthCheckNodePort"]
 
 
-def _free_address(call: Call, taken: Iterable[Object]) -> str:
-    used = {spec.get("clusterIP") for spec in taken}
+def _free_address(call: Call, taken: _Taken) -> str:
+    used = {spec.get("clusterIP") for spec in taken.specs}
     while True:
         address = f"{_PREFIX}.{call.context.random.randrange(256)}.{call.context.random.randrange(2, 255)}"
         if address not in used:
             return address
 
 
-def _with_node_ports(call: Call, spec: Object, taken: Iterable[Object]) -> list[dict[str, Any]]:
+def _with_node_ports(call: Call, spec: Object, taken: _Taken) -> list[dict[str, Any]]:
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
-    used = {*_ports_of(taken), *_ports_of([spec])}
+    used = {*_ports_of(taken.specs), *_ports_of([spec])}
     result = []
     for port in ports:
         number = port.get("nodePort") or _free_port(call, used)

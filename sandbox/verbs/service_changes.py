@@ -86,15 +86,14 @@ def _numbers(ports: list[_Spec]) -> set[int]:
 def without_what_the_type_lost(service: Object, old: Object) -> Object:
     """A changed service without what only its former type had, unless that was changed, too."""
     spec, before = service.get("spec") or {}, old.get("spec") or {}
+    replaced = bool(spec.get("clusterIPs")) and spec.get("clusterIP") != before.get("clusterIP")
     lost = {
         name
         for names, needs in _TYPE_DEPENDENT
         if needs(before) and not needs(spec)
         for name in names
-        if spec.get(name) == before.get(name)
+        if (not replaced if name in _ADDRESSES else spec.get(name) == before.get(name))
     }
-    if spec.get("clusterIP") != before.get("clusterIP"):
-        lost -= {"clusterIP", "clusterIPs"}
     rest = {name: value for name, value in spec.items() if name not in lost}
     ports = spec.get("ports") or []
     no_more = has_node_ports(before) and not has_node_ports(spec)
@@ -107,10 +106,11 @@ def _balances_load(spec: _Spec) -> bool:
     return spec.get("type") == "LoadBalancer"
 
 
+_ADDRESSES: Final = ("clusterIP", "clusterIPs")
 _TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ...]] = (
     (("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"), has_address),
     (("healthCheckNodePort",), has_health_port),
     (("allocateLoadBalancerNodePorts", "loadBalancerClass"), _balances_load),
     (("externalTrafficPolicy",), is_external),
 )
-"""What goes, and what it takes to have it."""
+"""What goes, and what it takes to have it; an address also when it is replaced in one place only."""

@@ -98,3 +98,11 @@ def test_who_may_not_is_told_first() -> None:
 def test_head_is_get() -> None:
     """HEAD is answered like GET."""
     assert LocalServer().request("HEAD", "/api/v1/namespaces").status == 200
+
+
+def test_methods_that_have_no_verb() -> None:
+    """OPTIONS on a custom resource is 405, as for every other."""
+    server = LocalServer()
+    path = with_widgets(server)
+    answer = server.request("OPTIONS", f"{path}/a")
+    assert (answer.status, answer.message.partition(" on ")[0]) == (405, " is not supported")

@@ -11,7 +11,7 @@ import msgspec
 from apis.core_v1 import Event
 from client.resource_client import PatchType
 
-_DEADLINE_SECONDS = 10.0
+_DEADLINE_SECONDS = 30.0
 
 
 class SinkCall(NamedTuple):

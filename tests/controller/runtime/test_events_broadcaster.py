@@ -16,7 +16,7 @@ from support.fake_event_sink import FakeEventSink
 from support.foo_builders import new_foo
 from support.instant_clock import InstantClock
 
-_DEADLINE_SECONDS = 10.0
+_DEADLINE_SECONDS = 30.0
 _DROPPED = "Unable to record event (will not retry!)"
 
 

@@ -11,10 +11,15 @@ import pytest
 
 from apis.core_v1 import ObjectReference
 from apis.events_v1 import Event
+from controller.roles import roles
 from controller.runtime.events import EventRecorder
 from controller.runtime.events_delivery import SinkStatistics
 from controller.runtime.events_series import FINISH_SECONDS
-from controller.runtime.events_series_broadcaster import REFRESH_SECONDS, SeriesBroadcaster
+from controller.runtime.events_series_broadcaster import (
+    REFRESH_SECONDS,
+    SERIES_EVENTS_ACCESS,
+    SeriesBroadcaster,
+)
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock
@@ -168,3 +173,11 @@ def test_the_log_has_every_field() -> None:
         "note": "it is taken",
     }
     assert node["object"] == "node-1"
+
+
+def test_what_is_declared_is_what_is_asked_for() -> None:
+    """Create and patch on events of events.k8s.io, and nothing of the core group's."""
+    (role,) = roles([SERIES_EVENTS_ACCESS])
+    assert role["rules"] == [
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}
+    ]

@@ -5,7 +5,7 @@ from typing import Any
 from sandbox.patches.scale_fields import to_parent, to_scale
 
 _PATH = ".spec.replicas"
-_REPLICAS = {"f:spec": {"f:replicas": {}}}
+_REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
 def _entry(manager: str, fields: dict[str, Any], **more: str) -> dict[str, Any]:
