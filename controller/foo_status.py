@@ -40,8 +40,8 @@ class FooStatusWriter:
     """
     Writes a status with the resource version it was computed from, and never the same one in vain twice.
 
-    State, under _lock: _road = what worked last; _ignored = Foo UID -> the status that the server dropped,
-    for the last 10,000 Foos; _warned never goes back.
+    State, under _lock: _road = what worked last; _had_subresource never goes back; _ignored = Foo UID -> the
+    status that the server dropped, for the last 10,000 Foos; _warned never goes back.
     Threads: any; no two of them for one Foo.
     """
 
@@ -50,6 +50,7 @@ class FooStatusWriter:
         self._field_manager = field_manager
         self._lock = new_lock("FooStatusWriter._lock", 95)
         self._road = _Road.UNKNOWN
+        self._had_subresource = False
         self._ignored: LRUCache[str, FooStatus] = LRUCache(_REMEMBERED)
         self._warned = False
 
@@ -68,21 +69,26 @@ class FooStatusWriter:
             return True
         try:
             taken, lacking = self._put_status(foo), "status in its schema"
-        except NotFound:
+        except NotFound as missing:
             if road is _Road.SUBRESOURCE:
                 # it worked before: the Foo is gone; or the subresource is, and the retry takes the other road
                 self._set_road(_Road.UNKNOWN)
                 raise
-            taken, lacking = self._try_object(foo, tried=road is _Road.OBJECT)
+            taken, lacking = self._try_object(foo, missing, tried=road is _Road.OBJECT)
         if not taken:
             self._give_up(foo, lacking)
         return taken
 
-    def _try_object(self, foo: Foo, *, tried: bool) -> tuple[bool, str]:
+    def _try_object(self, foo: Foo, missing: NotFound, *, tried: bool) -> tuple[bool, str]:
         """Whether the object took the status, and what its CRD lacks if it did not."""
         try:
             taken = not tried and self._patch_object(foo)
         except Forbidden:
+            with self._lock:
+                had_subresource = self._had_subresource
+            if had_subresource:
+                # who may not patch is told so before it is looked whether the Foo is there: it is gone, too
+                raise missing from None
             return False, "subresources.status, and we may not patch foos instead"
         return taken, "subresources.status, and status in its schema"
 
@@ -114,6 +120,7 @@ class FooStatusWriter:
     def _set_road(self, road: _Road) -> None:
         with self._lock:
             before, self._road = self._road, road
+            self._had_subresource = self._had_subresource or road is _Road.SUBRESOURCE
         if road is _Road.OBJECT and before is not road:
             log.debug("CRD has no status subresource, writing status with the object", v=2)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
 from sandbox.wire.image_name import pull_policy
 
 Object = dict[str, Any]
@@ -234,39 +235,23 @@ def _job_spec(spec: Object) -> Object:
     )
 
 
-_UTILIZATION = {
-    "type": "Resource",
-    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-}
-
-
-_SCALE_UP: Object = {
-    "stabilizationWindowSeconds": 0,
-    "selectPolicy": "Max",
-    "policies": [
-        {"type": "Pods", "value": 4, "periodSeconds": 15},
-        {"type": "Percent", "value": 100, "periodSeconds": 15},
-    ],
-}
-
-
-_SCALE_DOWN: Object = {
-    "selectPolicy": "Max",
-    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
-}
-
-
 @_rule("api.autoscaling.v2.HorizontalPodAutoscalerSpec")
 def _autoscaler_spec(spec: Object) -> Object:
     done = _filled(spec, {"minReplicas": 1})
     if not spec.get("metrics"):
-        done["metrics"] = [_UTILIZATION]
+        utilization = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
+        done["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": utilization}}]
     behavior = spec.get("behavior")
     if behavior is not None:
-        up = _filled(behavior.get("scaleUp") or {}, _SCALE_UP)
-        down = _filled(behavior.get("scaleDown") or {}, _SCALE_DOWN)
+        up = _filled(behavior.get("scaleUp") or {}, SCALE_UP)
+        down = _filled(behavior.get("scaleDown") or {}, SCALE_DOWN)
         done["behavior"] = {**behavior, "scaleUp": up, "scaleDown": down}
     return spec if done == spec else done
+
+
+@_rule("api.autoscaling.v1.HorizontalPodAutoscaler")
+def _v1_autoscaler(autoscaler: Object) -> Object:
+    return normal_v1(autoscaler)
 
 
 @_rule(f"{_NET}.NetworkPolicySpec")

@@ -1,5 +1,5 @@
 """
-Kinds that two groups serve from one collection: events, stored as core/v1.
+Kinds that are served in two forms: events of both groups, stored as core/v1, and autoscalers, stored as v2.
 
 Every other kind is stored as it is served, apart from its apiVersion. Follows: kubernetes pkg/apis/events/v1
 conversion.go.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sandbox.kinds import empty_lists
+from sandbox.kinds import autoscaler_versions, empty_lists
 from sandbox.storage.stored import Object
 from sandbox.wire.resource import GroupResource, ServedResource
 
@@ -37,17 +37,26 @@ def collection_of(resource: ServedResource) -> GroupResource:
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
     """What turns a stored object into the served version; None when only the apiVersion differs."""
-    return _to_events_v1 if _is_event(resource) else None
+    if _is_event(resource):
+        return _to_events_v1
+    return autoscaler_versions.as_v1 if _is_v1_autoscaler(resource) else None
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
     """An object of the served version as it is stored."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
+    if _is_v1_autoscaler(resource):
+        return autoscaler_versions.as_v2(obj)
     obj = empty_lists.as_stored(resource, obj)
     if obj["apiVersion"] == resource.storage_api_version:
         return obj
     return {**obj, "apiVersion": resource.storage_api_version}
+
+
+def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
+    """A new object of the served version with what of the old one its author could not change in it."""
+    return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
 def stored_field(resource: ServedResource, field: str) -> str:
@@ -60,6 +69,10 @@ def stored_field(resource: ServedResource, field: str) -> str:
 
 def _is_event(resource: ServedResource) -> bool:
     return resource.group == _EVENTS_GROUP and resource.kind == "Event"
+
+
+def _is_v1_autoscaler(resource: ServedResource) -> bool:
+    return resource.api_version == autoscaler_versions.V1 and resource.kind == "HorizontalPodAutoscaler"
 
 
 def _to_events_v1(obj: Object) -> Object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from sandbox.kinds import autoscaler_versions
 from sandbox.wire import names
 from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from sandbox.wire.field_rules import (
@@ -39,6 +40,8 @@ _METRIC_MEMBERS: Final = {
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A HorizontalPodAutoscaler of either version."""
     del old
+    if new.get("apiVersion") == autoscaler_versions.V1:
+        new = autoscaler_versions.as_v2(dict(new))
     if subresource == "status":
         return nonnegative("status", part(new, "status"), "currentReplicas", "desiredReplicas")
     spec = part(new, "spec")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from sandbox.patches import managed_fields
 from sandbox.requests import bodies
 from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.conversion import to_storage
+from sandbox.requests.conversion import to_storage, with_unseen
 from sandbox.requests.presentation import served_object
 from sandbox.requests.request import Response
 from sandbox.storage.stored import Object, Stored
@@ -71,7 +71,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
         raise wrong_kind(call, obj)
     new = shallow_metadata(metadata.for_update(obj, old), resourceVersion=str(before.rv))
     managed = new["metadata"].get("managedFields") if applied else _managed(call, old, new, options)
-    new = shallow_metadata(new, managedFields=managed or None)
+    new = with_unseen(call.resource, shallow_metadata(new, managedFields=managed or None), old)
     if call.resource.kind == "Service" and not call.resource.custom and not subresource:
         new = service_addresses.changed(call, new, old)
     new = prepare_update(call.resource, new, old, subresource)

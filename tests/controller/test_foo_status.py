@@ -108,6 +108,20 @@ def test_without_the_right_to_patch_the_stock_crd_means_no_status() -> None:
     ]
 
 
+def test_foos_that_are_deleted_together_say_nothing_about_the_crd() -> None:
+    """Who may not patch gets a 403 also for what is gone: an error for each, and no warning."""
+    rig = _Rig(FooCRD.SUBRESOURCE)
+    rig.api.may_patch_foos = False
+    assert rig.write(1)
+    version = rig.api.get(Foo, "example-foo").metadata.resource_version
+    rig.api.foo_crd = FooCRD.STOCK  # answers a PUT of the status as for a Foo that is gone
+    with captured_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(NotFound):
+                rig.writer.write(new_foo(available=2, resource_version=version))
+    assert _warnings(logs) == []
+
+
 def test_a_repaired_crd_is_noticed_with_the_next_value() -> None:
     """Once status is in the schema, the next change of the status is written."""
     rig = _Rig(FooCRD.PRUNED)

@@ -75,7 +75,7 @@ class Deployed(NamedTuple):
         return until(self._find_leader, "led", seconds=SECONDS)
 
     def _find_leader(self) -> str:
-        names = [pod["metadata"]["name"] for pod in self.list_pods()]
+        names = [pod["metadata"]["name"] for pod in self.list_pods() if _is_ready(pod)]
         leads = f'leader_election_master_status{{name="{NAME}"}} 1.0'
         leaders = [name for name in names if leads in self.pods.page(name, METRICS_PORT, "/metrics")]
         assert len(leaders) <= 1
@@ -84,6 +84,14 @@ class Deployed(NamedTuple):
     def wait_whole(self) -> None:
         """Until every replica is there, new, and ready."""
         self.system.wait(self.system.deployments, _is_whole, "rolled out")
+        # what the Deployment says may be from before a pod went
+        wanted = self.system.get(self.system.deployments, NAME)["spec"]["replicas"]
+        until(lambda: [*map(_is_ready, self.list_pods())] == [True] * wanted, "whole", seconds=SECONDS)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
 
 
 def _is_whole(deployments: Objects) -> bool:
