@@ -153,6 +153,14 @@ class Listing(Generic[T]):
         assert self._current is not None
         return self._read_page(self._current)
 
+    def newest_resource_version(self) -> str:
+        """
+        The server's, learned from a list of one object.
+
+        Raises: what list() raises.
+        """
+        return self._lister_watcher.list(ListOptions(limit=1)).resource_version
+
     @property
     def in_progress(self) -> bool:
         """Whether a list has begun and is neither complete nor given up."""

@@ -61,7 +61,7 @@ from informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from informers.resource_versions import ResourceVersionFloor, Verdict
+from informers.resource_versions import ResourceVersionFloor, Verdict, is_older
 from informers.retry_pause import Backoff, RetryPause, default_backoff
 from informers.retry_with_deadline import RetryWithDeadline
 from workqueue.clock import REAL_CLOCK, Clock
@@ -388,11 +388,20 @@ class Reflector(Generic[T]):
         if self._policy.retry_at_once(error):
             return State.LISTED
         reason = self._policy.why_relist(error, brought_nothing=self._accepted == 0)
+        if reason is RelistReason.SILENT and not self._may_be_rewound():
+            reason = None
         if reason is None:
             self._outage.wait(Doing.READ_WATCH, error)
             return State.LISTED
         self._relist_reason, self._round_error = reason, error
         return None
+
+    def _may_be_rewound(self) -> bool:
+        """Whether the server is behind what was seen; where a cluster is merely idle it is not."""
+        try:
+            return is_older(self._listing.newest_resource_version(), self._last_rv)
+        except Exception:  # noqa: BLE001 - the list that follows meets the same, and says it
+            return True
 
     def _set_last_rv(self, rv: str) -> None:
         with self._rv_lock:

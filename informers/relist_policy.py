@@ -29,8 +29,9 @@ from informers.retry_with_deadline import RetryWithDeadline
 _SERVER_ERRORS: Final = 500
 
 # Watches in a row that brought nothing, before a new list. The lower bound is for silent ones where the
-# server is known to send bookmarks: it sends one about every minute, so two silent watches miss several. That
-# is how a server looks whose history was rewound behind our resource version.
+# server is known to send bookmarks: where something happens it sends one about every minute, so two silent
+# watches miss several. That is how a server looks whose history was rewound behind our resource version, and
+# how an idle one looks: the reflector asks which it is before it lists.
 FRUITLESS_WATCHES: Final = 5
 SILENT_WATCHES: Final = 2
 
@@ -43,7 +44,7 @@ class RelistReason(StrEnum):
     REWOUND = "rewound"  # a bookmark from the past
     ERROR = "error"  # anything else that was said
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
-    SILENT = "silent"  # watches on which not even bookmarks came
+    SILENT = "silent"  # watches on which not even bookmarks came, as the server is behind what it said
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun

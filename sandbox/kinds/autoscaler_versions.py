@@ -97,7 +97,7 @@ def as_v1(obj: Object) -> Object:
 
 def as_v2(obj: Object) -> Object:
     """A v1 autoscaler as v2 has it; annotations that are no JSON of theirs say nothing."""
-    notes = obj["metadata"].get("annotations") or {}
+    notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
     usage = status.pop("currentCPUUtilizationPercentage", None)
@@ -129,9 +129,9 @@ def normal_v1(obj: Object) -> Object:
 
 def with_status_of(new: Object, old: Object) -> Object:
     """A v1 autoscaler with those annotations of another that belong to the status."""
-    notes = old["metadata"].get("annotations") or {}
+    notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
-    given = _without(new, _OF_STATUS)["metadata"].get("annotations") or {}
+    given = _annotations(_without(new, _OF_STATUS))
     return _with_annotations(new, {**given, **kept})
 
 
@@ -236,18 +236,22 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
     """With these annotations, and none other of the conversion's."""
-    given = _without(obj, (*_OF_SPEC, *_OF_STATUS))["metadata"].get("annotations") or {}
+    given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 
 
 def _without(obj: Object, names: Iterable[str]) -> Object:
-    given = obj["metadata"].get("annotations") or {}
+    given = _annotations(obj)
     dropped = frozenset(names)
     return _with_annotations(obj, {name: given[name] for name in given if name not in dropped})
 
 
+def _annotations(obj: Object) -> Object:
+    return (obj.get("metadata") or {}).get("annotations") or {}
+
+
 def _with_annotations(obj: Object, annotations: Object) -> Object:
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key != "annotations"}
     if annotations:
         metadata["annotations"] = annotations
     return {**obj, "metadata": metadata}

@@ -251,7 +251,8 @@ def _autoscaler_spec(spec: Object) -> Object:
 
 @_rule("api.autoscaling.v1.HorizontalPodAutoscaler")
 def _v1_autoscaler(autoscaler: Object) -> Object:
-    return normal_v1(autoscaler)
+    done = normal_v1(autoscaler)
+    return autoscaler if done == autoscaler else done
 
 
 @_rule(f"{_NET}.NetworkPolicySpec")

@@ -208,7 +208,7 @@ def test_what_v1_cannot_say_is_in_annotations(autoscalers: _Autoscalers) -> None
 
 
 def test_annotations_of_v1_are_fields_of_v2(autoscalers: _Autoscalers) -> None:
-    """The metrics of the annotation come before that of the field; a direction that is left out has its default."""
+    """Metrics of the annotation come before that of the field; a direction left out has its default."""
     notes = {
         f"{_PREFIX}metrics": json.dumps(_OTHERS_IN_V1),
         f"{_PREFIX}behavior": json.dumps({"ScaleDown": _BEHAVIOR_IN_GO["ScaleDown"]}),
@@ -243,7 +243,7 @@ def test_the_status_is_told_in_both_forms(autoscalers: _Autoscalers) -> None:
 
 
 def test_a_change_through_v1_keeps_what_it_does_not_say(autoscalers: _Autoscalers) -> None:
-    """A patch keeps metrics and status; a replacement without the annotations loses the metrics, not the status."""
+    """A patch keeps metrics and status; a replacement without annotations loses the metrics only."""
     created = autoscalers.create("v2", metrics=[*_OTHERS, _cpu(70)])
     assert created.status == 201, created.body
     status = {"currentReplicas": 2, "currentMetrics": [new for new, _ in _CURRENT]}

@@ -861,7 +861,12 @@ def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
     """T32: after a restored backup the server is silent, as our version is in its future; a list shows it."""
     rig = ReflectorRig(
         FakeListerWatcher(
-            lists=[page(deployment("a", 90), rv=100), too_large(), page(deployment("a", 40), rv=50)]
+            lists=[
+                page(deployment("a", 90), rv=100),
+                page(deployment("a", 40), rv=50),
+                too_large(),
+                page(deployment("a", 40), rv=50),
+            ]
         )
     )
     rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
@@ -870,12 +875,48 @@ def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
     rig.last_watch()
     with capture_logs() as logs:
         rig.reflector.run()
-    assert rig.asked_versions() == ["", "100", ""]
+    assert rig.asked_versions() == ["", "", "100", ""]
+    assert [options.limit for options in rig.source.list_options][1] == 1
     assert (rig.rv(), rig.store.versions()) == ("50", {"a": "40"})
     rewound = [entry for entry in logs if entry["event"] == "Cluster history rewound"]
     assert [(entry["log_level"], entry["resourceVersion"], entry["seen"]) for entry in rewound] == [
         ("error", "50", "100")
     ]
+    assert rig.reflector.statistics().relists == {"silent": 1}
+
+
+@pytest.mark.parametrize("newest", [100, 120])
+def test_silence_of_an_idle_cluster_needs_no_list(newest: int) -> None:
+    """A server that is not behind is asked for one object, and watched from where the last watch ended."""
+    rig = ReflectorRig(
+        FakeListerWatcher(
+            lists=[page(deployment("a", 90), rv=100), *[page(deployment("a", 90), rv=newest)] * 2]
+        )
+    )
+    rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
+    for _ in range(4):
+        rig.watch().fail(DeadlineExceeded("silent"))
+    rig.last_watch()
+    with capture_logs():
+        rig.reflector.run()
+    assert [options.limit for options in rig.source.list_options][1:] == [1, 1]
+    assert rig.store.replaces == ["100"]
+    assert rig.watched_versions() == ["100"] * 6
+    assert rig.reflector.statistics().relists == {}
+
+
+def test_silence_of_a_server_that_does_not_answer_leads_to_a_list() -> None:
+    """Who cannot be asked is listed, so that the error is met and said where others are."""
+    rig = ReflectorRig(
+        FakeListerWatcher(lists=[page(rv=100), DeadlineExceeded("slow"), page(deployment("a", 110), rv=110)])
+    )
+    rig.watch([bookmark(100)]).fail(DeadlineExceeded("silent"))
+    for _ in range(2):
+        rig.watch().fail(DeadlineExceeded("silent"))
+    rig.last_watch()
+    with capture_logs():
+        rig.reflector.run()
+    assert rig.store.replaces == ["100", "110"]
     assert rig.reflector.statistics().relists == {"silent": 1}
 
 
