@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from apis.resource import Resource
+from client.decoding.json_text import MALFORMED, shown
 from client.errors import DecodeError, Forbidden, NotFound
-from client.json_text import MALFORMED, shown
 from client.rest_client import Call, RESTClient
 
 R = TypeVar("R")

@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from client.credentials import Credentials, StaticCredentials
-from client.errors import ConfigError, ConfigProblem
-from client.in_cluster import (
+from client.auth.credentials import Credentials, StaticCredentials
+from client.auth.in_cluster import (
     SERVICE_ACCOUNT,
     in_cluster_ca,
     in_cluster_namespace,
@@ -28,10 +27,11 @@ from client.in_cluster import (
     in_cluster_server,
     in_cluster_token,
 )
-from client.kubeconfig import Cluster, Context, Kubeconfig, User, merge, raw_cluster, read_kubeconfig
-from client.proxy import proxy_from_environment
-from client.tls import KeyPair, TLSOptions
-from client.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from client.auth.kubeconfig import Cluster, Context, Kubeconfig, User, merge, raw_cluster, read_kubeconfig
+from client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from client.errors import ConfigError, ConfigProblem
+from client.http.proxy import proxy_from_environment
+from client.http.tls import KeyPair, TLSOptions
 from workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("client")

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from apis.resource import Resource
+from client.decoding.json_text import MALFORMED, shown
 from client.errors import DecodeError, NotFound
-from client.json_text import MALFORMED, shown
 from client.rest_client import Call, RESTClient
 
 A = TypeVar("A")

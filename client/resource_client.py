@@ -19,11 +19,11 @@ import msgspec
 from apis.meta import Kind, Object
 from apis.resource import Resource
 from apis.unstructured import Unstructured
-from client.codec import Codec, TypedCodec, UnstructuredCodec
+from client.decoding.codec import Codec, TypedCodec, UnstructuredCodec
+from client.decoding.pages import ListPage
 from client.discovery import Discovery, Version
 from client.metrics import NO_METRICS, RequestMetrics
 from client.options import ListOptions
-from client.pages import ListPage
 from client.reachability import Reachability
 from client.rest_client import Call, RESTClient
 from client.transport import Transport

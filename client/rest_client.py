@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 import structlog
 
 from client.errors import APIError, Cancelled, TransportError, error_from_status
+from client.http.response import Response, Stream
 from client.metrics import NO_METRICS, RequestMetrics
 from client.reachability import Reachability
 from client.request_log import log_answer, log_body
-from client.response import Response, Stream
 from client.retry import MAX_RETRIES, retry_after_seconds, wait_before_retry
 from client.status import status_from_body
 from client.transport import Transport

@@ -15,19 +15,19 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from client.certificate import Certificate
 from client.config import ClientConfig
-from client.connection import Answer, Route, arm, exchange
-from client.connections import Connections, Lent
 from client.errors import BadAnswer, ConfigError, ConnectionBroken
-from client.failures import FAILURES, Attempt, explain
-from client.http_stream import HTTPStream, dispose
+from client.http.certificate import Certificate
+from client.http.connection import Answer, Route, arm, exchange
+from client.http.connections import Connections, Lent
+from client.http.failures import FAILURES, Attempt, explain
+from client.http.http_stream import HTTPStream, dispose
+from client.http.resolver import connect, resolve
+from client.http.response import Headers, Response, Stream
+from client.http.tls import TLSContexts
+from client.http.tls_errors import shown_certificate
 from client.metrics import NO_METRICS, RequestMetrics
 from client.request_log import log_headers
-from client.resolver import connect, resolve
-from client.response import Headers, Response, Stream
-from client.tls import TLSContexts
-from client.tls_errors import shown_certificate
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.spawn import Spawn, spawn_thread
 

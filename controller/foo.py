@@ -33,17 +33,17 @@ from msgspec.structs import replace
 from apis.apps_v1 import Deployment
 from apis.meta import Kind, controller_of, is_controlled_by
 from apis.samplecontroller_v1alpha1 import Foo, FooStatus
+from client.decoding.pages import Undecodable
 from client.errors import ClientError, Invalid, NotFound
-from client.pages import Undecodable
 from client.resource_client import Client, PatchType
 from controller.foo_deployment import new_deployment, scale_patch
 from controller.foo_reports import FooControllerError, FooReporter
 from controller.foo_status import FooStatusWriter
-from controller.runtime.events import EventRecorder
-from controller.runtime.events_reference import reference_to_kind, reference_to_undecodable
+from controller.runtime.events.recorder import EventRecorder
+from controller.runtime.events.reference import reference_to_kind, reference_to_undecodable
 from controller.runtime.kind_informer import Informer
+from controller.runtime.metrics.reconcile import ControllerMetrics
 from controller.runtime.outcomes import SyncOutcomes
-from controller.runtime.reconcile_metrics import ControllerMetrics
 from informers.handlers import ResourceEventHandlerFuncs
 from informers.keys import (
     DeletedFinalStateUnknown,

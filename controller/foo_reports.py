@@ -15,7 +15,7 @@ from apis.apps_v1 import Deployment
 from apis.core_v1 import ObjectReference
 from apis.meta import controller_of
 from apis.samplecontroller_v1alpha1 import Foo
-from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
+from controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 from informers.keys import ObjectName, object_name
 from workqueue.locks import new_lock
 

@@ -36,7 +36,7 @@ from controller.myapp_status import new_status
 from controller.myapp_steps import Steps
 from controller.runtime.builder import controller_for
 from controller.runtime.controller import Controller
-from controller.runtime.events import EventRecorder
+from controller.runtime.events.recorder import EventRecorder
 from controller.runtime.manager import Manager
 from controller.runtime.predicates import GenerationChanged, PredicateFuncs
 from controller.runtime.reconcile import DONE, ReconcileContext, Result

@@ -19,7 +19,7 @@ from controller.myapp_status import (
     RECONCILE_SUCCESS,
     SERVICE_READY,
 )
-from controller.runtime.events import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
+from controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 
 
 class MyAppReporter:

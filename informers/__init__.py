@@ -9,7 +9,6 @@ from informers.handlers import (
     ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
 )
-from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from informers.informer_errors import InformerError
 from informers.informer_statistics import InformerStatistics
 from informers.keys import (
@@ -29,8 +28,9 @@ from informers.progress import SyncProgress
 from informers.reflector import Reflector
 from informers.registration import Registration
 from informers.shared_informer import SharedIndexInformer
+from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from informers.store.thread_safe_store import ThreadSafeStore
 from informers.sync import CacheSyncError, wait_for, wait_for_cache_sync, wait_for_named_cache_sync
-from informers.thread_safe_store import ThreadSafeStore
 
 __all__ = [
     "NAMESPACE_INDEX",

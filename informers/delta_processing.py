@@ -4,7 +4,7 @@ What the informer thread does with a batch of deltas: store first, then tell the
 Whether an object is new is decided by the store, not by the type of the delta: Added on a stored key is an
 update, Updated on an absent one an add.
 Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: always
-a transaction per batch; a change from before what is stored is dropped (see history_guard.py).
+a transaction per batch; a change from before what is stored is dropped (see reflecting/history_guard.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import structlog
 
 from apis.meta import Kind
 from informers.delta import Deltas, DeltaType
-from informers.history_guard import HistoryGuard
-from informers.indexer import Indexer
 from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from informers.metrics import InformerMetrics
 from informers.processor import (
@@ -27,7 +25,9 @@ from informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from informers.thread_safe_store import OperationType, TransactionError
+from informers.reflecting.history_guard import HistoryGuard
+from informers.store.indexer import Indexer
+from informers.store.thread_safe_store import OperationType, TransactionError
 from workqueue.clock import Clock
 from workqueue.locks import Lock
 

@@ -19,12 +19,12 @@ from apis.meta import Kind
 from apis.resource import Resource
 from apis.scheme import SCHEME, Scheme
 from client.reachability import Reachability
-from informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from informers.lister import Lister
 from informers.listwatch import ListWatch, Resources, Tweak
 from informers.metrics import MetricsProvider
 from informers.progress import INTERVAL_SECONDS, SyncProgress
 from informers.shared_informer import SharedIndexInformer
+from informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from informers.sync import SyncResult, wait_for_cache_sync
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from informers.processor import ListenerStatistics
-from informers.reflector_statistics import ReflectorStatistics
+from informers.reflecting.reflector_statistics import ReflectorStatistics
 
 
 class InformerStatistics(msgspec.Struct, frozen=True):

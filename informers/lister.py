@@ -16,9 +16,9 @@ from apis.labels import Selector, everything
 from apis.meta import Object
 from apis.resource import Resource
 from client.errors import new_not_found
-from informers.indexer import NAMESPACE_INDEX
 from informers.keys import ObjectName
-from informers.thread_safe_store import IndexNotFound
+from informers.store.indexer import NAMESPACE_INDEX
+from informers.store.thread_safe_store import IndexNotFound
 
 log = structlog.get_logger("lister")
 

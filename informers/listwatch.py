@@ -12,9 +12,9 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from client.decoding.pages import ListPage
+from client.decoding.watch_events import WatchEvent
 from client.options import ListOptions
-from client.pages import ListPage
-from client.watch_events import WatchEvent
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import structlog
 
 from informers.informer_statistics import InformerStatistics
-from informers.reflector_statistics import ReflectorStatistics, State
+from informers.reflecting.reflector_statistics import ReflectorStatistics, State
 from workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")

@@ -33,37 +33,37 @@ from typing import Final, Generic, TypeVar
 import structlog
 
 from apis.meta import Kind
+from client.decoding.watch_events import WatchEvent
 from client.errors import ClientError
 from client.options import ListOptions
 from client.reachability import Reachability
-from client.watch_events import WatchEvent
-from informers.bookmark_ticker import BookmarkTicker
-from informers.consistency_detector import (
+from informers.listwatch import ListerWatcher
+from informers.metrics import InformerMetrics
+from informers.reflecting.bookmark_ticker import BookmarkTicker
+from informers.reflecting.consistency_detector import (
     ConsistencyDetector,
     DataInconsistent,
     is_consistency_detection_on,
 )
-from informers.event_block import EventBlock, translate
-from informers.event_intake import EventIntake, ReflectorStore
-from informers.history_guard import HistoryGuard
-from informers.initial_list import NOT_OLDER_THAN
-from informers.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
-from informers.listwatch import ListerWatcher
-from informers.metrics import InformerMetrics
-from informers.open_response import OpenResponse
-from informers.outage import Doing, Outage
-from informers.quarantine import Quarantine
-from informers.reflector_statistics import ReflectorStatistics, State
-from informers.relist_policy import (
+from informers.reflecting.event_block import EventBlock, translate
+from informers.reflecting.event_intake import EventIntake, ReflectorStore
+from informers.reflecting.history_guard import HistoryGuard
+from informers.reflecting.initial_list import NOT_OLDER_THAN
+from informers.reflecting.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
+from informers.reflecting.open_response import OpenResponse
+from informers.reflecting.outage import Doing, Outage
+from informers.reflecting.quarantine import Quarantine
+from informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from informers.reflecting.relist_policy import (
     RelistPolicy,
     RelistReason,
     VeryShortWatch,
     may_open_again,
     relist_reason,
 )
-from informers.resource_versions import ResourceVersionFloor, Verdict, is_older
-from informers.retry_pause import Backoff, RetryPause, default_backoff
-from informers.retry_with_deadline import RetryWithDeadline
+from informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
+from informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
+from informers.reflecting.retry_with_deadline import RetryWithDeadline
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 

@@ -32,19 +32,19 @@ from client.reachability import Reachability
 from informers.delta_fifo import DeltaFIFO, FIFOClosed
 from informers.delta_processing import DeltaProcessor
 from informers.handlers import ResourceEventHandler, handler_name
-from informers.history_guard import HistoryGuard
-from informers.indexer import Indexer
 from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from informers.informer_statistics import InformerStatistics
 from informers.listwatch import ListerWatcher
 from informers.metrics import InformerMetrics, MetricsProvider
 from informers.processor import AddNotification, ProcessorListener, SharedProcessor
-from informers.quarantine import Quarantine, UndecodableCallback
+from informers.reflecting.history_guard import HistoryGuard
+from informers.reflecting.quarantine import Quarantine, UndecodableCallback
+from informers.reflecting.resource_versions import is_older
 from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
 from informers.registration import Registration
-from informers.resource_versions import is_older
 from informers.resync_periods import ResyncPeriods
-from informers.store_index import Indexers
+from informers.store.indexer import Indexer
+from informers.store.store_index import Indexers
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 from workqueue.spawn import Spawn, spawn_thread

@@ -11,8 +11,8 @@ from apis.meta import Kind
 from controller.access import Access
 from controller.cli.options import Options
 from controller.controllers import access, kinds
-from controller.runtime.leader_election_access import leader_election_access
-from controller.runtime.metrics_auth import METRICS_AUTH_ACCESS
+from controller.runtime.election.access import leader_election_access
+from controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 _COMMAND: Final = "python -m controller manifests rbac"
 

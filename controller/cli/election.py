@@ -21,9 +21,9 @@ from controller.cli.options import Options
 from controller.cli.problems import EXIT_FATAL, Problem
 from controller.cli.standby_report import StandbyReport
 from controller.cli.version import version
-from controller.runtime.leader_election import LeadershipLost
-from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.lease_lock import LeaseLock
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.leader_election import LeadershipLost
+from controller.runtime.election.lease_lock import LeaseLock
 from controller.runtime.manager import Manager
 from workqueue.clock import Clock
 from workqueue.spawn import Spawn, spawn_thread

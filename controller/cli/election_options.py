@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from client.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
+from client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
 from controller.cli.durations import format_duration
 from controller.cli.options import ASKING, Options
-from controller.runtime.leader_election_config import validate_durations
+from controller.runtime.election.config import validate_durations
 
 _SANDBOX_NAMESPACE: Final = "default"
 

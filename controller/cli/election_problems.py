@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
-from controller.runtime.candidacy import ElectionStatistics
-from controller.runtime.leader_election import LeadershipLost
+from controller.runtime.election.candidacy import ElectionStatistics
+from controller.runtime.election.leader_election import LeadershipLost
 
 
 def standby(seen: ElectionStatistics) -> Problem:

@@ -14,10 +14,10 @@ from typing import Final
 import msgspec
 
 from apis.time import parse_time
-from client.certificate import parse_certificate
 from client.config import ClientConfig
 from client.errors import ConfigError
-from client.tls import KeyPair
+from client.http.certificate import parse_certificate
+from client.http.tls import KeyPair
 
 _JWT_PARTS: Final = 3
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

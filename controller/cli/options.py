@@ -24,7 +24,7 @@ from controller.cli.values import (
     workers_count,
 )
 from controller.controllers import NAMES, controller_names
-from controller.runtime.leader_election_config import (
+from controller.runtime.election.config import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.runtime.listening import ListenError, PortInUseError
+from controller.runtime.serving.listening import ListenError, PortInUseError
 
 EXIT_OK: Final = 0
 EXIT_FATAL: Final = 1

@@ -22,8 +22,8 @@ from controller.cli.declared import watched_namespaces
 from controller.cli.options import Options
 from controller.cli.problems import nothing_to_do
 from controller.controllers import setups
-from controller.runtime.health import Check
 from controller.runtime.manager import Manager
+from controller.runtime.serving.health import Check
 from informers.progress import INTERVAL_SECONDS
 from informers.shared_informer import SharedIndexInformer
 from workqueue.clock import REAL_CLOCK, Clock

@@ -32,12 +32,12 @@ from controller.cli.servers import Servers
 from controller.cli.tell import tell
 from controller.cli.version import version
 from controller.cli.version_skew import version_skew
-from controller.runtime.client_metrics import ClientMetrics
 from controller.runtime.collector import relax_collector
-from controller.runtime.leader_election import LeadershipLost
-from controller.runtime.listening import ListenError
-from controller.runtime.metrics import new_registry
-from controller.runtime.write_fence import WriteFence
+from controller.runtime.election.leader_election import LeadershipLost
+from controller.runtime.election.write_fence import WriteFence
+from controller.runtime.metrics.client import ClientMetrics
+from controller.runtime.metrics.page import new_registry
+from controller.runtime.serving.listening import ListenError
 from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from workqueue.clock import REAL_CLOCK, Clock
 

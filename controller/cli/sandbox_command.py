@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from apis.crd import custom_resource_definition
+from client.auth.credentials import StaticCredentials
 from client.config import ClientConfig
-from client.credentials import StaticCredentials
 from client.errors import ConfigError, ConfigProblem
-from client.tls import TLSOptions
+from client.http.tls import TLSOptions
 from client.transport import HTTPTransport
 from controller.cli.config_problems import config_problem
 from controller.cli.flags import SANDBOX_LIMITS
@@ -23,7 +23,7 @@ from controller.cli.options import Options
 from controller.cli.problems import EXIT_OK, port_in_use
 from controller.cli.tell import tell
 from controller.controllers import NAMES, kinds
-from controller.runtime.listening import ListenError, listen_error
+from controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

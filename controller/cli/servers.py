@@ -13,12 +13,17 @@ from client.rest_client import RESTClient
 from controller.cli.bind_address import BindAddress
 from controller.cli.options import Options
 from controller.cli.program import Program
-from controller.runtime.certificate_watcher import CERTIFICATE, KEY, CertificateMetrics, CertificateWatcher
-from controller.runtime.health import health_page
-from controller.runtime.listening import ListenError
-from controller.runtime.metrics import metrics_page
-from controller.runtime.metrics_auth import MetricsAuth
-from controller.runtime.page_server import Guard, Page, PageServer
+from controller.runtime.metrics.page import metrics_page
+from controller.runtime.serving.certificate_watcher import (
+    CERTIFICATE,
+    KEY,
+    CertificateMetrics,
+    CertificateWatcher,
+)
+from controller.runtime.serving.health import health_page
+from controller.runtime.serving.listening import ListenError
+from controller.runtime.serving.metrics_auth import MetricsAuth
+from controller.runtime.serving.page_server import Guard, Page, PageServer
 from workqueue.clock import Clock
 from workqueue.locks import new_lock
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.cli.election_problems import standby
 from controller.cli.problems import Problem
-from controller.runtime.candidacy import ElectionStatistics
+from controller.runtime.election.candidacy import ElectionStatistics
 from workqueue.clock import Clock
 
 INTERVAL_SECONDS: Final = 60.0

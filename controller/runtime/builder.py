@@ -18,14 +18,14 @@ from apis.meta import Kind
 from controller.access import Access
 from controller.runtime.controller import Controller, ControllerOptions
 from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from controller.runtime.events.undecodable_reports import UndecodableReports
 from controller.runtime.kind_informer import KindInformer, Synced
 from controller.runtime.manager import Manager
+from controller.runtime.metrics.reconcile import ControllerMetrics
 from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from controller.runtime.predicates import Predicate
 from controller.runtime.reconcile import Reconciler
-from controller.runtime.reconcile_metrics import ControllerMetrics
 from controller.runtime.reconcile_queue import ReconcileQueue
-from controller.runtime.undecodable_reports import UndecodableReports
 from informers.keys import ObjectName
 from workqueue.rate_limiters import RateLimiter
 

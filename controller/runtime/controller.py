@@ -24,10 +24,10 @@ import structlog
 from controller.runtime.cache_sync import Troubles, wait_for_caches
 from controller.runtime.causes import Cause
 from controller.runtime.deadline import Deadline
+from controller.runtime.metrics.reconcile import ControllerMetrics, ControllerOwnWrites
 from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
 from controller.runtime.reconcile_errors import TerminalError
-from controller.runtime.reconcile_metrics import ControllerMetrics, ControllerOwnWrites
 from controller.runtime.reconcile_queue import ReconcileQueue
 from controller.runtime.reconcile_reports import ReconcileReports, is_expected
 from controller.runtime.runnable import WorkersBusyError

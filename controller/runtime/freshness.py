@@ -13,9 +13,9 @@ from typing import Any, Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.runtime.health import Check
+from controller.runtime.serving.health import Check
 from informers.informer_statistics import InformerStatistics
-from informers.reflector_statistics import State
+from informers.reflecting.reflector_statistics import State
 from informers.shared_informer import SharedIndexInformer
 from workqueue.clock import Clock
 

@@ -12,12 +12,12 @@ from typing import Generic, Protocol, TypeVar
 
 from apis.meta import Kind
 from informers.handlers import ResourceEventHandler
-from informers.indexer import Indexer
 from informers.keys import ObjectName
 from informers.lister import Cache, Lister
-from informers.quarantine import UndecodableCallback
+from informers.reflecting.quarantine import UndecodableCallback
 from informers.shared_informer import SharedIndexInformer
-from informers.store_index import Indexers
+from informers.store.indexer import Indexer
+from informers.store.store_index import Indexers
 
 T = TypeVar("T", bound=Kind)
 

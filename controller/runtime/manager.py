@@ -23,24 +23,24 @@ from prometheus_client import CollectorRegistry
 from apis.meta import Kind
 from client.resource_client import Client
 from controller.access import Access, merged
-from controller.runtime.cache_size import CacheSize
 from controller.runtime.caches import Caches
-from controller.runtime.candidacy import ElectionStatistics
 from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
-from controller.runtime.election_state import election_state
-from controller.runtime.events import EventRecorder, SeriesRecorder
-from controller.runtime.events_series_broadcaster import SERIES_EVENTS_ACCESS
+from controller.runtime.election.candidacy import ElectionStatistics
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.election_state import election_state
+from controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from controller.runtime.election.metrics import LeaderElectionMetrics
+from controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from controller.runtime.events.recorders import Recorders
+from controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from controller.runtime.freshness import InformerLag, freshness_check
-from controller.runtime.health import Check, stopped_check
-from controller.runtime.informer_metrics import InformerMetricsProvider
 from controller.runtime.kind_informer import KindInformer
-from controller.runtime.leader_election import LeaderElector, LeadershipLost
-from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.leader_election_metrics import LeaderElectionMetrics
-from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
-from controller.runtime.recorders import Recorders
+from controller.runtime.metrics.cache_size import CacheSize
+from controller.runtime.metrics.informer import InformerMetricsProvider
+from controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
+from controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
 from controller.runtime.runnable import Runnable, RunnableGroup, WorkersBusyError, needs_leader_election
-from controller.runtime.workqueue_metrics import WorkqueueMetricsProvider
+from controller.runtime.serving.health import Check, stopped_check
 from informers.lister import Lister
 from informers.progress import INTERVAL_SECONDS
 from informers.shared_informer import SharedIndexInformer

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from client.errors import AlreadyExists, Conflict
-from controller.runtime.reconcile_metrics import ControllerMetrics, ReconcileResult
+from controller.runtime.metrics.reconcile import ControllerMetrics, ReconcileResult
 from informers.keys import ObjectName
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock

@@ -18,7 +18,7 @@ import structlog
 
 from apis.meta import Kind, Object
 from informers.keys import ObjectName, object_name
-from informers.resource_versions import is_older
+from informers.reflecting.resource_versions import is_older
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
 from client.config import ClientConfig, load_config, server_url
-from client.credentials import FetchedCredentials, StaticCredentials, TokenFile
 from client.errors import ConfigError, ConfigProblem
-from client.tls import KeyPair, TLSOptions
+from client.http.tls import KeyPair, TLSOptions
 from support.captured_logs import captured_logs
 
 PEM = base64.b64encode(b"CERT").decode()

@@ -20,8 +20,10 @@ from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from apis.resource import Resource
 from apis.unstructured import Unstructured
 from client.access import Permission, check_access, who_am_i
+from client.auth.credentials import StaticCredentials
 from client.config import ClientConfig, load_config
-from client.credentials import StaticCredentials
+from client.decoding.pages import Undecodable
+from client.decoding.watch_events import Bookmark, EventType
 from client.errors import (
     AlreadyExists,
     APIError,
@@ -41,12 +43,10 @@ from client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
+from client.http.tls import TLSOptions
 from client.options import ListOptions
-from client.pages import Undecodable
 from client.resource_client import Client, PatchType, ResourceClient
-from client.tls import TLSOptions
 from client.transport import HTTPTransport
-from client.watch_events import Bookmark, EventType
 from client.watch_stream import WatchStream
 from support.threads import Background
 

@@ -11,7 +11,7 @@ from client.errors import (
     TransportError,
     error_from_status,
 )
-from client.response import Headers
+from client.http.response import Headers
 from client.retry import retry_after_seconds, wait_before_retry
 from client.status import Status, StatusCause, StatusDetails
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from client.auth.credentials import StaticCredentials, TokenFile
 from client.config import ClientConfig
-from client.credentials import StaticCredentials, TokenFile
 from client.errors import (
     BadAnswer,
     ClientError,
@@ -27,8 +27,8 @@ from client.errors import (
     TLSProblem,
     TransportError,
 )
+from client.http.tls import KeyPair, TLSOptions
 from client.request_log import set_verbosity
-from client.tls import KeyPair, TLSOptions
 from client.transport import HTTPTransport
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
@@ -638,7 +638,7 @@ def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("client.connection.Answer.read_block", interrupt)
+            patched.setattr("client.http.connection.Answer.read_block", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 transport.request("GET", "/")
         assert transport._connections.take_idle(None) is None

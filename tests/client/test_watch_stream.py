@@ -9,7 +9,8 @@ from time import process_time
 import pytest
 
 from apis.samplecontroller_v1alpha1 import Foo
-from client.codec import TypedCodec
+from client.decoding.codec import TypedCodec
+from client.decoding.watch_events import EventType
 from client.errors import (
     ClientError,
     ConnectionBroken,
@@ -17,7 +18,6 @@ from client.errors import (
     DecodeError,
     StreamClosed,
 )
-from client.watch_events import EventType
 from client.watch_stream import WatchStream
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream

@@ -13,6 +13,7 @@ import pytest
 
 from apis.samplecontroller_v1alpha1 import Foo
 from client.config import ClientConfig
+from client.decoding.watch_events import EventType
 from client.errors import (
     ClientError,
     ConnectionRefused,
@@ -26,7 +27,6 @@ from client.errors import (
 from client.options import ListOptions
 from client.resource_client import Client, ResourceClient
 from client.transport import HTTPTransport
-from client.watch_events import EventType
 from support.instant_clock import InstantClock
 from support.wire_server import (
     CHUNKED_HEAD,

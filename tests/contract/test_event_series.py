@@ -17,11 +17,11 @@ from apis.resource import GroupVersionKind
 from client.errors import error_from_status
 from client.resource_client import PatchType
 from client.status import status_from_body
-from controller.runtime.events import SeriesRecorder
-from controller.runtime.events_selector import event_field_selector
-from controller.runtime.events_series import FINISH_SECONDS, SeriesCache
-from controller.runtime.events_series_broadcaster import SeriesBroadcaster
-from controller.runtime.events_series_sink import SeriesWriter
+from controller.runtime.events.recorder import SeriesRecorder
+from controller.runtime.events.selector import event_field_selector
+from controller.runtime.events.series import FINISH_SECONDS, SeriesCache
+from controller.runtime.events.series_broadcaster import SeriesBroadcaster
+from controller.runtime.events.series_sink import SeriesWriter
 from support.api_server import STRATEGIC, Answer, APIServer
 from support.instant_clock import InstantClock
 from support.series_builders import new_series_event

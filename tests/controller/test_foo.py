@@ -9,8 +9,8 @@ import pytest
 
 from apis.apps_v1 import Deployment
 from apis.meta import OwnerReference
+from client.decoding.pages import Undecodable
 from client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
-from client.pages import Undecodable
 from controller.foo import CachesNotSyncedError, default_rate_limiter
 from controller.foo_deployment import scale_patch
 from controller.foo_reports import ResourceExistsError

@@ -5,7 +5,7 @@ import msgspec
 from apis.core_v1 import ObjectReference
 from apis.meta import OwnerReference
 from controller.foo_reports import FooReporter
-from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.events.fake import FakeRecorder
 from support.captured_logs import captured_logs
 from support.foo_builders import new_deployment, new_foo
 

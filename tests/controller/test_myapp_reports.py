@@ -11,7 +11,7 @@ from apis.example_v1 import MyApp
 from controller.myapp_children import new_service
 from controller.myapp_reports import MyAppReporter
 from controller.myapp_status import new_status
-from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.events.fake import FakeRecorder
 from support.myapp_builders import deployment_of, new_app
 
 NOW = 1_700_000_000.0

@@ -18,7 +18,7 @@ import pytest
 
 from client.config import load_config
 from client.transport import HTTPTransport
-from controller.runtime.leader_election_config import (
+from controller.runtime.election.config import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,

@@ -8,8 +8,8 @@ import pytest
 
 from informers.delta import Deltas, DeltaType
 from informers.delta_fifo import DeltaFIFO, FIFOClosed
-from informers.indexer import Indexer
 from informers.keys import DeletedFinalStateUnknown
+from informers.store.indexer import Indexer
 from support.interleaving import Scheduler
 from support.plain_items import Item, item_key
 from workqueue.locks import set_lock_factory

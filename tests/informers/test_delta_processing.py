@@ -22,8 +22,6 @@ from apis.apps_v1 import Deployment
 from informers.delta import Delta, Deltas, DeltaType
 from informers.delta_fifo import DeltaFIFO
 from informers.delta_processing import DeltaProcessor
-from informers.history_guard import HistoryGuard
-from informers.indexer import Indexer
 from informers.keys import DeletedFinalStateUnknown
 from informers.metrics import InformerMetrics
 from informers.processor import (
@@ -33,7 +31,9 @@ from informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from informers.thread_safe_store import TransactionError
+from informers.reflecting.history_guard import HistoryGuard
+from informers.store.indexer import Indexer
+from informers.store.thread_safe_store import TransactionError
 from support.deployments import at_version, deployment, names
 from support.recording_metrics import RecordingMetricsProvider
 from support.stepping_clock import SteppingClock

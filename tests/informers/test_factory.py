@@ -13,12 +13,12 @@ from apis.coordination_v1 import Lease
 from apis.meta import Kind
 from apis.resource import Resource
 from apis.samplecontroller_v1alpha1 import Foo
+from client.decoding.pages import ListPage
 from client.options import ListOptions
-from client.pages import ListPage
 from informers.factory import SharedInformerFactory, UnknownResource
-from informers.indexer import NAMESPACE_INDEX
 from informers.informer_errors import InformerStarted
 from informers.listwatch import Resources
+from informers.store.indexer import NAMESPACE_INDEX
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error

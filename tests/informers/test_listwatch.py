@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 
 from apis.apps_v1 import Deployment
+from client.decoding.pages import ListPage
 from client.options import ListOptions
-from client.pages import ListPage
 from informers.listwatch import ListWatch
 from support.fake_lister_watcher import FakeWatch, page
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from informers.informer_statistics import InformerStatistics
 from informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from informers.reflector_statistics import ReflectorStatistics, State
+from informers.reflecting.reflector_statistics import ReflectorStatistics, State
 from support.stepping_clock import SteppingClock
 
 LISTING = ReflectorStatistics(

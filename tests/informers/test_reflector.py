@@ -24,6 +24,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from apis.apps_v1 import Deployment
+from client.decoding.pages import ListPage, Undecodable
+from client.decoding.watch_events import EventType, WatchEvent, WrongKind
 from client.errors import (
     APIError,
     ConnectionBroken,
@@ -32,16 +34,14 @@ from client.errors import (
     DecodeError,
 )
 from client.options import ListOptions
-from client.pages import ListPage, Undecodable
 from client.reachability import Reachability
-from client.watch_events import EventType, WatchEvent, WrongKind
-from informers.consistency_detector import DataInconsistent
 from informers.delta import DeltaType
-from informers.history_guard import HistoryGuard
-from informers.listing import ListFailed
+from informers.reflecting.consistency_detector import DataInconsistent
+from informers.reflecting.history_guard import HistoryGuard
+from informers.reflecting.listing import ListFailed
+from informers.reflecting.reflector_statistics import State
+from informers.reflecting.retry_pause import default_backoff
 from informers.reflector import Reflector, StaleList
-from informers.reflector_statistics import State
-from informers.retry_pause import default_backoff
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (

@@ -25,14 +25,14 @@ from structlog.testing import capture_logs
 from apis.apps_v1 import Deployment
 from apis.meta import Kind
 from apis.resource import Resource
+from client.decoding.pages import ListPage, Undecodable
+from client.decoding.watch_events import EventType, WatchEvent
 from client.errors import ConnectionBroken
 from client.options import ListOptions
-from client.pages import ListPage, Undecodable
-from client.watch_events import EventType, WatchEvent
 from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from informers.processor import PANIC_PAUSE_SECONDS
 from informers.shared_informer import SharedIndexInformer
-from informers.store_index import IndexFuncError
+from informers.store.store_index import IndexFuncError
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,

@@ -14,7 +14,7 @@ from controller.cli.flags import parse_options
 from controller.cli.options import Options
 from controller.controllers import CONTROLLERS
 from controller.roles import roles
-from controller.runtime.metrics_auth import METRICS_AUTH_ACCESS
+from controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))

@@ -8,7 +8,7 @@ import msgspec
 
 from apis.apps_v1 import Deployment
 from apis.meta import FrozenMap, ObjectMeta
-from client.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
+from client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
 
 
 def deployment(

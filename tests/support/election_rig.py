@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.candidacy import ElectionStatistics
-from controller.runtime.events_fake import FakeRecorder
-from controller.runtime.leader_election import LeaderElector
-from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.leader_election_metrics import LeaderElectionMetrics
-from controller.runtime.lease_lock import LeaseLock
+from controller.runtime.election.candidacy import ElectionStatistics
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.leader_election import LeaderElector
+from controller.runtime.election.lease_lock import LeaseLock
+from controller.runtime.election.metrics import LeaderElectionMetrics
+from controller.runtime.events.fake import FakeRecorder
 from support.lease_api import LeaseAPI
 from support.stepping_clock import SteppingClock
 from support.threads import Background

@@ -20,7 +20,7 @@ import msgspec
 from apis.apps_v1 import Deployment
 from apis.meta import Kind, decode_hook
 from apis.samplecontroller_v1alpha1 import Foo
-from client.response import Response
+from client.http.response import Response
 
 T = TypeVar("T", bound=Kind)
 

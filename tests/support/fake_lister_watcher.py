@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Generic, TypeAlias, TypeVar
 
 from apis.apps_v1 import Deployment
+from client.decoding.pages import ListPage
+from client.decoding.watch_events import EventType, WatchEvent
 from client.errors import APIError, ConnectionBroken, StreamClosed, error_from_status
 from client.options import ListOptions
-from client.pages import ListPage
 from client.status import Status, StatusCause, StatusDetails
-from client.watch_events import EventType, WatchEvent
 from support.deployments import added, at_version, bookmark
 
 T = TypeVar("T")

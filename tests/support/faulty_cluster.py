@@ -12,12 +12,12 @@ from apis.apps_v1 import Deployment
 from apis.core_v1 import Event
 from apis.crd import custom_resource_definition
 from apis.samplecontroller_v1alpha1 import Foo
+from client.auth.credentials import StaticCredentials
 from client.config import ClientConfig
-from client.credentials import StaticCredentials
 from client.resource_client import Client
 from client.transport import HTTPTransport
 from controller.foo import CachesNotSyncedError, Controller
-from controller.runtime.events_broadcaster import EventBroadcaster
+from controller.runtime.events.broadcaster import EventBroadcaster
 from informers.factory import SharedInformerFactory
 from informers.handlers import ResourceEventHandlerFuncs
 from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func

@@ -11,12 +11,12 @@ from apis.samplecontroller_v1alpha1 import Foo
 from client.options import ListOptions
 from client.resource_client import Client
 from controller.foo import Controller
-from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.events.fake import FakeRecorder
 from informers.handlers import ResourceEventHandler
-from informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from informers.keys import ObjectName
 from informers.registration import Registration
 from informers.shared_informer import SharedIndexInformer
+from informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 

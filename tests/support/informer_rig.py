@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apis.apps_v1 import Deployment
-from informers.reflector_statistics import State
+from informers.reflecting.reflector_statistics import State
 from informers.registration import Registration
 from informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock

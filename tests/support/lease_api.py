@@ -9,8 +9,8 @@ from typing import Any
 
 from apis.coordination_v1 import Lease
 from client.errors import DeadlineExceeded
+from client.http.response import Response
 from client.resource_client import Client, ResourceClient
-from client.response import Response
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update"}
 _PREFIX = "/apis/coordination.k8s.io/v1/namespaces/"

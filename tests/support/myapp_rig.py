@@ -17,14 +17,14 @@ from apis.crd import custom_resource_definition
 from apis.example_v1 import MyApp
 from apis.meta import Kind
 from client.errors import ClientError
+from client.http.response import Response
 from client.resource_client import Client
-from client.response import Response
 from controller.myapp import MyAppReconciler
-from controller.runtime.events_fake import FakeRecorder
+from controller.runtime.events.fake import FakeRecorder
 from controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
-from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from informers.keys import ObjectName
 from informers.lister import Lister
+from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from sandbox.server import Sandbox
 from support.fake_clock import FakeClock
 

@@ -11,9 +11,9 @@ from apis.apps_v1 import Deployment
 from apis.meta import Kind
 from controller.runtime.causes import Cause
 from controller.runtime.controller import Controller, ControllerOptions
+from controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.reconcile import ReconcileContext, Result
-from controller.runtime.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
 from controller.runtime.reconcile_queue import ReconcileQueue
 from informers.keys import ObjectName
 from support.fake_clock import FakeClock

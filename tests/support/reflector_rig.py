@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from apis.apps_v1 import Deployment
+from client.decoding.watch_events import EventType, WatchEvent
 from client.options import ListOptions
-from client.watch_events import EventType, WatchEvent
 from informers.metrics import InformerMetrics
 from informers.reflector import Reflector
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired

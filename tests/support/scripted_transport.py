@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from client.errors import StreamClosed
-from client.response import Headers, Response
+from client.http.response import Headers, Response
 
 
 class Sent(NamedTuple):

@@ -17,7 +17,7 @@ from client.transport import HTTPTransport
 from controller.cli.election import Election, new_identity
 from controller.cli.options import Options
 from controller.cli.problems import Problem
-from controller.runtime.leader_election import LeadershipLost
+from controller.runtime.election.leader_election import LeadershipLost
 from controller.runtime.manager import Manager
 from sandbox.server import Sandbox
 from support.fake_clock import FakeClock

@@ -6,8 +6,8 @@ import pytest
 
 from controller.cli.election_problems import lost_lease, standby
 from controller.cli.problems import EXIT_FATAL, EXIT_OK
-from controller.runtime.candidacy import ElectionStatistics
-from controller.runtime.leader_election import LeadershipLost
+from controller.runtime.election.candidacy import ElectionStatistics
+from controller.runtime.election.leader_election import LeadershipLost
 
 SEEN = ElectionStatistics(
     lease="demo/handloop",

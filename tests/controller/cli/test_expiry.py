@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from apis.time import parse_time
+from client.auth.credentials import FetchedCredentials, StaticCredentials
 from client.config import ClientConfig
-from client.credentials import FetchedCredentials, StaticCredentials
 from client.errors import ConfigError, ConfigProblem
-from client.tls import KeyPair, TLSOptions
+from client.http.tls import KeyPair, TLSOptions
 from controller.cli.expiry import certificate_end, expired_credentials, token_end
 from support.certificates import CertificateAuthority
 

@@ -21,7 +21,7 @@ from controller.cli.options import Options
 from controller.cli.program import NOTHING_TO_DO_SECONDS, Program
 from controller.foo import CachesNotSyncedError, Controller
 from controller.foo_runnable import FooRunnable
-from controller.runtime.metrics import new_registry
+from controller.runtime.metrics.page import new_registry
 from sandbox.requests.request import User
 from sandbox.server import Sandbox
 from support.captured_logs import captured_logs

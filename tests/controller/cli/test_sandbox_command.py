@@ -17,7 +17,7 @@ from controller.cli import sandbox_command
 from controller.cli.flags import SANDBOX_LIMITS
 from controller.cli.options import Options
 from controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
-from controller.runtime.listening import ListenError
+from controller.runtime.serving.listening import ListenError
 from support.threads import Background
 from support.watched_text import WatchedText
 

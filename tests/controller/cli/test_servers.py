@@ -18,7 +18,7 @@ from client.rest_client import RESTClient
 from controller.cli.bind_address import BindAddress
 from controller.cli.options import Options
 from controller.cli.servers import Servers
-from controller.runtime.listening import ListenError
+from controller.runtime.serving.listening import ListenError
 from support.certificates import CertificateAuthority, Issued
 from support.scripted_transport import ScriptedTransport, answer
 from workqueue.clock import REAL_CLOCK

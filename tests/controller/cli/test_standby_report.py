@@ -6,7 +6,7 @@ import pytest
 
 from controller.cli.problems import Problem
 from controller.cli.standby_report import StandbyReport
-from controller.runtime.candidacy import ElectionStatistics
+from controller.runtime.election.candidacy import ElectionStatistics
 from support.fake_clock import FakeClock
 
 SEEN = ElectionStatistics("demo/foo", "pod-b", "pod-a", False, 1.0, 14.0, "")

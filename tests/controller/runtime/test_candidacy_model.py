@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from client.errors import DeadlineExceeded
-from client.response import Response
-from controller.runtime.candidacy import Candidacy
-from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.leader_election_metrics import NoLeaderMetrics
-from controller.runtime.lease_lock import LeaseLock
+from client.http.response import Response
+from controller.runtime.election.candidacy import Candidacy
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.lease_lock import LeaseLock
+from controller.runtime.election.metrics import NoLeaderMetrics
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, refusal
 

@@ -11,9 +11,9 @@ from apis.apps_v1 import Deployment
 from apis.meta import Kind
 from client.errors import NotFound
 from controller.runtime.kind_informer import KindInformer, MergedCache
-from informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from informers.keys import ObjectName
-from informers.thread_safe_store import IndexNotFound
+from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from informers.store.thread_safe_store import IndexNotFound
 from support.api_errors import api_error
 from support.deployments import deployment
 from support.fake_lister_watcher import FakeSource

@@ -15,14 +15,14 @@ from apis.samplecontroller_v1alpha1 import Foo
 from client.errors import NotFound
 from controller.runtime.builder import controller_for
 from controller.runtime.cache_sync import CacheSyncTimeoutError
-from controller.runtime.events_series_broadcaster import SERIES_EVENTS_ACCESS
-from controller.runtime.health import Check, Well
-from controller.runtime.leader_election import LeadershipLost
-from controller.runtime.leader_election_config import LeaderElection
-from controller.runtime.lease_lock import LeaseLock
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.leader_election import LeadershipLost
+from controller.runtime.election.lease_lock import LeaseLock
+from controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from controller.runtime.manager import Manager
 from controller.runtime.reconcile import ReconcileContext
 from controller.runtime.runnable import WorkersBusyError
+from controller.runtime.serving.health import Check, Well
 from informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.foo_builders import new_foo

@@ -4,8 +4,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from client.errors import ClientError, ConnectionRefused
+from controller.runtime.metrics.reconcile import ReconcileMetrics
 from controller.runtime.outcomes import Outcomes, SyncOutcomes
-from controller.runtime.reconcile_metrics import ReconcileMetrics
 from informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs

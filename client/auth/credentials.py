@@ -1,0 +1,234 @@
+"""
+Who we are: a token that never changes, one that is read again from its file, or one that somebody fetches.
+
+Threads: any may ask at any time. Tokens are in no log, message or repr.
+Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: a 401 also repeats the
+request once (by the transport).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from client.errors import ConfigError, ConfigProblem
+from client.http.tls import KeyPair
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_condition, new_lock
+from workqueue.spawn import Spawn, spawn_thread
+
+log = structlog.get_logger("client")
+
+# client-go's period of one minute less ten seconds of leeway
+TOKEN_FILE_SECONDS: Final = 50.0
+FETCH_SECONDS: Final = 60.0
+_LOCK_RANK: Final = 95
+
+
+class Credentials(Protocol):
+    """What a request carries to say who sends it."""
+
+    def authorization(self) -> str:
+        """
+        The Authorization header, "" for none.
+
+        Raises: ConfigError when it cannot be had.
+        Blocks: while a file is read or a program runs, at most FETCH_SECONDS.
+        """
+
+    def key_pair(self) -> KeyPair | None:
+        """A client certificate that comes with the credentials, None to use the configured one."""
+
+    def rejected(self, started_at: float) -> bool:
+        """
+        A request that started then (monotonic) was answered with 401: forget what was obtained before it.
+
+        Returns: whether a repetition can carry something newer.
+        """
+
+
+class StaticCredentials:
+    """A header that never changes; "" for nobody in particular."""
+
+    def __init__(self, authorization: str = "") -> None:
+        self._authorization = authorization
+
+    def authorization(self) -> str:
+        """The header."""
+        return self._authorization
+
+    def key_pair(self) -> KeyPair | None:
+        """None."""
+        return None
+
+    def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
+        """False."""
+        return False
+
+
+class TokenFile:
+    """
+    A bearer token in a file that somebody else rotates.
+
+    State: the last token and when it was read; used for 50 s. A file that cannot be read keeps the old token.
+    """
+
+    def __init__(self, path: str, *, fallback: str = "", clock: Clock = REAL_CLOCK) -> None:
+        """Args: fallback is used while the file has never been readable."""
+        self._path = path
+        self._clock = clock
+        self._lock = new_lock("TokenFile._lock", _LOCK_RANK)
+        self._token = fallback
+        self._read_at: float | None = None
+
+    def authorization(self) -> str:
+        """The header, from a token read less than 50 s ago if the file allows."""
+        now = self._clock.now()
+        with self._lock:
+            token, read_at = self._token, self._read_at
+        if read_at is None or now - read_at >= TOKEN_FILE_SECONDS:
+            token = self._refresh(token, now)
+        return f"Bearer {token}"
+
+    def key_pair(self) -> KeyPair | None:
+        """None."""
+        return None
+
+    def rejected(self, started_at: float) -> bool:
+        """Forget a token read before then, so that the next request reads the file."""
+        with self._lock:
+            if self._read_at is not None and self._read_at <= started_at:
+                self._read_at = None
+        return True
+
+    def _refresh(self, old: str, now: float) -> str:
+        try:
+            token = read_token(self._path)
+        except ConfigError as error:
+            if not old:
+                raise
+            log.warning("Unable to rotate token", err=str(error))
+            return old
+        with self._lock:
+            self._token, self._read_at = token, now
+        return token
+
+
+def read_token(path: str) -> str:
+    """
+    The trimmed content of a token file.
+
+    Raises: ConfigError when it cannot be read, or holds nothing that fits in a header.
+    """
+    try:
+        token = Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        cause = (error.strerror if isinstance(error, OSError) else "") or "not a token"
+        raise ConfigError(
+            ConfigProblem.CREDENTIALS, f"cannot read token file {path}", cause=cause, path=path
+        ) from error
+    if not token or not token.isprintable():
+        cause = "is empty" if not token else "more than one line"
+        raise ConfigError(ConfigProblem.CREDENTIALS, f"token file {path}", cause=cause, path=path)
+    return token
+
+
+class Fetched(NamedTuple):
+    """What a program or a login service answered; expires_at is Unix time, None for never."""
+
+    authorization: str = ""
+    key_pair: KeyPair | None = None
+    expires_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Fetched(expires_at={self.expires_at})"
+
+
+class FetchedCredentials:
+    """
+    Credentials that take a program or a login service: fetched when first needed, on expiry, after a 401.
+
+    At most one fetch runs at a time, in a thread of its own; everybody who needs its result waits for it, and
+    one that hangs is waited for again, never started a second time.
+    State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fetch: Callable[[], Fetched],
+        *,
+        clock: Clock = REAL_CLOCK,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """Args: name is what hangs or fails, for messages; fetch raises ConfigError."""
+        self._name = name
+        self._fetch = fetch
+        self._clock = clock
+        self._spawn = spawn
+        self._changed = new_condition("FetchedCredentials._changed", _LOCK_RANK)
+        self._outcome: Fetched | ConfigError | None = None
+        self._fetched_at = 0.0
+        self._usable = False
+        self._running = False
+
+    def authorization(self) -> str:
+        """The header, fetched if need be."""
+        return self._current().authorization
+
+    def key_pair(self) -> KeyPair | None:
+        """The key pair, fetched if need be."""
+        return self._current().key_pair
+
+    def rejected(self, started_at: float) -> bool:
+        """Forget what was fetched before then."""
+        with self._changed:
+            if self._fetched_at <= started_at:
+                self._usable = False
+        return True
+
+    def _current(self) -> Fetched:
+        with self._changed:
+            if (fetched := self._fresh_locked()) is not None:
+                return fetched
+            start, self._running = not self._running, True
+        if start:
+            self._spawn(f"credentials-{self._name}", self._run)
+        return self._await()
+
+    def _fresh_locked(self) -> Fetched | None:
+        fetched = self._outcome
+        if not self._usable or not isinstance(fetched, Fetched):
+            return None
+        return fetched if fetched.expires_at is None or self._clock.time() < fetched.expires_at else None
+
+    def _await(self) -> Fetched:
+        deadline = self._clock.now() + FETCH_SECONDS
+        with self._changed:
+            while self._running:
+                if not self._clock.wait_until(self._changed, deadline) and self._running:
+                    raise self._problem(f"no answer in {FETCH_SECONDS:g} s")
+            # one that is expired on arrival is used once: only the server can say that it is of no use
+            if isinstance(self._outcome, Fetched):
+                return self._outcome
+            raise self._outcome or self._problem("gave nothing")
+
+    def _run(self) -> None:
+        outcome: Fetched | ConfigError
+        try:
+            outcome = self._fetch()
+        except ConfigError as error:
+            outcome = error
+        except Exception as error:  # noqa: BLE001 - a program of somebody else may fail in any way
+            outcome = self._problem(str(error))
+        with self._changed:
+            self._outcome, self._usable, self._running = outcome, True, False
+            self._fetched_at = self._clock.now()
+            self._changed.notify_all()
+
+    def _problem(self, cause: str) -> ConfigError:
+        kind = ConfigProblem.EXEC_PLUGIN
+        return ConfigError(kind, f'"{self._name}" gave no credentials', cause=cause, plugin=self._name)

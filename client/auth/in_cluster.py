@@ -1,0 +1,73 @@
+"""
+The configuration of a pod: its service account, as the kubelet mounts it.
+
+Follows: client-go rest/config.go (InClusterConfig) and tools/clientcmd/client_config.go @32ce75a7d.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+from client.auth.credentials import TokenFile, read_token
+from client.errors import ConfigError, ConfigProblem
+from client.http.tls import TLSOptions, build_context
+from workqueue.clock import Clock
+
+log = structlog.get_logger("client")
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
+    """Whether this looks like a pod: both variables are set and the token is a file."""
+    return bool(_host(environ)) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
+
+
+def in_cluster_server(environ: Mapping[str, str]) -> str:
+    """The API server's URL."""
+    return f"https://{_host(environ)}"
+
+
+def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
+    """
+    The service account's token, read again as it rotates.
+
+    Raises: ConfigError when it cannot be read.
+    """
+    path = str(Path(folder, "token"))
+    read_token(path)
+    return TokenFile(path, clock=clock)
+
+
+def in_cluster_ca(folder: str) -> str:
+    """The CA file; "" with a log line when it is not usable, which leaves the system's trust store."""
+    path = str(Path(folder, "ca.crt"))
+    try:
+        build_context(TLSOptions(ca_file=path))
+    except (ConfigError, ssl.SSLError) as error:
+        log.error("Expected to load root CA config", path=path, err=str(error))  # noqa: TRY400 - no traceback
+        return ""
+    return path
+
+
+def in_cluster_namespace(environ: Mapping[str, str], folder: str) -> str:
+    """$POD_NAMESPACE, else the service account's namespace, else default."""
+    if environ.get("POD_NAMESPACE"):
+        return environ["POD_NAMESPACE"]
+    try:
+        return Path(folder, "namespace").read_text(encoding="utf-8").strip() or "default"
+    except (OSError, UnicodeDecodeError):
+        return "default"
+
+
+def _host(environ: Mapping[str, str]) -> str:
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        return ""
+    if not port.isdigit():
+        raise ConfigError(ConfigProblem.SERVER, f"KUBERNETES_SERVICE_PORT is not a port: {port}")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

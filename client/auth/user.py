@@ -1,0 +1,140 @@
+"""
+A kubeconfig's user: which credentials it stands for.
+
+Follows: client-go tools/clientcmd (client_config.go, validation.go) @32ce75a7d.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from client.auth.credentials import Credentials, FetchedCredentials, StaticCredentials, TokenFile
+from client.auth.kubeconfig import User
+from client.auth.login import fetch_from_plugin, fetch_from_provider
+from client.errors import ConfigError, ConfigProblem
+from client.http.tls import KeyPair
+from workqueue.clock import Clock
+
+
+def credentials_for(
+    user: User, name: str, *, file: str, plugin_cluster: Callable[[], Mapping[str, Any]], clock: Clock
+) -> Credentials:
+    """
+    What requests will carry.
+
+    Args: file is the kubeconfig the user stands in; plugin_cluster gives an exec plugin that asks for it the
+    cluster's entry.
+    Raises: ConfigError when the user is contradictory. Programs run and token files are read later.
+    """
+    _require_one_method(user, name)
+    if user.token_file:
+        return TokenFile(user.token_file, fallback=user.token, clock=clock)
+    if user.token:
+        return StaticCredentials(f"Bearer {_header_safe(user.token, name)}")
+    if user.username or user.password:
+        pair = f"{user.username}:{user.password}".encode()
+        return StaticCredentials(f"Basic {base64.b64encode(pair).decode()}")
+    folder = str(Path(file).absolute().parent) if file else ""
+    if user.exec is not None:
+        return _plugin(user.exec, folder, plugin_cluster, clock)
+    if user.auth_provider is not None:
+        return _provider(user.auth_provider, folder, clock)
+    return StaticCredentials()
+
+
+def _require_one_method(user: User, name: str) -> None:
+    methods = {
+        "token": user.token or user.token_file,
+        "username and password": user.username or user.password,
+        "exec": user.exec,
+    }
+    given = [method for method, value in methods.items() if value]
+    if len(given) > 1:
+        what = f'user "{name}" has more than one way to log in'
+        raise ConfigError(ConfigProblem.MALFORMED, what, cause=", ".join(given), fix="keep one of them")
+
+
+def _header_safe(token: str, name: str) -> str:
+    if not token.isascii() or not token.isprintable():
+        raise ConfigError(ConfigProblem.CREDENTIALS, f'the token of user "{name}" does not fit in a header')
+    return token
+
+
+def _plugin(
+    section: Mapping[str, Any], folder: str, cluster: Callable[[], Mapping[str, Any]], clock: Clock
+) -> Credentials:
+    # the kubeconfig reader keeps scalars as words; the plugin runner wants a truth value
+    wants_cluster = str(section.get("provideClusterInfo", "")).lower() == "true"
+    asked = {**section, "provideClusterInfo": wants_cluster}
+
+    def fetch() -> Any:
+        return fetch_from_plugin(asked, cluster() if wants_cluster else {}, folder)
+
+    return FetchedCredentials(str(section.get("command", "")), fetch, clock=clock)
+
+
+def _provider(section: Mapping[str, Any], folder: str, clock: Clock) -> Credentials:
+    user = {"auth-provider": dict(section)}
+    return FetchedCredentials(
+        str(section.get("name", "")), lambda: fetch_from_provider(user, folder, clock.time()), clock=clock
+    )
+
+
+def key_pair_for(user: User, name: str) -> KeyPair:
+    """
+    The user's client certificate, if any.
+
+    Raises: ConfigError when half of it is missing, or given twice, or not base64.
+    """
+    both = [
+        field
+        for field in ("client_certificate", "client_key")
+        if getattr(user, field) and getattr(user, f"{field}_data")
+    ]
+    if both:
+        field = both[0].replace("_", "-")
+        raise _certificate_error(name, f"{field} and {field}-data are both given")
+    certificate = decode_base64(user.client_certificate_data, f'users["{name}"].client-certificate-data')
+    key = decode_base64(user.client_key_data, f'users["{name}"].client-key-data')
+    pair = KeyPair(certificate, key, user.client_certificate, user.client_key)
+    if pair and not (key or user.client_key):
+        raise _certificate_error(name, "client-key or client-key-data must be given with the certificate")
+    return pair
+
+
+def _certificate_error(name: str, cause: str) -> ConfigError:
+    what = f'the client certificate of user "{name}" is not usable'
+    return ConfigError(ConfigProblem.CERTIFICATE, what, cause=cause)
+
+
+def decode_base64(text: str, where: str) -> bytes:
+    """
+    The bytes behind a `*-data` field.
+
+    Raises: ConfigError naming the field.
+    """
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ConfigError(
+            ConfigProblem.CERTIFICATE,
+            f"{where} is not base64",
+            cause=str(error),
+            fix="get the kubeconfig again from where it came from",
+        ) from error
+
+
+def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
+    """The headers that make the server treat us as somebody else."""
+    headers = [("Impersonate-User", user.act_as)] if user.act_as else []
+    if user.act_as_uid:
+        headers.append(("Impersonate-Uid", user.act_as_uid))
+    headers += [("Impersonate-Group", group) for group in user.act_as_groups]
+    headers += [
+        (f"Impersonate-Extra-{key}", value) for key, values in user.act_as_extra.items() for value in values
+    ]
+    return tuple(headers)

@@ -1,0 +1,192 @@
+"""
+TLS contexts that follow their files: CA, client certificate and key are read again when they change on disk.
+
+Verification is always on unless the configuration itself says insecure-skip-tls-verify; nothing falls back to
+it.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+
+from client.errors import ConfigError, ConfigProblem
+from client.http.deadline_socket import DeadlineSSLSocket
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("client")
+
+_LOCK_RANK: Final = 96
+
+
+class KeyPair(NamedTuple):
+    """A client certificate and its key: PEM, or the files that hold it. PEM wins."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    certificate_file: str = ""
+    key_file: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.certificate or self.certificate_file)
+
+    def __repr__(self) -> str:
+        return f"KeyPair(file={self.certificate_file!r})"
+
+
+class TLSOptions(NamedTuple):
+    """What TLS is made from; ca "" and b"" mean the system's trust store."""
+
+    ca: bytes = b""
+    ca_file: str = ""
+    key_pair: KeyPair = KeyPair()
+    insecure_skip_verify: bool = False
+
+    def __repr__(self) -> str:
+        ca = self.ca_file or ("given" if self.ca else "system")
+        return f"TLSOptions(ca={ca!r}, insecure={self.insecure_skip_verify}, key_pair={self.key_pair!r})"
+
+    def files(self) -> tuple[str, ...]:
+        """The files that are read when a context is built."""
+        pair = self.key_pair
+        candidates = (
+            "" if self.ca else self.ca_file,
+            "" if pair.certificate else pair.certificate_file,
+            "" if pair.key else pair.key_file,
+        )
+        return tuple(path for path in candidates if path)
+
+
+class TLSContexts:
+    """
+    Hands out the context for the next connection.
+
+    State: the last good context and the file versions it was built from; generation counts contexts, so that
+    a pooled connection made with an older one can be told. Threads: any; files are read outside the lock.
+    """
+
+    def __init__(self, options: TLSOptions) -> None:
+        self._lock = new_lock("TLSContexts._lock", _LOCK_RANK)
+        self._options = options
+        self._versions = _versions(options)
+        self._context = build_context(options)
+        self._generation = 1
+
+    def current(self, key_pair: KeyPair | None = None) -> tuple[ssl.SSLContext, int]:
+        """
+        The context and its generation.
+
+        Args: key_pair replaces the configured one, as an exec plugin may.
+        Raises: ConfigError when a new key pair does not load. Files that change into something unusable (a
+        rotation caught half-way) leave the last good context in use.
+        """
+        with self._lock:
+            used, built_from = self._options, self._versions
+            last_good = self._context, self._generation
+        options = used if key_pair is None else used._replace(key_pair=key_pair)
+        versions = _versions(options)
+        if options == used and versions == built_from:
+            return last_good
+        try:
+            context = build_context(options)
+        except ConfigError as error:
+            if options != used:
+                raise
+            log.warning("Rotated certificate files are not usable yet", err=str(error))
+            return last_good
+        with self._lock:
+            self._options, self._versions, self._context = options, versions, context
+            self._generation += 1
+            return context, self._generation
+
+
+def _versions(options: TLSOptions) -> tuple[tuple[int, int, int] | None, ...]:
+    return tuple(_version(path) for path in options.files())
+
+
+def _version(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def build_context(options: TLSOptions) -> ssl.SSLContext:
+    """
+    A client context for these options.
+
+    Raises: ConfigError naming the file or field that does not load.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.sslsocket_class = DeadlineSSLSocket
+    if options.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        _load_ca(context, options)
+    if options.key_pair:
+        _load_key_pair(context, options.key_pair)
+    return context
+
+
+def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
+    if not options.ca and not options.ca_file:
+        context.load_default_certs()
+        return
+    where = "certificate-authority-data" if options.ca else options.ca_file
+    try:
+        text = (options.ca or Path(options.ca_file).read_bytes()).decode("ascii")
+        context.load_verify_locations(cadata=text)
+    except (OSError, ValueError) as error:
+        raise _certificate_error("the cluster's CA certificate does not load", where, error) from error
+
+
+def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    where = "client-certificate-data" if pair.certificate else pair.certificate_file
+    try:
+        # the library loads key pairs from files only; the folder is ours alone and gone when this returns
+        with tempfile.TemporaryDirectory(prefix="handloop-") as folder:
+            certificate_file = _file_for(pair.certificate, pair.certificate_file, folder, "tls.crt")
+            key_file = _file_for(pair.key, pair.key_file, folder, "tls.key")
+            context.load_cert_chain(certificate_file, key_file, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise _certificate_error("the client certificate does not load", where, error) from error
+
+
+def _file_for(pem: bytes, path: str, folder: str, name: str) -> str:
+    if not pem:
+        return path
+    target = Path(folder, name)
+    target.touch(mode=0o600)
+    target.write_bytes(pem)
+    return str(target)
+
+
+def _no_password() -> str:
+    # without this an encrypted key would make OpenSSL ask on the terminal
+    raise ValueError("the key is encrypted with a password")
+
+
+def _certificate_error(what: str, where: str, error: Exception) -> ConfigError:
+    cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, ssl.SSLError):
+        cause = _ssl_words(error)
+    return ConfigError(
+        ConfigProblem.CERTIFICATE,
+        f"{what}: {where}",
+        cause=cause or type(error).__name__,
+        fix="get the kubeconfig or the file again from where your cluster's credentials come from",
+        path=where if "/" in where else "",
+    )
+
+
+def _ssl_words(error: ssl.SSLError) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "certificate and key do not belong together"
+    return f"not PEM ({(error.reason or 'unreadable').replace('_', ' ').lower()})"

@@ -1,0 +1,298 @@
+"""
+One candidate's view of a lease, and the steps by which it is taken, kept and given up.
+
+Guarantees: nobody's wall clock is compared with another's. A lease is taken only after its record was seen
+unchanged for the holder's full duration. `may_write` is true only within the renew deadline of the last
+renewal that succeeded, counted from before it was sent: it is false before the lease expires for others.
+Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
+release looks at the holder it has read, too, so that nobody else's lease is ever cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Final, NamedTuple
+
+import msgspec
+import structlog
+
+from apis.time import format_micro_time
+from client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.metrics import LeaderMetrics
+from controller.runtime.election.record import LeaderElectionRecord
+from workqueue.clock import Clock
+from workqueue.locks import new_lock
+
+log = structlog.get_logger("leaderelection")
+
+_MIN_REQUEST_SECONDS: Final = 1.0
+_RELEASED_SECONDS: Final = 1
+
+Write = Callable[[LeaderElectionRecord, float], None]
+
+
+class ElectionStatistics(NamedTuple):
+    """
+    Who holds the lease, as we last saw it.
+
+    holder "" = nobody, or not known. renewed_seconds_ago is since we saw the record change, None = never.
+    expires_in_seconds is until others may take it if it does not change, 0 = they may. last_error "" = none.
+    """
+
+    lease: str
+    identity: str
+    holder: str
+    leading: bool
+    renewed_seconds_ago: float | None
+    expires_in_seconds: float
+    last_error: str
+
+
+class Candidacy:
+    """
+    Takes, keeps and gives up a lease, one step at a time.
+
+    State, under _lock: _observed, the record as last seen or written; _observed_at, when that was;
+    _renewed_at, when our last write that succeeded was begun; _leading, between start_leading and
+    stop_leading; _last_error. Of the elector's thread alone: _observed_raw, the record as last read (not as
+    written by us); _deadline, when the step under way has to be over.
+    Threads: the elector's takes the steps and is the only writer; any asks.
+    """
+
+    def __init__(self, config: LeaderElection, *, clock: Clock, metrics: LeaderMetrics) -> None:
+        self._config = config
+        self._lease = config.lock
+        self._clock = clock
+        self._metrics = metrics
+        self._lock = new_lock("Candidacy._lock", 95)
+        self._observed = LeaderElectionRecord()
+        self._observed_at = -inf
+        self._renewed_at = -inf
+        self._leading = False
+        self._last_error = ""
+        self._observed_raw = b""
+        self._deadline = inf
+        metrics.leader_off(self._lease.name)
+
+    def is_leader(self) -> bool:
+        """Whether we are the holder as last seen; time is not looked at."""
+        return self.get_leader() == self._lease.identity
+
+    def get_leader(self) -> str:
+        """The holder as last seen, "" for nobody."""
+        with self._lock:
+            return self._observed.holder_identity
+
+    def held_by_another(self) -> bool:
+        """Whether the holder as last seen is somebody, and not us."""
+        return self.get_leader() not in ("", self._lease.identity)
+
+    def term_is_over(self) -> bool:
+        """Whether the lease is ours, and is to be given up: never, where candidates take it themselves."""
+        return False
+
+    def renew_deadline(self) -> float:
+        """When, as the clock counts, our last renewal is too long ago to go on leading."""
+        with self._lock:
+            return self._renewed_at + self._config.renew_deadline_seconds
+
+    def may_write(self) -> bool:
+        """Whether no other can be leading: we do, and have renewed within the renew deadline."""
+        now = self._clock.now()
+        with self._lock:
+            mine = self._leading and self._observed.holder_identity == self._lease.identity
+            return mine and now < self._renewed_at + self._config.renew_deadline_seconds
+
+    def check(self, tolerance_seconds: float = 0.0) -> str | None:
+        """
+        A health check: a leader whose lease ran out that long ago ought to have ended.
+
+        Returns: None when well, else the reason.
+        """
+        now = self._clock.now()
+        with self._lock:
+            mine, age = self._observed.holder_identity == self._lease.identity, now - self._observed_at
+        if mine and age > self._config.lease_duration_seconds + tolerance_seconds:
+            return f"failed election to renew leadership on lease {self._lease.name}"
+        return None
+
+    def statistics(self) -> ElectionStatistics:
+        """A snapshot, for messages and health."""
+        now = self._clock.now()
+        with self._lock:
+            seen = self._observed_at > -inf
+            expires_in = self._observed_at + self._observed.lease_duration_seconds - now
+            return ElectionStatistics(
+                lease=self._lease.describe(),
+                identity=self._lease.identity,
+                holder=self._observed.holder_identity,
+                leading=self._leading,
+                renewed_seconds_ago=now - self._observed_at if seen else None,
+                expires_in_seconds=max(expires_in, 0.0),
+                last_error=self._last_error,
+            )
+
+    # the steps, all on the elector's thread
+
+    def start_leading(self) -> None:
+        """The lease is ours, and work begins."""
+        with self._lock:
+            self._leading = True
+        self._metrics.leader_on(self._lease.name)
+
+    def stop_leading(self) -> None:
+        """Whoever the lease belongs to, nothing is written from here on."""
+        with self._lock:
+            self._leading = False
+        self._metrics.leader_off(self._lease.name)
+
+    def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
+        """
+        Take the lease if it is free, or keep it if it is ours.
+
+        Args: deadline is when it has to be over, as the clock counts.
+        Returns: whether it is ours now. Errors are logged.
+        """
+        self._deadline = deadline
+        started_at, now = self._clock.now(), format_micro_time(self._clock.time())
+        desired = LeaderElectionRecord(
+            holder_identity=self._lease.identity,
+            lease_duration_seconds=int(self._config.lease_duration_seconds),
+            acquire_time=now,
+            renew_time=now,
+        )
+        if self.is_leader() and self._is_lease_valid():
+            # ours, and nobody could take it meanwhile: no need to look
+            if self._write(self._lease.update, continued(desired, self._observed), started_at):
+                return True
+            log.info("Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
+        try:
+            fetched = self._lease.get(self._request_seconds())
+        except NotFound:
+            return self._write(self._lease.create, desired, started_at)
+        except ClientError as error:
+            return self._failed(error)
+        return self._take_or_keep(fetched, desired, started_at)
+
+    def _take_or_keep(
+        self, fetched: LeaderElectionRecord, desired: LeaderElectionRecord, started_at: float
+    ) -> bool:
+        self._observe(fetched)
+        if fetched.holder_identity and self._is_lease_valid() and not self.is_leader():
+            log.debug("Lease is held and has not yet expired", v=4, holder=fetched.holder_identity)
+            return self._note("")
+        if self.is_leader():
+            self._metrics.slowpath(self._lease.name)
+            return self._write(self._lease.update, continued(desired, fetched), started_at)
+        taken = msgspec.structs.replace(desired, leader_transitions=fetched.leader_transitions + 1)
+        seen_at = self._observed_at
+        if not self._write(self._lease.update, taken, started_at):
+            return False
+        self._metrics.handed_over(self._lease.name, max(self._clock.now() - seen_at, 0.0))
+        return True
+
+    def is_free(self) -> bool:
+        """Look at the lease: whether it may be taken. Errors are logged, and are no."""
+        self._deadline = inf
+        try:
+            fetched = self._lease.get(self._request_seconds())
+        except NotFound:
+            return True
+        except ClientError as error:
+            return self._failed(error)
+        self._observe(fetched)
+        self._note("")
+        return not fetched.holder_identity or not self._is_lease_valid()
+
+    def release(self) -> bool:
+        """
+        Give the lease up, so that the next one need not wait until it expires.
+
+        Returns: False when that did not work. Blocks: at most the renew deadline.
+        """
+        self._deadline = self._clock.now() + self._config.renew_deadline_seconds
+        while True:
+            try:
+                return self._release_once()
+            except Conflict as error:
+                self._failed(error)
+            except ClientError as error:
+                return self._failed(error)
+
+    def _release_once(self) -> bool:
+        fetched = self._lease.get(self._request_seconds())
+        if not self.is_leader() or fetched.holder_identity != self._lease.identity:
+            return True
+        now = format_micro_time(self._clock.time())
+        released = LeaderElectionRecord(
+            lease_duration_seconds=_RELEASED_SECONDS,
+            acquire_time=now,
+            renew_time=now,
+            leader_transitions=self._observed.leader_transitions,
+        )
+        self._lease.update(released, self._request_seconds())
+        self._set_observed(released)
+        log.info("Released lease", lease=self._lease.describe())
+        return True
+
+    def _write(self, write: Write, record: LeaderElectionRecord, started_at: float) -> bool:
+        try:
+            write(record, self._request_seconds())
+        except ClientError as error:
+            return self._failed(error)
+        self._set_observed(record)
+        with self._lock:
+            self._renewed_at = started_at
+            self._last_error = ""
+        return True
+
+    def _request_seconds(self) -> float:
+        """
+        How long a request may take: half the renew deadline, and not beyond the end of this step.
+
+        Raises: DeadlineExceeded when that has come.
+        """
+        left = self._deadline - self._clock.now()
+        if left <= 0:
+            raise DeadlineExceeded("no time left before the renew deadline")
+        return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
+
+    def _is_lease_valid(self) -> bool:
+        """By the holder's own duration, from when we saw the record change."""
+        return self._observed_at + self._observed.lease_duration_seconds > self._clock.now()
+
+    def _observe(self, fetched: LeaderElectionRecord) -> None:
+        """Restart the clock of the lease if it has changed since it was last read."""
+        raw = fetched.raw()
+        if raw != self._observed_raw:
+            self._observed_raw = raw
+            self._set_observed(fetched)
+
+    def _set_observed(self, record: LeaderElectionRecord) -> None:
+        now = self._clock.now()
+        with self._lock:
+            self._observed = record
+            self._observed_at = now
+
+    def _failed(self, error: ClientError) -> bool:
+        # of candidates that ask for a free lease at once one wins, and an outage is said once
+        expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
+        tell = partial(log.debug, v=4) if expected else log.warning
+        tell("Request for the lease failed", lease=self._lease.describe(), err=str(error))
+        return self._note(str(error))
+
+    def _note(self, error: str) -> bool:
+        """Returns: False, for whoever fails."""
+        with self._lock:
+            self._last_error = error
+        return False
+
+
+def continued(desired: LeaderElectionRecord, before: LeaderElectionRecord) -> LeaderElectionRecord:
+    """The same term, renewed."""
+    return msgspec.structs.replace(
+        desired, acquire_time=before.acquire_time, leader_transitions=before.leader_transitions
+    )

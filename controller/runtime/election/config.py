@@ -1,0 +1,101 @@
+"""
+How leader election is set up, and which durations make sense together.
+
+Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: callbacks and the lock
+are arguments without a default, so they cannot be missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from controller.runtime.election.record import LeaderElectionRecord
+
+JITTER_FACTOR: Final = 1.2
+LEASE_DURATION_SECONDS: Final = 15.0
+RENEW_DEADLINE_SECONDS: Final = 10.0
+RETRY_PERIOD_SECONDS: Final = 2.0
+
+
+class Lock(Protocol):
+    """
+    What the elector holds on to: LeaseLock. Every call takes at most timeout_seconds an attempt.
+
+    Threads: the elector's only.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Who we are, unlike any other candidate."""
+
+    @property
+    def name(self) -> str:
+        """The label of metrics."""
+
+    def describe(self) -> str:
+        """What it is called in messages."""
+
+    def get(self, timeout_seconds: float) -> LeaderElectionRecord:
+        """Read the record. Raises: NotFound, ClientError."""
+
+    def create(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+        """Make the lock with that record. Raises: ClientError."""
+
+    def update(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+        """Write over the record that was last read or written. Raises: Conflict, ClientError."""
+
+    def record_event(self, text: str) -> None:
+        """Tell people. Never blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """
+    A lock and the rhythm in which it is kept.
+
+    lease_duration_seconds is how long others wait for a sign of life (whole seconds are written, the rest is
+    cut), renew_deadline_seconds how long a leader tries before it gives up, retry_period_seconds the pause
+    between tries. release_on_cancel lets the next one in at once when we stop. coordinated leaves it to the
+    control plane who gets the lease; each candidate needs a CandidateRegistration then.
+    """
+
+    lock: Lock
+    lease_duration_seconds: float = LEASE_DURATION_SECONDS
+    renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
+    retry_period_seconds: float = RETRY_PERIOD_SECONDS
+    release_on_cancel: bool = True
+    coordinated: bool = False
+
+    def validate(self) -> None:
+        """
+        Check the durations, then the identity.
+
+        Raises: ValueError in client-go's words, for the first rule that is broken.
+        """
+        validate_durations(
+            self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds
+        )
+        if not self.lock.identity:
+            raise ValueError("Lock identity is empty")
+
+
+def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
+    """
+    Check client-go's rules, in its order.
+
+    Args: seconds.
+    Raises: ValueError in client-go's words.
+    """
+    if not lease_duration > renew_deadline:
+        raise ValueError("leaseDuration must be greater than renewDeadline")
+    if not renew_deadline > retry_period * JITTER_FACTOR:
+        raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+    durations = {
+        "leaseDuration": lease_duration,
+        "renewDeadline": renew_deadline,
+        "retryPeriod": retry_period,
+    }
+    for name, seconds in durations.items():
+        if not seconds > 0:
+            raise ValueError(f"{name} must be greater than zero")

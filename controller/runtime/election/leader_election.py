@@ -1,0 +1,255 @@
+"""
+Leader election: of several processes, the one that holds a lease works.
+
+    candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
+                                |--not renewed for the renew deadline, or held by another--> lost --> end
+
+Overlap cannot be excluded for requests that are under way when a lease is lost: every write carries a
+resource version. What is guaranteed besides is said in candidacy.py.
+Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
+  * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
+  * a lease that another one holds is lost at once, not at the end of the deadline.
+  * a standby looks at the lease several times in a retry period, and tries at once when it is free: it
+    follows within the lease's duration and one retry period, and within one period after a release.
+  * a stop first ends the guarded work, while renewing goes on, and releases then; a lost lease is not
+    released, since work may still be under way.
+  * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
+  * coordinated, a leader that is to make room releases as soon as its work has ended; upstream at the end of
+    the deadline.
+"""
+
+from __future__ import annotations
+
+import random as random_module
+import threading
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+import structlog
+
+from controller.runtime.election.candidacy import Candidacy, ElectionStatistics
+from controller.runtime.election.config import JITTER_FACTOR, LeaderElection
+from controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
+from controller.runtime.election.guarded_work import GuardedWork
+from controller.runtime.election.metrics import LeaderMetrics, NoLeaderMetrics
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.spawn import Spawn, spawn_thread
+
+log = structlog.get_logger("leaderelection")
+
+LOOKS_PER_RETRY: Final = 4
+
+
+class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
+    """We led and do not any more, unasked. seconds is since the last renewal; why is the reason in words."""
+
+    def __init__(self, lease: str, seconds: float, why: str) -> None:
+        super().__init__(f"lost leadership of lease {lease}: not renewed for {seconds:.0f} s ({why})")
+        self.lease = lease
+        self.seconds = seconds
+        self.why = why
+
+
+class LeaderElector:
+    """
+    Takes part in one election.
+
+    State: _candidacy, which guards itself; _reported, the holder that on_new_leader was told last, of the
+    elector's thread alone.
+    Threads: one runs `run` and renews; `leading` does the guarded work; any asks.
+    """
+
+    def __init__(
+        self,
+        config: LeaderElection,
+        *,
+        on_started_leading: Callable[[threading.Event], None],
+        on_stopped_leading: Callable[[], None],
+        on_new_leader: Callable[[str], None] | None = None,
+        on_waiting: Callable[[ElectionStatistics], None] | None = None,
+        on_lost: Callable[[LeadershipLost], None] | None = None,
+        clock: Clock = REAL_CLOCK,
+        random: Callable[[], float] = random_module.random,
+        spawn: Spawn = spawn_thread,
+        metrics: LeaderMetrics | None = None,
+    ) -> None:
+        """
+        Prepare; nothing is sent.
+
+        Args: on_started_leading does the guarded work on a thread of its own, and ends soon after its event
+        is set. on_stopped_leading is called at the end of every run, even of one that never led.
+        on_new_leader gets each new holder ("" = nobody); on_waiting is called after each try in vain; on_lost
+        as soon as the lease is lost, before anything is stopped. These three are called on the elector's
+        thread and must not block.
+        Raises: ValueError for a configuration that makes no sense.
+        """
+        config.validate()
+        self._config = config
+        self._on_started_leading = on_started_leading
+        self._on_stopped_leading = on_stopped_leading
+        self._on_new_leader = on_new_leader
+        self._on_waiting = on_waiting
+        self._on_lost = on_lost
+        self._clock = clock
+        self._random = random
+        self._spawn = spawn
+        candidacy = CoordinatedCandidacy if config.coordinated else Candidacy
+        self._candidacy = candidacy(config, clock=clock, metrics=metrics or NoLeaderMetrics())
+        self._reported = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Wait until we lead, do the guarded work, and renew until it has ended.
+
+        Blocks: until stop is set and the guarded work has ended.
+        Raises: LeadershipLost; what the guarded work raised.
+        """
+        try:
+            if self._acquire(stop):
+                self._lead(stop)
+        finally:
+            self._on_stopped_leading()
+
+    def is_leader(self) -> bool:
+        """Whether we are the holder as last seen; time is not looked at."""
+        return self._candidacy.is_leader()
+
+    def get_leader(self) -> str:
+        """The holder as last seen, "" for nobody."""
+        return self._candidacy.get_leader()
+
+    def may_write(self) -> bool:
+        """Whether no other can be leading: we do, and have renewed within the renew deadline."""
+        return self._candidacy.may_write()
+
+    def check(self, tolerance_seconds: float = 0.0) -> str | None:
+        """A health check; see Candidacy.check."""
+        return self._candidacy.check(tolerance_seconds)
+
+    def statistics(self) -> ElectionStatistics:
+        """Who leads, for messages and health."""
+        return self._candidacy.statistics()
+
+    # the stages of a run, all on the elector's thread
+
+    def _acquire(self, stop: threading.Event) -> bool:
+        """Returns: False when stop was set before we led."""
+        lock = self._config.lock
+        log.info("Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
+        while not stop.is_set():
+            if self._try(inf):
+                log.info("Successfully acquired lease", lease=lock.describe())
+                lock.record_event("became leader")
+                return True
+            if self._on_waiting is not None:
+                self._on_waiting(self.statistics())
+            self._wait_for_turn(stop)
+        return False
+
+    def _wait_for_turn(self, stop: threading.Event) -> None:
+        """Return when the lease is seen to be free, after a jittered retry period at most, or on stop."""
+        retry = self._config.retry_period_seconds
+        next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
+        while not stop.is_set():
+            left = next_try_at - self._clock.now()
+            # 0 = it has expired already, and somebody else may be about to take it
+            expires_in = self.statistics().expires_in_seconds or left
+            self._clock.sleep(max(min(left, expires_in, retry / LOOKS_PER_RETRY), 0.0), stop)
+            if stop.is_set() or self._clock.now() >= next_try_at or self._candidacy.is_free():
+                return
+            self._report_transition()
+
+    def _lead(self, stop: threading.Event) -> None:
+        work = GuardedWork(self._on_started_leading)
+        try:
+            self._work(work, stop)
+            self._release()
+        except LeadershipLost:
+            if self._candidacy.term_is_over() and self._ends_in_time(work):
+                self._release()
+            raise
+        finally:
+            self._config.lock.record_event("stopped leading")
+
+    def _release(self) -> None:
+        if self._config.release_on_cancel:
+            self._candidacy.release()
+            self._report_transition()
+
+    def _ends_in_time(self, work: GuardedWork) -> bool:
+        """Whether the work, told to stop, has ended before the renew deadline."""
+        left = self._candidacy.renew_deadline() - self._clock.now()
+        return self._clock.sleep(max(left, 0.0), work.ended)
+
+    def _work(self, work: GuardedWork, stop: threading.Event) -> None:
+        """Return once the work has ended; the lease is ours still. Raises: LeadershipLost; what it raised."""
+        self._candidacy.start_leading()
+        self._spawn("leading", work.run)
+        try:
+            self._renew(stop, work)
+            work.stop.set()
+            # no other may lead before our work has ended
+            self._renew(work.ended, work)
+            work.raise_error()
+        finally:
+            self._candidacy.stop_leading()
+            work.stop.set()
+
+    def _renew(self, until: threading.Event, work: GuardedWork) -> None:
+        """Keep the lease until the event is set. Raises: LeadershipLost; what the work raised."""
+        while not until.is_set():
+            if not self._renew_in_time(until):
+                if until.is_set():
+                    return
+                raise self._lost()
+            self._clock.sleep(self._config.retry_period_seconds, until)
+            work.raise_error()
+
+    def _renew_in_time(self, until: threading.Event) -> bool:
+        """Try every retry period until it works. Returns: False when it is too late, or until is set."""
+        deadline = self._candidacy.renew_deadline()
+        while not until.is_set() and self._clock.now() < deadline:
+            if self._try(deadline):
+                return True
+            if self._candidacy.held_by_another() or self._candidacy.term_is_over():
+                return False
+            left = deadline - self._clock.now()
+            self._clock.sleep(max(min(self._config.retry_period_seconds, left), 0.0), until)
+        return False
+
+    def _try(self, deadline: float) -> bool:
+        ours = self._candidacy.try_acquire_or_renew(deadline=deadline)
+        self._report_transition()
+        return ours
+
+    def _report_transition(self) -> None:
+        """Tell on_new_leader of a holder that it has not been told of."""
+        holder = self.get_leader()
+        if holder == self._reported:
+            return
+        self._reported = holder
+        if self._on_new_leader is None:
+            return
+        try:
+            self._on_new_leader(holder)
+        except Exception:  # who listens must not end the renewing
+            log.exception("on_new_leader raised")
+
+    def _why(self, seen: ElectionStatistics) -> str:
+        if self._candidacy.held_by_another():
+            return f"held by {seen.holder}"
+        if self._candidacy.term_is_over():
+            return "another one is preferred"
+        return f"last error: {seen.last_error or 'none'}"
+
+    def _lost(self) -> LeadershipLost:
+        seen = self.statistics()
+        why = self._why(seen)
+        age = self._clock.now() - self._candidacy.renew_deadline() + self._config.renew_deadline_seconds
+        lost = LeadershipLost(seen.lease, age, why)
+        self._candidacy.stop_leading()
+        log.error("Failed to renew lease", lease=seen.lease, err=str(lost))
+        if self._on_lost is not None:
+            self._on_lost(lost)
+        return lost

@@ -1,0 +1,221 @@
+"""
+Which events become one: aggregate, count, filter, in this order.
+
+    aggregate   the 10th distinct message about the same thing within 600 s, and each one after, becomes
+                "(combined from similar events): ..."
+    count       an event seen before is the old one with count + 1: a patch instead of a new object
+    filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so what
+                it skips is still counted
+
+Each stage remembers its last 4096 keys. Keys are tuples of strings.
+Threads: none of these classes locks; a correlator belongs to the one thread that records to a sink.
+Follows: client-go tools/record/events_cache.go, differs: an aggregate keeps the reporting controller; when a
+set of messages is full the oldest is dropped, not an arbitrary one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from apis.core_v1 import Event
+from apis.meta import ObjectMeta
+from apis.time import format_time
+from controller.runtime.events.reference import event_name
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.token_bucket import TokenBucket
+
+AGGREGATE_PREFIX: Final = "(combined from similar events): "
+
+EventKey = tuple[str, ...]
+
+
+def _source_and_object(event: Event) -> EventKey:
+    """Who reports about whom, without the field path."""
+    involved = event.involved_object
+    return (
+        event.source.component,
+        event.source.host,
+        involved.kind,
+        involved.namespace,
+        involved.name,
+        involved.uid,
+        involved.api_version,
+    )
+
+
+def event_key(event: Event) -> EventKey:
+    """Events with this key in common are the same event: only the time differs."""
+    own = (event.involved_object.field_path, event.type, event.reason, event.message)
+    return (*_source_and_object(event), *own)
+
+
+def aggregate_key(event: Event) -> tuple[EventKey, str]:
+    """The group of an event, by reason and without its message; and what sets it apart within the group."""
+    own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
+    return (*_source_and_object(event), *own), event.message
+
+
+def aggregate_message(event: Event) -> str:
+    """The message of the event that stands for a group."""
+    return AGGREGATE_PREFIX + event.message
+
+
+def spam_key(event: Event) -> EventKey:
+    """What shares one token bucket: source, object and type, whatever the reason and message."""
+    return (*_source_and_object(event), event.type)
+
+
+class CorrelatorOptions(NamedTuple):
+    """The limits of one correlator: client-go's defaults."""
+
+    cache_size: int = 4096
+    max_events: int = 10
+    max_interval_seconds: float = 600.0
+    burst: int = 25
+    qps: float = 1 / 300
+    key_func: Callable[[Event], tuple[EventKey, str]] = aggregate_key
+    message_func: Callable[[Event], str] = aggregate_message
+    spam_key_func: Callable[[Event], EventKey] = spam_key
+
+
+DEFAULT_OPTIONS: Final = CorrelatorOptions()
+
+
+class _Group(NamedTuple):
+    """messages: distinct ones, oldest first, at most max_events - 1 between calls. last_at: monotonic."""
+
+    messages: dict[str, None]
+    last_at: float
+
+
+class EventAggregator:
+    """Replaces many different messages about one thing by one event that stands for them."""
+
+    def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
+        self._options = options
+        self._clock = clock
+        self._groups: LRUCache[EventKey, _Group] = LRUCache(options.cache_size)
+
+    def aggregate(self, event: Event) -> tuple[Event, EventKey]:
+        """
+        The event to go on with, and the key to count it under.
+
+        A group that was silent for more than max_interval_seconds starts anew.
+        """
+        group_key, message = self._options.key_func(event)
+        messages = self._messages(group_key)
+        messages[message] = None
+        self._groups[group_key] = _Group(messages, self._clock.now())
+        if len(messages) < self._options.max_events:
+            return event, event_key(event)
+        del messages[next(iter(messages))]
+        return self._combine(event), group_key
+
+    def _messages(self, group_key: EventKey) -> dict[str, None]:
+        group: _Group | None = self._groups.get(group_key)
+        if group is None or self._clock.now() - group.last_at > self._options.max_interval_seconds:
+            return {}
+        return group.messages
+
+    def _combine(self, event: Event) -> Event:
+        unix = self._clock.time()
+        at = format_time(unix)
+        name = event_name(event.involved_object.name, int(unix * 1e9))
+        return replace(
+            event,
+            metadata=ObjectMeta(name=name, namespace=event.metadata.namespace),
+            message=self._options.message_func(event),
+            first_timestamp=at,
+            last_timestamp=at,
+            count=1,
+        )
+
+
+class _Observation(NamedTuple):
+    """What was written, or is about to be, for one key."""
+
+    times: int
+    first_timestamp: str | None
+    name: str
+    resource_version: str
+
+
+class EventLogger:
+    """Counts: an event seen before takes the name of the old one and becomes a patch of it."""
+
+    def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS) -> None:
+        self._seen: LRUCache[EventKey, _Observation] = LRUCache(options.cache_size)
+
+    def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
+        """The event as the server should have it, and the patch that makes it so; None at first sight."""
+        seen: _Observation | None = self._seen.get(key)
+        patch: dict[str, Any] | None = None
+        if seen is not None:
+            event = _continue(event, seen)
+            patch = {"count": event.count, "lastTimestamp": event.last_timestamp, "message": event.message}
+        self._remember(event, key)
+        return event, patch
+
+    def update_state(self, written: Event) -> None:
+        """Take over what the server answered: the object may have got another name or count."""
+        self._remember(written, event_key(written))
+
+    def _remember(self, event: Event, key: EventKey) -> None:
+        metadata = event.metadata
+        self._seen[key] = _Observation(
+            event.count, event.first_timestamp, metadata.name, metadata.resource_version
+        )
+
+
+def _continue(event: Event, seen: _Observation) -> Event:
+    metadata = replace(event.metadata, name=seen.name, resource_version=seen.resource_version)
+    return replace(event, metadata=metadata, first_timestamp=seen.first_timestamp, count=seen.times + 1)
+
+
+class EventSourceObjectSpamFilter:
+    """Lets a burst of events about an object through, then only a trickle."""
+
+    def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
+        self._options = options
+        self._clock = clock
+        self._buckets: LRUCache[EventKey, TokenBucket] = LRUCache(options.cache_size)
+
+    def filter(self, event: Event) -> bool:
+        """Whether to skip the event."""
+        key = self._options.spam_key_func(event)
+        bucket: TokenBucket | None = self._buckets.get(key)
+        if bucket is None:
+            bucket = TokenBucket(self._options.qps, self._options.burst, clock=self._clock)
+            self._buckets[key] = bucket
+        return not bucket.try_accept()
+
+
+class Correlation(NamedTuple):
+    """What to do with an event: nothing when skip is set; else patch event's object, or create event."""
+
+    event: Event
+    patch: dict[str, Any] | None
+    skip: bool
+
+
+class EventCorrelator:
+    """The three stages in their order."""
+
+    def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
+        self._aggregator = EventAggregator(options, clock=clock)
+        self._logger = EventLogger(options)
+        self._filter = EventSourceObjectSpamFilter(options, clock=clock)
+
+    def correlate(self, event: Event) -> Correlation:
+        """Decide what becomes of an event; it is remembered in any case."""
+        aggregate, key = self._aggregator.aggregate(event)
+        observed, patch = self._logger.observe(aggregate, key)
+        return Correlation(observed, patch, self._filter.filter(observed))
+
+    def update_state(self, written: Event) -> None:
+        """Tell what the server answered to the write."""
+        self._logger.update_state(written)

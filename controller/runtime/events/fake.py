@@ -1,0 +1,63 @@
+"""
+A recorder for tests: keeps what was reported as lines of text.
+
+Follows: client-go tools/record/fake.go, differs: never blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.runtime.events.reference import reference_to
+from workqueue.locks import new_lock
+
+
+class FakeRecorder:
+    """
+    Implements EventRecorder and SeriesRecorder; each event is one line `<type> <reason> <message>`.
+
+    An action comes between reason and message. With include_object the line goes on with
+    ` involvedObject{kind=...,apiVersion=...}`, and the same for what is related; annotations follow as
+    ` map[key:value ...]`.
+    State: _events, oldest first, under _lock. Threads: any.
+    """
+
+    def __init__(self, *, include_object: bool = False) -> None:
+        self._include_object = include_object
+        self._lock = new_lock("FakeRecorder._lock", 95)
+        self._events: list[str] = []
+
+    @property
+    def events(self) -> list[str]:
+        """What was reported so far, oldest first."""
+        with self._lock:
+            return list(self._events)
+
+    def take(self) -> list[str]:
+        """What was reported since the last call."""
+        with self._lock:
+            taken, self._events = self._events, []
+            return taken
+
+    def event(
+        self,
+        obj: object,
+        event_type: str,
+        reason: str,
+        message: str,
+        *,
+        action: str = "",
+        related: object = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep an event."""
+        line = " ".join(filter(None, (event_type, reason, action, message)))
+        if self._include_object:
+            references = filter(None, (reference_to(obj), reference_to(related)))
+            line += "".join(
+                f" involvedObject{{kind={r.kind},apiVersion={r.api_version}}}" for r in references
+            )
+        if annotations:
+            line += f" map[{' '.join(f'{key}:{value}' for key, value in sorted(annotations.items()))}]"
+        with self._lock:
+            self._events.append(line)

@@ -1,0 +1,77 @@
+"""The recorders of one process: where reports go in, and the broadcasters that write them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apis import events_v1
+from apis.core_v1 import Event
+from client.resource_client import Client
+from controller.runtime.events.broadcaster import EventBroadcaster
+from controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from controller.runtime.events.series_broadcaster import SeriesBroadcaster
+from workqueue.clock import REAL_CLOCK, Clock
+from workqueue.locks import new_lock
+from workqueue.spawn import Spawn, spawn_thread
+
+_LOG_VERBOSITY: Final = 3
+
+
+class Recorders:
+    """
+    Hands out recorders at any time; what they record is written from start to shutdown.
+
+    State, under _lock (4): _series, None until somebody asks for it; _recording, whether events are written.
+    Threads: any.
+    """
+
+    def __init__(self, client: Client, *, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
+        self._client = client
+        self._clock = clock
+        self._spawn = spawn
+        self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
+        self._lock = new_lock("Recorders._lock", 4)
+        self._series: SeriesBroadcaster | None = None
+        self._recording = False
+
+    def recorder(self, component: str) -> EventRecorder:
+        """Records events of core/v1, in which equal messages are counted, in the name of a component."""
+        return self._broadcaster.new_recorder(component)
+
+    def series_recorder(self, component: str) -> SeriesRecorder:
+        """
+        Records events of events.k8s.io/v1, in which whatever repeats is a series.
+
+        Args: component is a qualified name, such as `example.com/backups`.
+        """
+        with self._lock:
+            if self._series is None:
+                self._series = SeriesBroadcaster(clock=self._clock, spawn=self._spawn)
+                if self._recording:
+                    self._record_series(self._series)
+            return self._series.new_recorder(component)
+
+    def start(self) -> None:
+        """Write events from here on."""
+        self._broadcaster.start_structured_logging(_LOG_VERBOSITY)
+        self._broadcaster.start_recording_to_sink(self._client.resource(Event))
+        with self._lock:
+            self._recording = True
+            if self._series is not None:
+                self._record_series(self._series)
+
+    def shutdown(self) -> None:
+        """
+        Write what is queued, each event with one try, and end the threads.
+
+        Blocks: for a few seconds at most.
+        """
+        with self._lock:
+            self._recording, series = False, self._series
+        self._broadcaster.shutdown()
+        if series is not None:
+            series.shutdown()
+
+    def _record_series(self, series: SeriesBroadcaster) -> None:
+        series.start_structured_logging(_LOG_VERBOSITY)
+        series.start_recording_to_sink(self._client.resource(events_v1.Event))

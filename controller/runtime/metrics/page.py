@@ -1,0 +1,47 @@
+"""
+The `/metrics` page, and what the process says of itself there.
+
+The series of the packages are in workqueue.py, client.py, reconcile.py, ../election/metrics.py and
+../serving/certificate_watcher.py, named, labelled and bounded as controller-runtime's; our own in informer.py,
+cache_size.py, ../freshness.py and reconcile.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from controller.runtime.serving.page_server import Page
+
+_WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
+"""prometheus_client says le="1.0" where the Go client says le="1", which a query that names one means."""
+
+
+def new_registry() -> CollectorRegistry:
+    """A registry with what the process says of itself: process_*, python_info, python_gc_*."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    registry = CollectorRegistry(auto_describe=True)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+def metrics_page(registry: CollectorRegistry) -> Page:
+    """`/metrics` in Prometheus' text format."""
+
+    def page(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        return 200, CONTENT_TYPE_LATEST, _WHOLE_BOUND.sub(rb'le="\1"', generate_latest(registry))
+
+    return page

@@ -1,0 +1,63 @@
+"""What `/healthz` and `/readyz` say: checks, and the page that lists them as Kubernetes does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import structlog
+
+from controller.runtime.serving.page_server import TEXT, Page
+
+log = structlog.get_logger("health")
+
+
+class Well(NamedTuple):
+    """A good state that is worth a word, such as `standby, holder=pod-a`."""
+
+    detail: str
+
+
+Check = Callable[[], str | Well | None]
+"""A health check: None or Well when well, else the reason in words."""
+
+
+def health_page(checks: Mapping[str, Check]) -> Page:
+    """Kubernetes' answer: `ok`, or 500 and a line per check; `?verbose` lists, `?exclude=NAME` skips one."""
+
+    def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        excluded = set(query.get("exclude", []))
+        results = {name: _result(name, check) for name, check in checks.items() if name not in excluded}
+        healthy = not any(map(_is_bad, results.values()))
+        if healthy and "verbose" not in query:
+            return 200, TEXT, b"ok"
+        lines = [_line(name, result) for name, result in results.items()]
+        lines.append("healthz check passed" if healthy else "healthz check failed")
+        return (200 if healthy else 500), TEXT, ("\n".join(lines) + "\n").encode()
+
+    return page
+
+
+def _result(name: str, check: Check) -> str | Well | None:
+    """What a check says; one that raises is a bad one."""
+    try:
+        return check()
+    except Exception as error:
+        log.exception("Health check raised", check=name)
+        return f"{type(error).__name__}: {error}"
+
+
+def _is_bad(result: str | Well | None) -> bool:
+    return bool(result) and not isinstance(result, Well)
+
+
+def _line(name: str, result: str | Well | None) -> str:
+    if isinstance(result, Well):
+        return f"[+]{name}: {result.detail}"
+    return f"[-]{name} failed: {result}" if result else f"[+]{name} ok"
+
+
+def stopped_check(stop: threading.Event) -> Callable[[], str | None]:
+    """Not ready once a stop was asked for, so that no new traffic arrives."""
+    return lambda: "shutting down" if stop.is_set() else None

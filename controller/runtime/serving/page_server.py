@@ -1,0 +1,159 @@
+"""
+Serves a few read-only pages: health and metrics.
+
+Nobody can use the process up by connecting to it: who is silent is cut off, and of too many the oldest goes.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import sys
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import structlog
+
+from controller.runtime.serving.connection_limit import ConnectionLimit
+from controller.runtime.serving.listening import listen_error
+from workqueue.spawn import Joinable, Spawn, spawn_thread
+
+log = structlog.get_logger("health")
+
+Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
+"""A page: query -> (status, content type, body)."""
+
+Guard = Callable[[str, str], int]
+"""Who may see a page: (path, Authorization header or "") -> 200, or the status of the refusal."""
+
+TEXT: Final = "text/plain; charset=utf-8"
+MAX_CONNECTIONS: Final = 64
+_REQUEST_TIMEOUT_SECONDS: Final = 10.0
+
+
+class PageServer:
+    """
+    Serves a few read-only pages.
+
+    State: the constructor binds the socket, so that a taken port is known before anything starts.
+    Threads: one `<purpose>-server`, and a short-lived one per connection, of which there are only so many.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Page],
+        *,
+        purpose: str,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        guard: Guard | None = None,
+        spawn: Spawn = spawn_thread,
+    ) -> None:
+        """
+        Bind, without serving yet.
+
+        Args: tls gives the context of each new connection, None = plain HTTP; guard None = everybody.
+        Raises: PortInUseError; ListenError for an address that is not this machine's, or not for us.
+        """
+        self._purpose = purpose
+        self._spawn = spawn
+        self._thread: Joinable | None = None
+        handler = type("Handler", (_Handler,), {"pages": dict(pages), "guard": guard and staticmethod(guard)})
+        settings = {"tls": tls and staticmethod(tls), "connections": ConnectionLimit(MAX_CONNECTIONS)}
+        family = type("Server", (_V6Server if ":" in host else _Server,), settings)
+        try:
+            self._server = family((host, port), handler)
+        except OSError as error:
+            raise listen_error(error, host, port, purpose) from error
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_address[1])
+
+    def start(self) -> None:
+        """Serve from a thread of its own."""
+        self._thread = self._spawn(
+            f"{self._purpose}-server", lambda: self._server.serve_forever(poll_interval=0.1)
+        )
+
+    def stop(self) -> None:
+        """End the thread and close the socket. Blocks until the thread has ended."""
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    tls: Callable[[], ssl.SSLContext] | None = None
+    connections: ConnectionLimit
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        """Accept; the handshake is left to the thread of the connection, which may be kept waiting."""
+        connection, address = super().get_request()
+        if self.tls is not None:
+            connection = self.tls().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
+    def process_request(self, request: Any, address: Any) -> None:
+        """Answer on a thread of its own."""
+        self.connections.admit(request)
+        super().process_request(request, address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection that is done."""
+        self.connections.leave(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, _request: object, address: object) -> None:
+        """Whoever breaks a connection off, or speaks no TLS, is no news."""
+        log.debug("Connection failed", v=4, client=str(address), err=str(sys.exception()))
+
+
+class _V6Server(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request. Slow or silent clients are cut off, and request lines stay out of the log."""
+
+    pages: Mapping[str, Page] = {}
+    guard: Guard | None = None
+    timeout = _REQUEST_TIMEOUT_SECONDS
+    server_version = "handloop"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer with a page, or 404."""
+        url = urlsplit(self.path)
+        page = self.pages.get(url.path.rstrip("/") or "/")
+        if page is None:
+            self._answer(404, TEXT, b"404 page not found\n")
+            return
+        if self.guard is not None:
+            status = self.guard(url.path, self.headers.get("Authorization", ""))
+            if status != HTTPStatus.OK:
+                self._answer(status, TEXT, f"{HTTPStatus(status).phrase}\n".encode())
+                return
+        self._answer(*page(parse_qs(url.query, keep_blank_values=True)))
+
+    do_HEAD = do_GET  # noqa: N815 - the name the library calls
+
+    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Probes every few seconds are no news."""

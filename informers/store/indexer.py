@@ -1,0 +1,269 @@
+"""
+The cache of an informer: objects by the key their metadata gives, with indexes.
+
+Follows: client-go tools/cache (store.go, index.go).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from apis.meta import Object
+from informers.keys import (
+    CacheError,
+    DeletedFinalStateUnknown,
+    KeyFunc,
+    NoMetaError,
+    StoreKeyError,
+    deletion_handling_meta_namespace_key_func,
+)
+from informers.store.store_index import Indexers, IndexFunc
+from informers.store.thread_safe_store import OperationType, StoreOperation, ThreadSafeStore, TransactionError
+
+T = TypeVar("T")
+
+NAMESPACE_INDEX: Final = "namespace"
+
+
+class TransformError(CacheError):
+    """The transformer failed on an object; nothing was stored."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"transforming: {cause}")
+        self.cause = cause
+
+
+class IndexKeyError(CacheError):
+    """An index function used as a key function gave no value, or several."""
+
+
+Operation: TypeAlias = tuple[OperationType, T | DeletedFinalStateUnknown[T]]
+"""(type, object): a step of a transaction. The object of a DELETE may be a tombstone."""
+
+
+def namespace_index_func(obj: Object) -> Sequence[str]:
+    """
+    The object's namespace; "" for a cluster-scoped one.
+
+    Raises: NoMetaError.
+    """
+    try:
+        return (obj.metadata.namespace,)
+    except AttributeError as error:
+        raise NoMetaError(obj) from error
+
+
+def index_func_to_key_func_adapter(index_func: IndexFunc[T]) -> Callable[[T], str]:
+    """
+    A key function that gives the one value of an index function.
+
+    Raises: IndexKeyError, when called on an object with no value or several.
+    """
+
+    def key_func(obj: T) -> str:
+        values = index_func(obj)
+        if len(values) > 1:
+            raise IndexKeyError(f"too many keys: {list(values)}")
+        if not values:
+            raise IndexKeyError("unexpected empty indexKeys")
+        return values[0]
+
+    return key_func
+
+
+class Indexer(Generic[T]):
+    """
+    A store of objects by key: every write is atomic, every index fits the contents at any time.
+
+    Threads: any may read; in an informer its loop alone writes. Returned lists are the caller's own, in no
+    particular order; the objects in them are shared and immutable.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
+        indexers: Indexers[T] | None = None,
+        transformer: Callable[[T], T] | None = None,
+    ) -> None:
+        """
+        Make an empty store.
+
+        Args: transformer makes what is stored of what is given; the key is that of the given object.
+        """
+        self._store = ThreadSafeStore(indexers)
+        self._key_func = key_func
+        self._transformer = transformer
+
+    def add(self, obj: T) -> None:
+        """
+        Put obj in, in the place of what had its key.
+
+        Raises: StoreKeyError, TransformError, IndexFuncError; nothing is changed then.
+        """
+        key = self._key(obj)
+        self._store.add(key, self._transformed(obj))
+
+    def update(self, obj: T) -> None:
+        """
+        Put obj in, in the place of what had its key.
+
+        Raises: as add.
+        """
+        self.add(obj)
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """
+        Take out what has the key of obj, if anything.
+
+        Raises: StoreKeyError.
+        """
+        self._store.delete_with_object(self._key(obj), obj)
+
+    def get(self, obj: T) -> T | None:
+        """
+        The stored object with the key of obj, or None.
+
+        Raises: StoreKeyError.
+        """
+        return self._store.get(self._key(obj))
+
+    def get_by_key(self, key: str) -> T | None:
+        """The stored object with this key, or None."""
+        return self._store.get(key)
+
+    def list(self) -> builtins.list[T]:
+        """All objects."""
+        return self._store.list()
+
+    def list_keys(self) -> builtins.list[str]:
+        """All keys."""
+        return self._store.list_keys()
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def replace(self, objects: Iterable[T], resource_version: str) -> None:
+        """
+        Hold exactly objects from here on, as of resource_version; the last of several with one key counts.
+
+        Raises: StoreKeyError, TransformError, IndexFuncError; nothing is changed then.
+        """
+        items = {self._key(obj): self._transformed(obj) for obj in objects}
+        self._store.replace(items, resource_version)
+
+    def bookmark(self, resource_version: str) -> None:
+        """Know that the contents are those of resource_version."""
+        self._store.bookmark(resource_version)
+
+    def last_store_sync_resource_version(self) -> str:
+        """The resource version the contents stand for; "" before anything came."""
+        return self._store.last_store_sync_resource_version()
+
+    def apply(self, operations: Sequence[Operation[T]]) -> builtins.list[T | None]:
+        """
+        Apply operations in order under one hold of the lock; one that fails does not stop the others.
+
+        Returns: for each, the object that had its key just before, or None: what a handler calls `old`.
+        Raises: TransactionError when any failed; it says which, and carries what would have been returned.
+        """
+        keyed, errors = self._keyed(operations)
+        if not errors:
+            return self._store.apply(keyed)
+        raise self._apply_some(keyed, errors, len(operations))
+
+    def index(self, name: str, obj: T) -> builtins.list[T]:
+        """
+        The objects that share a value with obj under an index, each once.
+
+        Raises: IndexNotFound; what the index function raises on obj.
+        """
+        return self._store.index(name, obj)
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with this value under an index.
+
+        Raises: IndexNotFound.
+        """
+        return self._store.by_index(name, value)
+
+    def index_keys(self, name: str, value: str) -> builtins.list[str]:
+        """
+        The keys of the objects with this value under an index, sorted.
+
+        Raises: IndexNotFound.
+        """
+        return self._store.index_keys(name, value)
+
+    def list_index_func_values(self, name: str) -> builtins.list[str]:
+        """The values that occur under an index; none when there is no such index."""
+        return self._store.list_index_func_values(name)
+
+    def indexers(self) -> dict[str, IndexFunc[T]]:
+        """The index functions by name."""
+        return self._store.indexers()
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Add indexes and fill them from what is stored.
+
+        Raises: IndexerConflict when a name is taken, IndexFuncError; nothing is added then.
+        """
+        self._store.add_indexers(indexers)
+
+    def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
+        try:
+            return self._key_func(obj)
+        except Exception as error:
+            raise StoreKeyError(obj, error) from error
+
+    def _transformed(self, obj: T) -> T:
+        if self._transformer is None:
+            return obj
+        try:
+            return self._transformer(obj)
+        except Exception as error:
+            raise TransformError(error) from error
+
+    def _keyed(
+        self, operations: Sequence[Operation[T]]
+    ) -> tuple[builtins.list[StoreOperation[T]], dict[int, Exception]]:
+        """The operations that have a key, with it, and by position what is wrong with the others."""
+        if self._transformer is None:
+            with suppress(
+                Exception
+            ):  # the usual case at half the price; below says which one failed, and how
+                return [(kind, self._key_func(obj), obj) for kind, obj in operations], {}
+        keyed: builtins.list[StoreOperation[T]] = []
+        errors: dict[int, Exception] = {}
+        for position, (kind, obj) in enumerate(operations):
+            try:
+                keyed.append(self._keyed_one(kind, obj))
+            except CacheError as error:
+                errors[position] = error
+        return keyed, errors
+
+    def _keyed_one(self, kind: OperationType, obj: T | DeletedFinalStateUnknown[T]) -> StoreOperation[T]:
+        key = self._key(obj)
+        if kind is not OperationType.DELETE:
+            obj = self._transformed(obj)  # type: ignore[arg-type] # only a DELETE carries a tombstone
+        return kind, key, obj
+
+    def _apply_some(
+        self, keyed: builtins.list[StoreOperation[T]], errors: dict[int, Exception], total: int
+    ) -> TransactionError[T]:
+        """Apply what has a key; positions in the result are those of the whole request."""
+        positions = [position for position in range(total) if position not in errors]
+        try:
+            applied = self._store.apply(keyed)
+        except TransactionError as error:
+            applied = error.previous
+            errors |= {positions[position]: cause for position, cause in error.errors.items()}
+        previous: builtins.list[T | None] = [None] * total
+        for position, old in zip(positions, applied, strict=True):
+            previous[position] = old
+        return TransactionError(total, dict(sorted(errors.items())), previous)

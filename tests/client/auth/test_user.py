@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from client.auth.kubeconfig import User
+from client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from client.errors import ConfigError, ConfigProblem
+from client.http.tls import KeyPair
+from support.fake_clock import FakeClock
+
+
+def credentials(user: User, *, file: str = "", cluster: Any = None) -> Any:
+    return credentials_for(user, "u", file=file, plugin_cluster=lambda: cluster or {}, clock=FakeClock())
+
+
+def test_a_token() -> None:
+    """A token is a bearer token that never changes."""
+    assert credentials(User(token="t")).authorization() == "Bearer t"
+
+
+def test_a_password() -> None:
+    """User name and password are basic authentication."""
+    header = credentials(User(username="u", password="pä:ss")).authorization()
+    assert base64.b64decode(header.removeprefix("Basic ")).decode() == "u:pä:ss"
+
+
+def test_nobody() -> None:
+    """A user without anything is anonymous."""
+    found = credentials(User())
+    assert isinstance(found, StaticCredentials)
+    assert found.authorization() == ""
+
+
+def test_a_token_file_beats_a_token(tmp_path: Path) -> None:
+    """With both, the file is read and re-read, and the token only bridges the time until it can be."""
+    path = tmp_path / "token"
+    found = credentials(User(token="initial", token_file=str(path)))
+    assert isinstance(found, TokenFile)
+    assert found.authorization() == "Bearer initial"
+    path.write_text("file")
+    assert found.authorization() == "Bearer file"
+
+
+def test_a_token_that_does_not_fit_in_a_header() -> None:
+    """A token with a newline is refused when it is read, and not shown."""
+    with pytest.raises(ConfigError) as caught:
+        credentials(User(token="canary\nX-Evil: 1"))
+    assert caught.value.kind is ConfigProblem.CREDENTIALS
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        User(token="t", username="u"),
+        User(token_file="f", password="p"),
+        User(token="t", exec={"command": "c"}),
+        User(username="u", exec={"command": "c"}),
+    ],
+)
+def test_two_ways_to_log_in_are_one_too_many(user: User) -> None:
+    """D01: what contradicts itself is refused, naming both."""
+    with pytest.raises(ConfigError, match='user "u" has more than one way to log in') as caught:
+        credentials(user)
+    assert "," in caught.value.cause
+
+
+@pytest.mark.parametrize(("asks", "gets"), [("true", True), ("True", True), ("false", False), ("", False)])
+def test_a_plugin_gets_the_cluster_only_if_it_asks(tmp_path: Path, asks: str, gets: bool) -> None:
+    """A plugin's wish is a truth value, also as a word; relative commands start at the file's folder."""
+    version = "client.authentication.k8s.io/v1"
+    script = tmp_path / "plugin"
+    script.write_text(
+        "#!/bin/sh\n"
+        f'printf \'{{"kind":"ExecCredential","apiVersion":"{version}","status":{{"token":"%s"}}}}\' '
+        '"$(echo $KUBERNETES_EXEC_INFO | tr -dc a-z)"\n'
+    )
+    script.chmod(0o755)
+    section = {"command": "./plugin", "apiVersion": version, "provideClusterInfo": asks}
+    found = credentials(
+        User(exec=section), file=str(tmp_path / "config"), cluster={"server": "https://marker"}
+    )
+    assert isinstance(found, FetchedCredentials)
+    assert ("marker" in found.authorization()) is gets
+
+
+def test_an_auth_provider_is_asked_when_needed() -> None:
+    """A provider is not asked before the first request."""
+    payload = base64.urlsafe_b64encode(json.dumps({"exp": 4_000_000_000}).encode()).decode().rstrip("=")
+    provider = {"name": "oidc", "config": {"id-token": f"h.{payload}.s"}}
+    assert credentials(User(auth_provider=provider)).authorization() == f"Bearer h.{payload}.s"
+
+
+def test_a_key_pair_from_data_and_files() -> None:
+    """Each half may be data or a file."""
+    data = base64.b64encode(b"CERT").decode()
+    assert key_pair_for(User(client_certificate_data=data, client_key="/k"), "u") == KeyPair(
+        b"CERT", b"", "", "/k"
+    )
+    files = KeyPair(b"", b"", "/c", "/k")
+    assert key_pair_for(User(client_certificate="/c", client_key="/k"), "u") == files
+    assert not key_pair_for(User(), "u")
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        User(client_certificate="/c"),
+        User(client_certificate="/c", client_certificate_data="eA==", client_key="/k"),
+        User(client_certificate="/c", client_key="/k", client_key_data="eA=="),
+        User(client_certificate_data="!", client_key="/k"),
+        User(client_certificate_data="abc", client_key="/k"),
+    ],
+)
+def test_half_a_key_pair_is_refused(user: User) -> None:
+    """D02: a certificate without its key, given twice, or not base64 names the user and the field."""
+    with pytest.raises(ConfigError) as caught:
+        key_pair_for(user, "u")
+    assert caught.value.kind is ConfigProblem.CERTIFICATE
+    assert '"u"' in caught.value.message
+    assert caught.value.cause
+
+
+def test_base64_may_be_folded() -> None:
+    """Line breaks inside data are ignored, as by kubectl."""
+    assert decode_base64("Q0\n VS VA==\n", "x") == b"CERT"
+    assert decode_base64("", "x") == b""
+
+
+def test_impersonation() -> None:
+    """Every impersonation field has its header, groups and extras one each."""
+    user = User(act_as="a", act_as_uid="1", act_as_groups=["g", "h"], act_as_extra={"scope": ["x", "y"]})
+    assert impersonation_headers(user) == (
+        ("Impersonate-User", "a"),
+        ("Impersonate-Uid", "1"),
+        ("Impersonate-Group", "g"),
+        ("Impersonate-Group", "h"),
+        ("Impersonate-Extra-scope", "x"),
+        ("Impersonate-Extra-scope", "y"),
+    )
+    assert impersonation_headers(User()) == ()
+
+
+def test_nothing_secret_in_a_repr() -> None:
+    """S03: a user does not show its token."""
+    assert "canary" not in repr(User(token="canary", password="canary"))

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from client.decoding.envelope import read_envelope, undecodable
+from client.decoding.pages import RAW_LIMIT
+from client.errors import DecodeError
+
+
+def test_reads_kind_and_name() -> None:
+    """The outside of an object is read without its type."""
+    envelope = read_envelope(
+        b'{"kind":"Foo","apiVersion":"g/v1","spec":[],"metadata":{"namespace":"ns","name":"n",'
+        b'"resourceVersion":"5","annotations":{"a":"b"}}}'
+    )
+    assert (envelope.kind, envelope.api_version) == ("Foo", "g/v1")
+    assert (envelope.namespace, envelope.name, envelope.resource_version) == ("ns", "n", "5")
+    assert envelope.annotations == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{}",
+        b'{"metadata":null}',
+        b'{"metadata":[]}',
+        b'{"kind":1,"apiVersion":{},"metadata":{"name":5,"namespace":[],"resourceVersion":7,"annotations":"x"}}',
+    ],
+    ids=repr,
+)
+def test_wrong_types_count_as_absent(raw: bytes) -> None:
+    """T35: an envelope has strings only."""
+    envelope = read_envelope(raw)
+    assert (envelope.kind, envelope.api_version, envelope.namespace) == ("", "", "")
+    assert (envelope.name, envelope.resource_version, envelope.annotations) == ("", "", {})
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"null", b"[]", b'"x"', b"{", b"{}{}", b"[" * 5000], ids=lambda raw: repr(raw[:9])
+)
+def test_what_is_no_object_is_an_error(raw: bytes) -> None:
+    """T35: the one error type, whatever came instead of an object."""
+    with pytest.raises(DecodeError, match="not an object"):
+        read_envelope(raw)
+
+
+def test_reads_past_deep_nesting() -> None:
+    """T14: an object that is too deep for a decoder still has its name."""
+    raw = b'{"spec":' + b"[" * 50_000 + b"]" * 50_000 + b',"metadata":{"name":"n","resourceVersion":"1"}}'
+    assert read_envelope(raw).name == "n"
+
+
+def test_undecodable_keeps_a_short_copy() -> None:
+    """A quarantined object holds at most 64 kB of its JSON."""
+    raw = b'{"metadata":{"namespace":"ns","name":"n","resourceVersion":"5"},"data":"' + b"x" * 100_000 + b'"}'
+    entry = undecodable(raw, ValueError("Expected `int`"))
+    assert (entry.key_namespace, entry.key_name, entry.resource_version) == ("ns", "n", "5")
+    assert entry.raw == raw[:RAW_LIMIT]
+    assert entry.error == "Expected `int`"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"{}", b'{"metadata":{"name":"n"}}', b'{"metadata":{"resourceVersion":"1"}}'], ids=repr
+)
+def test_undecodable_without_a_key_is_an_error(raw: bytes) -> None:
+    """T35: what cannot be named cannot be quarantined."""
+    with pytest.raises(DecodeError, match=r"without metadata\.name or resourceVersion"):
+        undecodable(raw, ValueError("x"))

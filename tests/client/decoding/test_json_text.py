@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from client.errors import DecodeError
+
+
+def test_utf8_is_accepted() -> None:
+    """Text in any language passes."""
+    require_utf8("{'ä': '漢字 🎉'}".encode())
+    require_utf8(b"ascii")
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf"], ids=repr)
+def test_anything_else_is_refused_wherever_it_stands(bad: bytes) -> None:
+    """T12: invalid UTF-8 is an error, also in a field that nobody decodes."""
+    with pytest.raises(DecodeError, match="invalid UTF-8 at byte 6"):
+        require_utf8(b'{"a":"' + bad + b'"}')
+
+
+def test_shown_is_one_short_line_of_ascii() -> None:
+    """T13: what goes into a message has no control characters and at most 200 characters' worth."""
+    text = shown(b"a\nb\x1b[31m\xff" + "é".encode() + b"x" * 1000)
+    assert text.startswith("a\\nb\\x1b[31m\\\\xff\\xe9xxx")
+    assert text.isascii()
+    assert len(text) < 260
+
+
+def nested(depth: int) -> bytes:
+    return b'{"keep":1,"deep":' + b"[" * depth + b"]" * depth + b',"after":"]}"}'
+
+
+@pytest.mark.parametrize("depth", [1, 150, 199, 200, 500, 100_000])
+def test_prune_keeps_what_is_shallow(depth: int) -> None:
+    """T14: deep nesting is cut away, and the fields beside it can be read."""
+    value = msgspec.json.decode(prune(nested(depth)))
+    assert (value["keep"], value["after"]) == (1, "]}")
+
+
+def test_prune_leaves_ordinary_json_alone() -> None:
+    """An object of normal depth comes back byte for byte."""
+    data = nested(100)
+    assert prune(data) is data
+
+
+def test_prune_of_unbalanced_json_stays_an_error() -> None:
+    """T14: what is not JSON does not become JSON."""
+    for data in (b"[" * 100_000, b"]" * 10, b'{"a":' + b"[" * 500 + b"]" * 100):
+        with pytest.raises(MALFORMED):
+            msgspec.json.decode(prune(data))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_prune_changes_no_value(value: object) -> None:
+    """Brackets and quotes inside strings are not structure."""
+    data = json.dumps(value).encode()
+    assert prune(data) == data

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import shutil
+import ssl
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from client.errors import ConfigError, ConfigProblem
+from client.http.tls import KeyPair, TLSContexts, TLSOptions, build_context
+from support.captured_logs import captured_logs
+from support.certificates import CertificateAuthority
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path / "ca")
+
+
+def test_verification_is_on_by_default() -> None:
+    """T17: certificates and names are checked unless the configuration says otherwise."""
+    context = build_context(TLSOptions())
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_verification_is_off_only_on_request() -> None:
+    """S12: insecure-skip-tls-verify is honoured when set."""
+    context = build_context(TLSOptions(insecure_skip_verify=True))
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+
+
+def test_a_ca_from_file_or_data(authority: CertificateAuthority) -> None:
+    """Both ways of giving a CA trust exactly it."""
+    pem = authority.certificate.read_bytes()
+    for options in (TLSOptions(ca_file=str(authority.certificate)), TLSOptions(ca=pem, ca_file="/nowhere")):
+        assert len(build_context(options).get_ca_certs()) == 1
+
+
+def test_a_key_pair_from_files_or_data(authority: CertificateAuthority) -> None:
+    """Both ways of giving a client certificate load, and leave no file behind."""
+    issued = authority.issue("client")
+    files = KeyPair(certificate_file=str(issued.certificate), key_file=str(issued.key))
+    data = KeyPair(issued.certificate.read_bytes(), issued.key.read_bytes())
+    for pair in (files, data):
+        build_context(TLSOptions(key_pair=pair))
+    assert not list(Path(tempfile.gettempdir()).glob("handloop-*/tls.key"))
+
+
+def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, tmp_path: Path) -> None:
+    """D02: a missing file, garbage, a mismatch or an encrypted key name the file or field, and never ask."""
+    one, other = authority.issue("one"), authority.issue("other")
+    garbage = tmp_path / "garbage.crt"
+    garbage.write_text("garbage")
+    encrypted = (
+        b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAg=\n"
+        b"-----END ENCRYPTED PRIVATE KEY-----\n"
+    )
+    cases = [
+        (TLSOptions(ca_file="/nowhere/ca.crt"), "/nowhere/ca.crt", "No such file"),
+        (TLSOptions(ca_file=str(garbage)), str(garbage), ""),
+        (TLSOptions(ca=b"garbage"), "certificate-authority-data", ""),
+        (TLSOptions(ca=b"\xff"), "certificate-authority-data", ""),
+        (
+            TLSOptions(key_pair=KeyPair(certificate_file="/nowhere/c.crt", key_file="/k")),
+            "/nowhere/c.crt",
+            "No such",
+        ),
+        (
+            TLSOptions(key_pair=KeyPair(certificate_file=str(one.certificate), key_file=str(other.key))),
+            str(one.certificate),
+            "do not belong together",
+        ),
+        (
+            TLSOptions(key_pair=KeyPair(one.certificate.read_bytes(), b"garbage")),
+            "client-certificate-data",
+            "not PEM",
+        ),
+        (
+            TLSOptions(key_pair=KeyPair(one.certificate.read_bytes(), encrypted)),
+            "client-certificate-data",
+            "",
+        ),
+    ]
+    for options, where, cause in cases:
+        with pytest.raises(ConfigError) as caught:
+            build_context(options)
+        assert caught.value.kind is ConfigProblem.CERTIFICATE
+        assert where in caught.value.message
+        assert cause.lower() in caught.value.cause.lower()
+        assert caught.value.cause
+
+
+def test_the_same_context_while_nothing_changes(authority: CertificateAuthority) -> None:
+    """Files are read once."""
+    contexts = TLSContexts(TLSOptions(ca_file=str(authority.certificate)))
+    assert contexts.current() == contexts.current()
+
+
+def test_files_that_change_are_read_again(authority: CertificateAuthority, tmp_path: Path) -> None:
+    """T18: a rotated CA or key pair makes a new context of a new generation."""
+    ca_file = tmp_path / "ca.crt"
+    shutil.copy(authority.certificate, ca_file)
+    contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
+    before, generation = contexts.current()
+    ca_file.write_bytes(CertificateAuthority(tmp_path / "new").certificate.read_bytes())
+    after, new_generation = contexts.current()
+    assert after is not before
+    assert new_generation == generation + 1
+    assert contexts.current() == (after, new_generation)
+
+
+def test_a_rotation_caught_half_way_keeps_the_last_good_context(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """T18: a file that is missing or garbage for a moment changes nothing but a log line."""
+    ca_file = tmp_path / "ca.crt"
+    shutil.copy(authority.certificate, ca_file)
+    contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
+    good = contexts.current()
+    with captured_logs() as entries:
+        ca_file.write_text("half a fi")
+        assert contexts.current() == good
+        ca_file.unlink()
+        assert contexts.current() == good
+    assert {entry["event"] for entry in entries} == {"Rotated certificate files are not usable yet"}
+    shutil.copy(authority.certificate, ca_file)
+    assert contexts.current()[1] == good[1] + 1
+
+
+def test_a_key_pair_that_is_handed_in(authority: CertificateAuthority) -> None:
+    """A plugin's certificate replaces the configured one, and a broken one is an error."""
+    contexts = TLSContexts(TLSOptions(ca_file=str(authority.certificate)))
+    first = authority.issue("first")
+    pair = KeyPair(first.certificate.read_bytes(), first.key.read_bytes())
+    _, generation = contexts.current()
+    assert contexts.current(pair)[1] == generation + 1
+    assert contexts.current(pair)[1] == generation + 1
+    with pytest.raises(ConfigError):
+        contexts.current(KeyPair(b"garbage", b"garbage"))
+
+
+def test_nothing_secret_in_a_repr() -> None:
+    """S03: keys are not shown by accident."""
+    options = TLSOptions(ca=b"CANARY", key_pair=KeyPair(b"CANARY", b"CANARY", "/tls.crt"))
+    assert "CANARY" not in repr(options)
+    assert "/tls.crt" in repr(options)

@@ -1,0 +1,465 @@
+"""
+Whole runs of an election, on virtual time, against client-go's scenarios.
+
+What one step does is in test_candidacy.py.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from client.errors import DeadlineExceeded
+from client.http.response import Response
+from controller.runtime.election.candidacy import ElectionStatistics
+from controller.runtime.election.config import LeaderElection
+from controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from controller.runtime.election.lease_lock import LeaseLock
+from support.captured_logs import captured_logs
+from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
+from support.lease_api import LeaseAPI, no_answer, refusal
+from support.threads import Background
+
+
+def test_a_stop_ends_the_work_and_then_releases() -> None:
+    """LE-11, P02: the lease is ours until the work has ended, and free directly after."""
+    rig = ElectionRig()
+    rig.at_sleep = stopping(rig, 3)
+
+    def work(stop: threading.Event) -> None:
+        wait_for_stop(stop)
+        assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+    rig.work = work
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.api.spec(PATH)["holderIdentity"] == ""
+    assert rig.leaders == ["baz", ""]
+    assert rig.recorder.events == [
+        "Normal LeaderElection baz became leader",
+        "Normal LeaderElection baz stopped leading",
+    ]
+
+
+def test_without_release_on_cancel_the_lease_runs_out() -> None:
+    """LE-11: the holder stays."""
+    rig = ElectionRig(release_on_cancel=False)
+    rig.at_sleep = stopping(rig, 1)
+    rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+
+@pytest.mark.parametrize("verb", ["update", "get"])
+def test_a_stop_during_a_request_still_releases(verb: str) -> None:
+    """LE-14, LE-15: the stop comes while an update, or a get, is on its way."""
+    rig = ElectionRig()
+    conflicts = iter([verb == "get"])
+
+    def before(seen: str) -> Response | None:
+        if seen == "update" and rig.status() == 1 and next(conflicts, False):
+            return refusal(409, "Conflict")  # makes it look with a get
+        if seen == verb and rig.status() == 1:
+            rig.stop.set()
+        return None
+
+    rig.api.before = before
+    rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == ""
+    assert rig.recorder.events == [
+        "Normal LeaderElection baz became leader",
+        "Normal LeaderElection baz stopped leading",
+    ]
+
+
+def test_the_lease_is_renewed_while_the_work_winds_up() -> None:
+    """P02: a drain of 30 s does not lose a lease of 15 s."""
+    rig = ElectionRig()
+    wound_up = threading.Event()
+
+    def act(number: int) -> None:
+        if number == 1:
+            rig.stop.set()
+        if rig.clock.now() > 1030.0:
+            wound_up.set()
+
+    rig.at_sleep = act
+    rig.work = lambda _stop: wait_for_stop(wound_up)
+    rig.run()
+    assert rig.api.ops.count("update") >= 15
+    assert rig.api.holders == ["baz"] * (len(rig.api.holders) - 1) + [""]
+
+
+def test_nothing_is_written_when_stopped_before_the_start() -> None:
+    """LE-25: and on_stopped_leading is called though we never led."""
+    rig = ElectionRig()
+    rig.stop.set()
+    rig.run()
+    assert rig.calls == ["stopped"]
+    assert rig.api.ops == []
+
+
+def test_a_standby_that_is_stopped_never_leads() -> None:
+    """LE-25: on_stopped_leading comes, on_started_leading does not; the lease is as it was."""
+    rig = ElectionRig()
+    rig.api.put(PATH, **BING)
+    rig.at_sleep = stopping(rig, 2)
+    rig.run()
+    assert rig.calls == ["stopped"]
+    assert rig.leaders == ["bing"]
+    assert rig.api.spec(PATH) == BING
+    assert rig.recorder.events == []
+    assert rig.status() == 0
+
+
+def test_a_standby_knocks_at_jittered_times() -> None:
+    """LE-24: each wait is in [retry, 2.2 retry), and they differ."""
+    rig = ElectionRig()
+    rig.api.put(PATH, holderIdentity="bing", leaseDurationSeconds=100_000)
+    tried_at: list[float] = []
+
+    def note(seen: ElectionStatistics) -> None:
+        assert seen.holder == "bing"
+        tried_at.append(rig.clock.now())
+        if len(tried_at) > 200:
+            rig.stop.set()
+
+    rig.elector._on_waiting = note
+    rig.run()
+    waits = [later - earlier for earlier, later in pairwise(tried_at)]
+    assert all(2.0 - 1e-6 <= wait < 4.4 for wait in waits)
+    assert min(waits) < 2.1
+    assert max(waits) > 4.3
+    assert set(rig.api.ops) == {"get"}
+
+
+@pytest.mark.parametrize("change", ["release", "delete"])
+def test_a_lease_that_becomes_free_is_taken_at_once(change: str) -> None:
+    """P01: a quarter of a retry period after a release at the latest, not after up to 2.2 periods."""
+    rig = ElectionRig()
+    rig.api.put(PATH, **BING)
+    freed_at: list[float] = []
+    started_at: list[float] = []
+
+    def act(number: int) -> None:
+        if number == 11:
+            rig.api.put(PATH, holderIdentity="", leaseDurationSeconds=1)
+            if change == "delete":
+                rig.api.delete(PATH)
+            freed_at.append(rig.clock.now())
+
+    def work(stop: threading.Event) -> None:
+        started_at.append(rig.clock.now())
+        rig.stop.set()
+        wait_for_stop(stop)
+
+    rig.at_sleep, rig.work = act, work
+    rig.run()
+    assert started_at[0] - freed_at[0] <= 0.5
+
+
+def test_an_outage_is_said_once_not_at_each_look() -> None:
+    """A standby looks twice a second: the same error again is for -v 4."""
+    rig = ElectionRig()
+    rig.api.before = no_answer
+    rig.at_sleep = stopping(rig, 100)
+    with captured_logs() as entries:
+        rig.run()
+    levels = [e["log_level"] for e in entries if e["event"] == "Request for the lease failed"]
+    assert levels[0] == "warning"
+    assert set(levels[1:]) == {"debug"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_dead_leader_is_followed_within_duration_and_retry(seed: int) -> None:
+    """G10, I10: as soon as its last sign of life is 15 s old, whatever the jitter."""
+    rig = ElectionRig()
+    rig.elector._random = random.Random(seed).random
+    rig.api.put(PATH, **BING)
+    started_at: list[float] = []
+
+    def work(stop: threading.Event) -> None:
+        started_at.append(rig.clock.now())
+        rig.stop.set()
+        wait_for_stop(stop)
+
+    rig.work = work
+    rig.run()
+    assert started_at[0] - 1000.0 == pytest.approx(15.0)
+    assert rig.leaders == ["bing", "baz", ""]
+
+
+@pytest.mark.parametrize(
+    ("spec", "leaders"),
+    [
+        (None, ["baz"]),
+        ({}, ["baz"]),
+        ({"holderIdentity": "", "leaseDurationSeconds": 15}, ["baz"]),
+        (BING, ["bing"]),
+        ({"holderIdentity": "baz", "leaseDurationSeconds": 15}, ["baz"]),
+    ],
+)
+def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: list[str]) -> None:
+    """LE-09: ourselves, the first one we see, and nobody; renewals are no news."""
+    rig = ElectionRig(release_on_cancel=False)
+    if spec is not None:
+        rig.api.put(PATH, **spec)
+    rig.at_sleep = stopping(rig, 3)
+    rig.run()
+    assert rig.leaders == leaders
+
+
+def test_a_listener_that_raises_ends_nothing() -> None:
+    """LE-09: it is logged, and renewing goes on."""
+    rig = ElectionRig()
+    rig.elector._on_new_leader = lambda _holder: 1 / 0  # type: ignore[assignment] # a listener
+    rig.at_sleep = stopping(rig, 3)
+    with captured_logs() as entries:
+        rig.run()
+    assert [e["event"] for e in entries if e["log_level"] == "error"] == ["on_new_leader raised"] * 2
+    assert rig.calls == ["started", "work ended", "stopped"]
+
+
+def test_renewals_come_every_retry_period_without_jitter() -> None:
+    """LE-17: the leader's rhythm is even."""
+    rig = ElectionRig()
+    rig.at_sleep = stopping(rig, 5)
+    rig.run()
+    assert set(rig.clock.slept) == {2.0}
+    assert rig.api.ops[:8] == ["get", "create", *["update"] * 6]
+    assert rig.api.ops[-2:] == ["get", "update"]
+
+
+def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
+    """P07, E12: 10 s after its last renewal, 5 s before others may take over, and says why."""
+    rig = ElectionRig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.before = no_answer
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost) as lost:
+        rig.run()
+    # renewed at 1000, 1000 and 1002 and 1004: the last one before the server went
+    assert rig.clock.now() == pytest.approx(1014.0)
+    assert lost.value.seconds == pytest.approx(10.0)
+    assert lost.value.why == "last error: https://test:6443: no answer within 5 s"
+    assert lost.value.lease == PATH
+    assert set(rig.calls) >= {"started", "stopped"}
+    assert not rig.elector.may_write()
+    assert rig.status() == 0
+
+
+def test_a_lost_lease_is_not_released() -> None:
+    """What is under way may still be writing: others wait until it expires."""
+    rig = ElectionRig()
+
+    def before(_verb: str) -> Response | None:
+        if rig.status() == 1 and rig.clock.now() < 1010.0:
+            raise DeadlineExceeded("no answer")
+        return None
+
+    rig.api.before = before
+    with pytest.raises(LeadershipLost):
+        rig.run()
+    assert rig.api.spec(PATH)["holderIdentity"] == "baz"
+
+
+def test_a_slow_server_cannot_stretch_the_deadline() -> None:
+    """P09: requests that hang are cut at the renew deadline, however many fit before it."""
+    rig = ElectionRig()
+
+    def hang(_verb: str) -> Response | None:
+        if rig.status() != 1:
+            return None
+        seconds = rig.api.timeouts[-1]
+        assert seconds is not None
+        rig.clock.advance(seconds)
+        raise DeadlineExceeded(f"no answer within {seconds:g} s")
+
+    rig.api.before = hang
+    with pytest.raises(LeadershipLost):
+        rig.run()
+    assert rig.clock.now() == pytest.approx(1010.0)
+    assert all(seconds is not None and seconds <= 5.0 for seconds in rig.api.timeouts)
+
+
+def test_a_short_outage_is_survived() -> None:
+    """Renewing goes on as soon as the server answers, and nobody noticed."""
+    rig = ElectionRig()
+
+    def act(number: int) -> None:
+        rig.api.before = no_answer if 2 <= number < 5 else lambda _verb: None
+        if number == 9:
+            rig.stop.set()
+
+    rig.at_sleep = act
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert set(rig.api.holders) == {"baz", ""}
+
+
+def test_a_lease_that_another_took_ends_us_at_once() -> None:
+    """P10: there is nothing to hope for; the holder is named."""
+    rig = ElectionRig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.put(PATH, **BING)
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost, match="held by bing"):
+        rig.run()
+    assert rig.clock.now() == pytest.approx(1006.0)
+    assert rig.leaders == ["baz", "bing"]
+    assert rig.api.spec(PATH) == BING
+
+
+def test_a_lease_that_was_deleted_is_kept() -> None:
+    """P10: the leader makes it again, and works on."""
+    rig = ElectionRig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.api.delete(PATH)
+        if number == 4:
+            rig.stop.set()
+
+    rig.at_sleep = act
+    rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.api.ops.count("create") == 2
+
+
+def test_work_that_raises_ends_the_election() -> None:
+    """P11: renewing stops, and what was raised comes out of run."""
+    rig = ElectionRig()
+
+    def work(_stop: threading.Event) -> None:
+        raise ZeroDivisionError("the work broke")
+
+    rig.work = work
+    with pytest.raises(ZeroDivisionError, match="the work broke"):
+        rig.run()
+    assert rig.calls == ["started", "work ended", "stopped"]
+    assert rig.status() == 0
+
+
+def test_a_machine_that_slept_does_not_go_on() -> None:
+    """P13: after ten minutes without a renewal the lease counts as lost, without asking."""
+    rig = ElectionRig()
+
+    def act(number: int) -> None:
+        if number == 2:
+            rig.clock.advance(600.0)
+            assert not rig.elector.may_write()
+
+    rig.at_sleep = act
+    with pytest.raises(LeadershipLost) as lost:
+        rig.run()
+    assert lost.value.seconds >= 600.0
+
+
+def test_the_gauge_follows_the_lease() -> None:
+    """0 when made, 1 while leading, 0 at the end."""
+    rig = ElectionRig()
+    assert rig.status() == 0
+    seen: list[float | None] = []
+
+    def work(stop: threading.Event) -> None:
+        seen.append(rig.status())
+        rig.stop.set()
+        wait_for_stop(stop)
+
+    rig.work = work
+    rig.run()
+    assert seen == [1]
+    assert rig.status() == 0
+
+
+def test_checks_and_renewals_do_not_race() -> None:
+    """LE-20: the lock's ranks hold, and a leader that renews is never called unwell."""
+    rig = ElectionRig()
+    over = threading.Event()
+    wrong: list[object] = []
+
+    def ask() -> None:
+        while not over.is_set():
+            wrong.extend(found for found in (rig.elector.check(0.0),) if found is not None)
+            statistics = rig.elector.statistics()
+            if statistics.leading and statistics.holder != "baz":
+                wrong.append(statistics)
+            rig.elector.may_write()
+            time.sleep(0)
+
+    rig.at_sleep = stopping(rig, 500)
+    askers = [Background(ask) for _ in range(3)]
+    try:
+        rig.run()
+    finally:
+        over.set()
+    for asker in askers:
+        asker.result()
+    assert wrong == []
+
+
+def test_of_many_candidates_one_leads_at_a_time() -> None:
+    """I8: five processes on real time, each stopped in turn: the work of two never overlaps."""
+    api, inside, overlaps = LeaseAPI(), [], []
+    served: set[str] = set()
+    lock = threading.Lock()
+    stops = {f"pod-{number}": threading.Event() for number in range(5)}
+
+    def elector(identity: str) -> LeaderElector:
+        def work(stop: threading.Event) -> None:
+            with lock:
+                inside.append(identity)
+                overlaps.append(len(inside))
+                served.add(identity)
+            stops[identity].set()
+            assert stop.wait(20.0)
+            with lock:
+                inside.remove(identity)
+
+        held = LeaseLock(api.client(), namespace="demo", name="foo", identity=identity)
+        return LeaderElector(
+            LeaderElection(held, 15.0, 10.0, 0.01),
+            on_started_leading=work,
+            on_stopped_leading=lambda: None,
+            random=random.Random(identity).random,
+        )
+
+    runs = [Background(partial(elector(identity).run, stop)) for identity, stop in stops.items()]
+    for run in runs:
+        run.result()
+    assert served == set(stops)
+    assert set(overlaps) == {1}
+
+
+def test_a_configuration_that_makes_no_sense_is_refused() -> None:
+    """LE-16: before anything is sent."""
+    with pytest.raises(ValueError, match="leaseDuration must be greater than renewDeadline"):
+        ElectionRig(lease_duration_seconds=10.0)
+
+
+def test_the_leader_is_known_to_all() -> None:
+    """get_leader and is_leader, on both sides."""
+    rig = ElectionRig()
+    assert rig.elector.get_leader() == ""
+    seen: list[tuple[str, bool]] = []
+
+    def work(stop: threading.Event) -> None:
+        seen.append((rig.elector.get_leader(), rig.elector.is_leader()))
+        rig.stop.set()
+        wait_for_stop(stop)
+
+    rig.work = work
+    rig.run()
+    assert seen == [("baz", True)]
+    assert not rig.elector.is_leader()

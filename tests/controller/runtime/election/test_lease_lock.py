@@ -1,0 +1,122 @@
+"""One Lease under one identity."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.errors import AlreadyExists, Conflict, NotFound
+from controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
+from controller.runtime.election.record import LeaderElectionRecord
+from controller.runtime.events.fake import FakeRecorder
+from support.lease_api import LeaseAPI
+
+RECORD = LeaderElectionRecord(holder_identity="baz", lease_duration_seconds=15)
+SECONDS = 5.0
+
+
+@pytest.fixture
+def api() -> LeaseAPI:
+    """No lease yet."""
+    return LeaseAPI()
+
+
+def lock_on(
+    api: LeaseAPI,
+    *,
+    labels: dict[str, str] | None = None,
+    recorder: FakeRecorder | None = None,
+    identity: str = "baz",
+) -> LeaseLock:
+    """A lock on demo/foo."""
+    return LeaseLock(
+        api.client(), namespace="demo", name="foo", identity=identity, labels=labels, recorder=recorder
+    )
+
+
+def test_an_update_needs_a_get_or_a_create_first(api: LeaseAPI) -> None:
+    """LE-22: there is no version to write over yet."""
+    with pytest.raises(LeaseNotInitializedError, match="lease not initialized, call get or create first"):
+        lock_on(api).update(RECORD, SECONDS)
+    assert api.ops == []
+
+
+def test_a_lock_is_described_by_namespace_and_name(api: LeaseAPI) -> None:
+    """LE-22: and has a name for metrics."""
+    lock = lock_on(api)
+    assert (lock.describe(), lock.name, lock.identity) == ("demo/foo", "foo", "baz")
+
+
+def test_what_was_created_can_be_read_and_updated(api: LeaseAPI) -> None:
+    """Each answer is remembered for the next update."""
+    lock = lock_on(api)
+    lock.create(RECORD, SECONDS)
+    lock.update(RECORD, SECONDS)
+    lock.update(RECORD, SECONDS)
+    assert lock.get(SECONDS) == RECORD
+    assert api.timeouts == [SECONDS] * 4
+
+
+def test_an_update_over_somebody_elses_is_a_conflict(api: LeaseAPI) -> None:
+    """Until the lease has been read again."""
+    lock, other = lock_on(api), lock_on(api, identity="bing")
+    lock.create(RECORD, SECONDS)
+    other.get(SECONDS)
+    other.update(RECORD, SECONDS)
+    with pytest.raises(Conflict):
+        lock.update(RECORD, SECONDS)
+    lock.get(SECONDS)
+    lock.update(RECORD, SECONDS)
+
+
+def test_there_is_one_lease(api: LeaseAPI) -> None:
+    """No get before it is there, no create after."""
+    lock = lock_on(api)
+    with pytest.raises(NotFound):
+        lock.get(SECONDS)
+    lock.create(RECORD, SECONDS)
+    with pytest.raises(AlreadyExists):
+        lock.create(RECORD, SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "merged"),
+    [
+        ({"a": "1"}, {"b": "2"}, {"a": "1", "b": "2"}),
+        ({"a": "1"}, {"a": "0"}, {"a": "1"}),
+        ({"a": "1"}, None, {"a": "1"}),
+        (None, {"b": "2"}, {"b": "2"}),
+        (None, None, {}),
+    ],
+)
+def test_labels_are_merged_on_update(
+    api: LeaseAPI, ours: dict[str, str] | None, theirs: dict[str, str] | None, merged: dict[str, str]
+) -> None:
+    """LE-22: ours win, others stay, and none at all is fine on either side."""
+    lock_on(api, labels=theirs).create(RECORD, SECONDS)
+    lock = lock_on(api, labels=ours)
+    lock.get(SECONDS)
+    lock.update(RECORD, SECONDS)
+    assert api.lease("demo/foo")["metadata"].get("labels", {}) == merged
+
+
+def test_labels_are_set_on_create(api: LeaseAPI) -> None:
+    """LE-22: from the first moment."""
+    lock_on(api, labels={"a": "1"}).create(RECORD, SECONDS)
+    assert api.lease("demo/foo")["metadata"]["labels"] == {"a": "1"}
+
+
+def test_an_event_is_about_the_lease(api: LeaseAPI) -> None:
+    """LE-22: Normal LeaderElection `<identity> <text>`, on the Lease, in its namespace."""
+    recorder = FakeRecorder(include_object=True)
+    lock = lock_on(api, recorder=recorder)
+    lock.create(RECORD, SECONDS)
+    lock.record_event("became leader")
+    assert recorder.events == [
+        "Normal LeaderElection baz became leader involvedObject{kind=Lease,apiVersion=coordination.k8s.io/v1}"
+    ]
+
+
+def test_without_a_recorder_an_event_is_nothing(api: LeaseAPI) -> None:
+    """LE-22: and nothing is sent."""
+    lock_on(api).record_event("became leader")
+    assert api.ops == []

@@ -1,0 +1,85 @@
+"""Nothing is written by a process that does not lead."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.errors import Cancelled
+from controller.runtime.election.write_fence import WriteFence
+from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+
+FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
+
+
+def fence(*, leading: bool) -> tuple[WriteFence, ScriptedTransport]:
+    """A fence, and what is behind it."""
+    transport = ScriptedTransport([answer()], [ScriptedStream()])
+    return WriteFence(transport, lambda: leading), transport
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_standby_writes_nothing(method: str) -> None:
+    """I8: the request is refused before it is sent, and says so: its outcome is known."""
+    closed, transport = fence(leading=False)
+    with pytest.raises(Cancelled, match="not the leader: nothing was sent") as error:
+        closed.request(method, FOO, body=b"{}")
+    assert error.value.request == f"{method} {FOO}"
+    assert not error.value.outcome_unknown
+    assert transport.sent == []
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_leader_writes(method: str) -> None:
+    """Everything is handed on as it came."""
+    opened, transport = fence(leading=True)
+    opened.request(method, FOO, query={"a": "b"}, headers={"c": "d"}, body=b"{}", timeout_seconds=3.0)
+    [sent] = transport.sent
+    assert (sent.method, sent.path, sent.body, sent.timeout_seconds) == (method, FOO, b"{}", 3.0)
+    assert (sent.query, dict(sent.headers)) == ({"a": "b"}, {"c": "d"})
+
+
+def test_a_standby_reads() -> None:
+    """Its caches stay warm."""
+    closed, transport = fence(leading=False)
+    closed.request("GET", FOO)
+    closed.stream("GET", FOO, read_timeout_seconds=2.0)
+    assert [sent.method for sent in transport.sent] == ["GET", "GET"]
+    assert closed.host == ScriptedTransport.host
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/namespaces/default/events"),
+        ("PATCH", "/api/v1/namespaces/default/events/a.17"),
+        ("POST", "/apis/events.k8s.io/v1/namespaces/default/events"),
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+        ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
+        ("POST", "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"),
+        ("PUT", "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates/pod-a"),
+    ],
+)
+def test_events_reviews_and_candidacies_pass(method: str, path: str) -> None:
+    """Telling people, asking what is allowed and who leads are not the work that the lease guards."""
+    closed, transport = fence(leading=False)
+    closed.request(method, path, body=b"{}")
+    assert len(transport.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/events/services",
+        "/api/v1/namespaces/default/services/events",
+        "/api/v1/namespaces/default/services/a/events",
+        "/apis/example.com/v1/namespaces/default/events",
+        "/api/v1/namespaces/events",
+        "/apis/coordination.k8s.io/v1/namespaces/leasecandidates/leases",
+    ],
+)
+def test_a_name_that_only_looks_like_events_does_not_pass(path: str) -> None:
+    """A namespace, an object or a custom kind may be called so."""
+    closed, transport = fence(leading=False)
+    with pytest.raises(Cancelled):
+        closed.request("POST", path, body=b"{}")
+    assert transport.sent == []

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from apis.core_v1 import Event, ObjectReference
+from client.errors import ConnectionRefused
+from controller.runtime.events.broadcaster import EventBroadcaster, format_event
+from controller.runtime.events.delivery import SinkStatistics
+from support.captured_logs import captured_logs
+from support.event_builders import new_event
+from support.fake_event_sink import FakeEventSink
+from support.foo_builders import new_foo
+from support.instant_clock import InstantClock
+
+_DEADLINE_SECONDS = 30.0
+_DROPPED = "Unable to record event (will not retry!)"
+
+
+@contextmanager
+def _broadcaster(*, queue_length: int = 1000) -> Iterator[EventBroadcaster]:
+    broadcaster = EventBroadcaster(queue_length=queue_length, clock=InstantClock(), random=lambda: 0.5)
+    try:
+        yield broadcaster
+    finally:
+        assert broadcaster.shutdown(_DEADLINE_SECONDS)
+
+
+def _reference(name: str) -> ObjectReference:
+    return ObjectReference(api_version="v1", kind="Pod", namespace="default", name=name, uid=f"uid-{name}")
+
+
+def _recorded(report: Callable[[EventBroadcaster], None]) -> list[Event]:
+    """The events that a watcher saw."""
+    seen: list[Event] = []
+    with _broadcaster() as broadcaster:
+        broadcaster.start_event_watcher("test", seen.append)
+        report(broadcaster)
+    return seen
+
+
+def test_a_thousand_events_survive_a_failing_sink() -> None:
+    """EV-16. Each of 1000 events fails four times: none is dropped, sink and logger both get all."""
+    lines: list[str] = []
+    sink = FakeEventSink(lambda call: ConnectionRefused("refused") if call % 5 < 4 else None)
+    with _broadcaster() as broadcaster:
+        broadcaster.start_logging(lines.append)
+        broadcaster.start_recording_to_sink(sink)
+        recorder = broadcaster.new_recorder("component")
+        for number in range(1000):
+            recorder.event(_reference(f"pod-{number}"), "Normal", "Started", "started")
+        sink.wait_for_calls(5000)
+    assert len(sink.stored) == 1000
+    assert lines == [
+        f"Event(Pod default/pod-{number}): type: 'Normal' reason: 'Started' started" for number in range(1000)
+    ]
+    assert broadcaster.statistics().dropped == 0
+    assert broadcaster.statistics().sinks == SinkStatistics(written=1000)
+
+
+def test_an_event_says_who_what_and_when() -> None:
+    """EV-17. Component and host are copied, times are the recorder's, the object is referred to."""
+    (event,) = _recorded(
+        lambda broadcaster: broadcaster.new_recorder("sample-controller", host="node-1").event(
+            new_foo(), "Normal", "Synced", "Foo synced successfully", annotations={"a": "1"}
+        )
+    )
+    assert event.metadata.name.startswith("example-foo.")
+    assert event.metadata.namespace == "default"
+    assert event.metadata.annotations == {"a": "1"}
+    assert event.involved_object.uid == "uid-of-default-example-foo"
+    assert (event.type, event.reason, event.message) == ("Normal", "Synced", "Foo synced successfully")
+    assert (event.source.component, event.source.host) == ("sample-controller", "node-1")
+    assert (event.reporting_component, event.reporting_instance) == ("sample-controller", "node-1")
+    assert event.first_timestamp == event.last_timestamp == "2023-11-14T22:13:20Z"
+    assert event.count == 1
+
+
+def test_two_sinks_count_for_themselves() -> None:
+    """EV-18. Each sink sees a create, then a patch."""
+    sinks = FakeEventSink(), FakeEventSink()
+    with _broadcaster() as broadcaster:
+        for sink in sinks:
+            broadcaster.start_recording_to_sink(sink)
+        recorder = broadcaster.new_recorder("component")
+        recorder.event(new_foo(), "Normal", "Synced", "ok")
+        recorder.event(new_foo(), "Normal", "Synced", "ok")
+    for sink in sinks:
+        create, patch = sink.calls
+        assert create.patch is None
+        assert patch.patch is not None
+        assert patch.patch["count"] == 2
+    assert broadcaster.statistics().sinks == SinkStatistics(written=4)
+
+
+def test_shutdown_ends_the_threads_and_recorders_only_log() -> None:
+    """EV-19. No thread is left, and an event after shutdown is logged and dropped."""
+    with _broadcaster() as broadcaster:
+        broadcaster.start_recording_to_sink(FakeEventSink())
+        broadcaster.start_structured_logging()
+        recorder = broadcaster.new_recorder("component")
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("events-")]
+    with captured_logs() as logs:
+        recorder.event(new_foo(), "Normal", "Synced", "late")
+    (entry,) = logs
+    assert (entry["event"], entry["err"]) == (_DROPPED, "broadcaster is shut down")
+    assert broadcaster.statistics().dropped == 1
+
+
+def test_shutdown_tries_what_is_queued_once() -> None:
+    """Events recorded just before the end are still written when the sink answers."""
+    sink = FakeEventSink()
+    with _broadcaster() as broadcaster:
+        broadcaster.start_recording_to_sink(sink)
+        recorder = broadcaster.new_recorder("component")
+        for number in range(20):
+            recorder.event(_reference(f"pod-{number}"), "Normal", "Started", "started")
+    assert len(sink.stored) == 20
+
+
+def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
+    """After the timeout the event in hand is left behind, those queued are dropped, and it says so."""
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(_event: Event) -> None:
+        entered.set()
+        release.wait(_DEADLINE_SECONDS)
+
+    broadcaster = EventBroadcaster(clock=InstantClock())
+    broadcaster.start_event_watcher("hanging", hang)
+    recorder = broadcaster.new_recorder("component")
+    recorder.event(new_foo(), "Normal", "Synced", "in hand")
+    assert entered.wait(_DEADLINE_SECONDS)
+    recorder.event(new_foo(), "Normal", "Synced", "queued")
+    assert broadcaster.statistics().queued == 1
+    assert not broadcaster.shutdown(0.05)
+    assert broadcaster.statistics().dropped == 1
+    release.set()
+    assert broadcaster.shutdown(_DEADLINE_SECONDS)
+
+
+def test_a_watcher_started_after_shutdown_sees_nothing() -> None:
+    """It is closed from the start, and leaves no thread."""
+    with _broadcaster() as broadcaster:
+        pass
+    seen: list[Event] = []
+    watcher = broadcaster.start_event_watcher("late", seen.append)
+    assert watcher.join(_DEADLINE_SECONDS)
+    assert seen == []
+
+
+def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:
+    """EV-27. The event is lost to the watcher that is behind, and to it only."""
+    entered, release = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    def hang(_event: Event) -> None:
+        entered.set()
+        release.wait(_DEADLINE_SECONDS)
+
+    with captured_logs() as logs, _broadcaster(queue_length=1) as broadcaster:
+        broadcaster.start_event_watcher("slow", hang)
+        recorder = broadcaster.new_recorder("component")
+        recorder.event(new_foo(), "Normal", "Synced", "in hand")
+        assert entered.wait(_DEADLINE_SECONDS)
+        recorder.event(new_foo(), "Normal", "Synced", "queued")
+        broadcaster.start_event_watcher("quick", lambda event: seen.append(event.message))
+        recorder.event(new_foo(), "Normal", "Synced", "dropped")
+        release.set()
+    assert [(entry["event"], entry["err"]) for entry in logs] == [
+        (_DROPPED, "too many queued events for slow")
+    ]
+    assert seen == ["dropped"]
+    assert broadcaster.statistics().dropped == 1
+
+
+@pytest.mark.parametrize(("verbosity", "level"), [(0, "info"), (4, "debug")])
+def test_structured_logging_has_every_field(verbosity: int, level: str) -> None:
+    """The log line names object, kind, type, reason and message, at the level asked for."""
+    with captured_logs() as logs, _broadcaster() as broadcaster:
+        broadcaster.start_structured_logging(verbosity)
+        recorder = broadcaster.new_recorder("component")
+        recorder.event(new_foo(), "Warning", "ErrResourceExists", "taken")
+        recorder.event(ObjectReference(kind="Node", name="node-1"), "Normal", "Ready", "ok")
+    foo, node = logs
+    assert foo == {
+        "event": "Event occurred",
+        "log_level": level,
+        "object": "default/example-foo",
+        "fieldPath": "",
+        "kind": "Foo",
+        "apiVersion": "samplecontroller.k8s.io/v1alpha1",
+        "type": "Warning",
+        "reason": "ErrResourceExists",
+        "message": "taken",
+    } | ({"v": verbosity} if verbosity else {})
+    assert node["object"] == "node-1"
+
+
+def test_an_event_as_text() -> None:
+    """The plain log line has reference, type, reason and message."""
+    assert format_event(new_event()) == (
+        "Event(Pod default/my-object): type: 'Normal' reason: 'Reason' message"
+    )

@@ -1,0 +1,65 @@
+"""What health pages say."""
+
+from __future__ import annotations
+
+import threading
+
+from controller.runtime.serving.health import Well, health_page, stopped_check
+from support.captured_logs import captured_logs
+from support.served_pages import fetch, serving
+
+
+def test_a_healthy_process_answers_ok() -> None:
+    """All checks well: 200 and the word ok, as Kubernetes' own components."""
+    with serving({"/healthz": health_page({"ping": lambda: None})}) as url:
+        assert fetch(url + "/healthz") == (200, "ok")
+        assert fetch(url + "/healthz/") == (200, "ok")
+
+
+def test_a_failing_check_is_named_with_its_reason() -> None:
+    """500, and one line per check."""
+    page = health_page({"ping": lambda: None, "informers-synced": lambda: "foos: no answer yet"})
+    with serving({"/readyz": page}) as url:
+        status, body = fetch(url + "/readyz")
+    assert status == 500
+    assert body.splitlines() == [
+        "[+]ping ok",
+        "[-]informers-synced failed: foos: no answer yet",
+        "healthz check failed",
+    ]
+
+
+def test_verbose_lists_and_exclude_skips() -> None:
+    """?verbose shows the good ones too; ?exclude=NAME leaves one out."""
+    page = health_page({"ping": lambda: None, "bad": lambda: "broken"})
+    with serving({"/readyz": page}) as url:
+        assert fetch(url + "/readyz?exclude=bad") == (200, "ok")
+        assert fetch(url + "/readyz?exclude=bad&verbose") == (200, "[+]ping ok\nhealthz check passed\n")
+
+
+def test_a_stopping_process_is_not_ready() -> None:
+    """Readiness goes first, so that nothing new is sent here."""
+    stop = threading.Event()
+    check = stopped_check(stop)
+    assert check() is None
+    stop.set()
+    assert check() == "shutting down"
+
+
+def test_a_good_state_may_have_a_word() -> None:
+    """A standby is well, and says that it waits."""
+    status, _, body = health_page({"leader": lambda: Well("standby, holder=pod-a")})({"verbose": [""]})
+    assert (status, body.decode()) == (200, "[+]leader: standby, holder=pod-a\nhealthz check passed\n")
+
+
+def test_a_check_that_raises_is_a_bad_one() -> None:
+    """The probe gets an answer, with the others' words, and the log the traceback."""
+
+    def broken() -> None:
+        raise ZeroDivisionError("no divisor")
+
+    with captured_logs() as entries:
+        status, _, body = health_page({"broken": broken, "ping": lambda: None})({})
+    assert status == 500
+    assert body.decode().splitlines()[:2] == ["[-]broken failed: ZeroDivisionError: no divisor", "[+]ping ok"]
+    assert [entry["event"] for entry in entries] == ["Health check raised"]
