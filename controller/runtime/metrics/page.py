@@ -2,8 +2,8 @@
 The `/metrics` page, and what the process says of itself there.
 
 The series of the packages are in workqueue.py, client.py, reconcile.py, ../election/metrics.py and
-../serving/certificate_watcher.py, named, labelled and bounded as controller-runtime's; our own in informer.py,
-cache_size.py, ../freshness.py and reconcile.py.
+../serving/certificate_watcher.py, named, labelled and bounded as controller-runtime's; our own in
+informer.py, cache_size.py, ../freshness.py and reconcile.py.
 """
 
 from __future__ import annotations
