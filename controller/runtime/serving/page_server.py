@@ -92,6 +92,7 @@ class PageServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = MAX_CONNECTIONS  # with the default of 5 a burst would wait for its retransmissions
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
 
