@@ -77,6 +77,19 @@ class KnownObjects(Protocol[T_co]):
         """The stored object, or None."""
 
 
+class Transformed(list[T]):
+    """Objects that have passed the transformer, and keys, those they had before: it may change names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[str] = []
+
+    def take(self, key: str, obj: T) -> None:
+        """Append an object."""
+        self.keys.append(key)
+        self.append(obj)
+
+
 class DeltaFIFO(Generic[T]):
     """
     Hands each key's unseen deltas to one consumer, oldest key first, and finds what a re-list shows deleted.
@@ -166,13 +179,18 @@ class DeltaFIFO(Generic[T]):
         Take objects for the whole state: queue each, then Deleted with a tombstone for each other key.
 
         Other keys are the queued ones, with their newest queued state, and the known ones, with the known
-        state. The first call, if nothing was added before, sets how many keys has_synced waits for.
+        state. Transformed objects are queued as they are. The first call, if nothing was added before, sets
+        how many keys has_synced waits for.
 
         Raises: StoreKeyError; what the transformer raises. Nothing changes then.
         """
-        objects = list(objects)
-        keys = [self._key(obj) for obj in objects]
-        deltas = [self._delta(self._listed_type, obj) for obj in objects]
+        if isinstance(objects, Transformed):
+            keys = objects.keys
+            deltas = [_new_tuple(Delta, (self._listed_type, obj)) for obj in objects]
+        else:
+            objects = list(objects)
+            keys = [self._key(obj) for obj in objects]
+            deltas = [self._delta(self._listed_type, obj) for obj in objects]
         listed = set(keys)
         with self._lock:
             self._append_locked(zip(keys, deltas, strict=True))

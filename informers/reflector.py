@@ -108,6 +108,7 @@ class Reflector(Generic[T]):
         watch_error_handler: WatchErrorHandler | None = None,
         quarantine: Quarantine | None = None,
         guard: HistoryGuard[T] | None = None,
+        transform: Callable[[T], T] | None = None,
         metrics: InformerMetrics | None = None,
         reachability: Reachability | None = None,
         clock: Clock = REAL_CLOCK,
@@ -120,7 +121,8 @@ class Reflector(Generic[T]):
               it after one to two times that long; less than five minutes counts as five.
               internal_error_retry_seconds: see RetryWithDeadline. check_consistency: compare each streamed
               list with a list, None = if KUBE_WATCHLIST_INCONSISTENCY_DETECTOR says so.
-              reachability of the server: see RetryPause.
+              reachability of the server: see RetryPause. transform: what the store makes of every object,
+              so that a list need not keep all that it came with.
         """
         self.name = name or kind.resource.group_resource
         self._kind = kind
@@ -172,10 +174,13 @@ class Reflector(Generic[T]):
             on_too_large=self._floor.server_denies,
             ticker=self._ticker,
             detector=(
-                ConsistencyDetector(self.name, lister_watcher.list, stopped=self._stop, clock=clock)
+                ConsistencyDetector(
+                    self.name, lister_watcher.list, transform=transform, stopped=self._stop, clock=clock
+                )
                 if check_consistency
                 else None
             ),
+            transform=transform,
             stopped=self._stop,
         )
         self._rv_lock = new_lock("Reflector._rv_lock", 16)

@@ -353,6 +353,7 @@ class SharedIndexInformer(Generic[T]):
                 watch_error_handler=self._watch_error_handler,
                 quarantine=self._quarantine,
                 guard=self._guard,
+                transform=self._transform,
                 metrics=self._metrics,
                 reachability=self._reachability,
                 clock=self._clock,

@@ -1,4 +1,4 @@
-"""handloop: a shared informer with a namespace index and one handler that adds keys to a workqueue."""
+"""handloop: a shared informer as the program has it, and one handler that adds keys to a workqueue."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from apis.apps_v1 import Deployment
 from client.config import ClientConfig
 from client.resource_client import Client
 from client.transport import HTTPTransport
+from controller.cached_fields import cached_fields
 from controller.runtime.collector import relax_collector
 from informers.factory import SharedInformerFactory
 from informers.handlers import ResourceEventHandlerFuncs
@@ -26,7 +27,7 @@ def main() -> None:
     """List, then take events until all have reached the handler."""
     port, objects, events = (int(argument) for argument in sys.argv[1:4])
     api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
-    factory = SharedInformerFactory(api)
+    factory = SharedInformerFactory(api, transform=cached_fields)
     informer = factory.informer_for(Deployment)
     queue: Queue[object] = Queue()
     stop, synced, done = threading.Event(), threading.Event(), threading.Event()

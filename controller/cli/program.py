@@ -18,6 +18,7 @@ from apis.meta import Kind
 from client.errors import ClientError
 from client.options import ListOptions
 from client.resource_client import Client
+from controller.cached_fields import cached_fields
 from controller.cli.declared import watched_namespaces
 from controller.cli.options import Options
 from controller.cli.problems import nothing_to_do
@@ -69,6 +70,7 @@ class Program:
             client,
             namespaces=self._namespaces,
             resync_seconds=options.resync,
+            transform=cached_fields,
             registry=registry,
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,

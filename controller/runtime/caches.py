@@ -7,7 +7,7 @@ Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from apis.meta import Kind
@@ -40,13 +40,18 @@ class Caches:
         *,
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
+        transform: Callable[[Any], Any] | None = None,
         metrics_provider: MetricsProvider | None = None,
         reachability: Reachability | None = None,
         progress_seconds: float = INTERVAL_SECONDS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
-        """Make them; nothing is asked of the server before start."""
+        """
+        Make them; nothing is asked of the server before start.
+
+        Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
+        """
         self._progress_seconds = progress_seconds
         self._clock = clock
         wanted = list(dict.fromkeys(namespaces)) or [""]
@@ -55,6 +60,7 @@ class Caches:
                 client,
                 resync_seconds=resync_seconds,
                 namespace=namespace,
+                transform=transform,
                 name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
                 metrics_provider=metrics_provider,
                 reachability=reachability,

@@ -72,6 +72,7 @@ class Manager:
         *,
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
+        transform: Callable[[Any], Any] | None = None,
         registry: CollectorRegistry,
         leader_election: LeaderElection | None = None,
         shutdown_timeout_seconds: float = 30.0,
@@ -83,7 +84,8 @@ class Manager:
         """
         Make a manager; nothing is asked of the server before run.
 
-        Args: namespaces to watch, () = all. cache_sync_timeout_seconds is what controllers take that say
+        Args: namespaces to watch, () = all. transform makes what the caches keep of every object, and must be
+        pure and idempotent. cache_sync_timeout_seconds is what controllers take that say
         nothing else; it may be infinite. A registry takes one manager.
         """
         self.client = client
@@ -101,6 +103,7 @@ class Manager:
             client,
             namespaces=namespaces,
             resync_seconds=resync_seconds,
+            transform=transform,
             metrics_provider=InformerMetricsProvider(registry),
             reachability=client.reachability,
             progress_seconds=progress_seconds,

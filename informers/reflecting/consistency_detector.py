@@ -51,12 +51,14 @@ class ConsistencyDetector(Generic[T]):
         name: str,
         fetch: Callable[[ListOptions], ListPage[T]],
         *,
+        transform: Callable[[T], T] | None = None,
         stopped: threading.Event,
         clock: Clock,
     ) -> None:
-        """Args: fetch asks the server for a list."""
+        """Args: fetch asks the server for a list; transform has been through what check() gets."""
         self._name = name
         self._fetch = fetch
+        self._transform = transform
         self._stopped = stopped
         self._clock = clock
 
@@ -74,7 +76,8 @@ class ConsistencyDetector(Generic[T]):
         page = self._list(ListOptions(resource_version=resource_version, resource_version_match=EXACT))
         if page is None:
             return
-        differing = _differing(_by_key(items), _by_key(page.items))
+        listed = page.items if self._transform is None else [self._transform(obj) for obj in page.items]
+        differing = _differing(_by_key(items), _by_key(listed))
         if differing:
             raise DataInconsistent(self._name, differing)
 

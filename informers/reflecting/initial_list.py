@@ -5,7 +5,8 @@ Both are consistent: all of the list is the state at one resource version, and n
 is complete. Neither asks for resourceVersion=0, which a server may answer from an arbitrarily old cache, so
 that after a restart deleted objects come back (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: what a stream collects passes the transformer once, when it enters the FIFO.
+Differs: objects pass the transformer as they arrive, of pages as of streams, and once; upstream's streams
+pass it a second time when they enter the FIFO.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from client.decoding.pages import ListPage, Undecodable
 from client.decoding.watch_events import Bookmark, EventType, WatchEvent
 from client.errors import APIError, is_expired
 from client.options import ListOptions
+from informers.delta_fifo import Transformed
 from informers.keys import meta_namespace_key_func
 from informers.reflecting.quarantine import store_key
 
@@ -39,21 +41,28 @@ class PagedList(Generic[T]):
     When the continue token expires on the way, what was read is dropped and the whole list is asked for at
     once: pages of two lists are never mixed.
 
-    Args: resource_version = the list must not be older than that; "" = the newest state.
+    Args: resource_version = the list must not be older than that; "" = the newest state. transform
+    makes what is kept of an object as it arrives, so that a list is never in memory with all it came with.
     Threads: the reflector's; items_so_far and pages may be read from any, one step behind.
     """
 
     def __init__(
-        self, fetch: Callable[[ListOptions], ListPage[T]], *, resource_version: str, page_size: int
+        self,
+        fetch: Callable[[ListOptions], ListPage[T]],
+        *,
+        resource_version: str,
+        page_size: int,
+        transform: Callable[[T], T] | None = None,
     ) -> None:
         self._fetch = fetch
+        self._transform = transform
         self._options = ListOptions(
             resource_version=resource_version or None,
             resource_version_match=NOT_OLDER_THAN if resource_version else "",
             limit=page_size,
         )
         self._token = ""
-        self.items: list[T] = []
+        self.items: list[T] = [] if transform is None else Transformed()
         self.undecodable: list[Undecodable] = []
         self.resource_version = ""
         self.pages = 0
@@ -74,10 +83,17 @@ class PagedList(Generic[T]):
         if self.pages == 0:
             self.resource_version = page.resource_version
         self.pages += 1
-        self.items += page.items
+        self._collect(page.items)
         self.undecodable += page.undecodable
         self._token = page.continue_token or ""
         return not self._token
+
+    def _collect(self, objects: list[T]) -> None:
+        if self._transform is None or not isinstance(self.items, Transformed):
+            self.items += objects
+            return
+        for obj in objects:
+            self.items.take(meta_namespace_key_func(obj), self._transform(obj))
 
     def _next_page(self) -> ListPage[T]:
         if not self._token:
@@ -87,7 +103,8 @@ class PagedList(Generic[T]):
         except APIError as error:
             if not is_expired(error):
                 raise
-        self.items, self.undecodable, self.pages = [], [], 0
+        self.items = [] if self._transform is None else Transformed()
+        self.undecodable, self.pages = [], 0
         return self._fetch(msgspec.structs.replace(self._options, limit=0))
 
 
@@ -101,8 +118,9 @@ class StreamedList(Generic[T]):
 
     pages: Final = 0
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], transform: Callable[[T], T] | None = None) -> None:
         self._kind = kind
+        self._transform = transform
         self._objects: dict[str, T] = {}
         self._undecodable: dict[str, Undecodable] = {}
         self.resource_version = ""
@@ -115,7 +133,12 @@ class StreamedList(Generic[T]):
     @property
     def items(self) -> list[T]:
         """The objects."""
-        return list(self._objects.values())
+        if self._transform is None:
+            return list(self._objects.values())
+        items: Transformed[T] = Transformed()
+        for key, obj in self._objects.items():
+            items.take(key, obj)
+        return items
 
     @property
     def undecodable(self) -> list[Undecodable]:
@@ -132,7 +155,7 @@ class StreamedList(Generic[T]):
         kind, objects = self._kind, self._objects
         for position, (event_type, obj) in enumerate(events):
             if isinstance(obj, kind) and event_type is _ADDED and not self._undecodable:
-                objects[meta_namespace_key_func(obj)] = obj
+                objects[meta_namespace_key_func(obj)] = self._kept(obj)
             elif isinstance(obj, Bookmark):
                 if obj.ends_initial_events:
                     self.resource_version = obj.resource_version
@@ -161,4 +184,7 @@ class StreamedList(Generic[T]):
         if isinstance(obj, Undecodable):
             self._undecodable[key] = obj
         else:
-            self._objects[key] = obj  # type: ignore[assignment] # the same
+            self._objects[key] = self._kept(obj)  # type: ignore[arg-type] # the same
+
+    def _kept(self, obj: T) -> T:
+        return obj if self._transform is None else self._transform(obj)

@@ -90,6 +90,7 @@ class Listing(Generic[T]):
         on_too_large: Callable[[], None],
         ticker: BookmarkTicker,
         detector: ConsistencyDetector[T] | None = None,
+        transform: Callable[[T], T] | None = None,
         stopped: threading.Event,
     ) -> None:
         """Args: detector None = what is streamed is believed."""
@@ -104,6 +105,7 @@ class Listing(Generic[T]):
         self._on_too_large = on_too_large
         self._ticker = ticker
         self._detector = detector
+        self._transform = transform
         self._stopped = stopped
         self._current: PagedList[T] | StreamedList[T] | None = None
         self._streaming = False
@@ -137,7 +139,12 @@ class Listing(Generic[T]):
         rv = "" if self.refused_rv else not_older_than
         if self._streaming:
             return self._open_stream(rv)
-        self._current = PagedList(self._lister_watcher.list, resource_version=rv, page_size=self._page_size)
+        self._current = PagedList(
+            self._lister_watcher.list,
+            resource_version=rv,
+            page_size=self._page_size,
+            transform=self._transform,
+        )
         return True
 
     def advance(self) -> CompleteList[T] | None:
@@ -191,7 +198,7 @@ class Listing(Generic[T]):
         except Exception as error:  # noqa: BLE001 - decided by kind in one place
             self._stream_failed(error)
             return False
-        self._current = StreamedList(self._kind)
+        self._current = StreamedList(self._kind, self._transform)
         return True
 
     def _read_stream(self, stream: StreamedList[T]) -> CompleteList[T] | None:

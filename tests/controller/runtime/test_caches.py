@@ -6,9 +6,10 @@ import threading
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from apis.core_v1 import Service
-from apis.meta import Kind
+from apis.meta import FrozenMap, Kind
 from apis.resource import Resource
 from apis.samplecontroller_v1alpha1 import Foo
 from controller.runtime.caches import WARM_UP_SECONDS, Caches
@@ -47,6 +48,24 @@ def test_an_informer_per_namespace() -> None:
     two.informer_for(Service)
     two.informer_for(Namespace)
     assert names(two) == ["services@a", "namespaces@a", "services@b"]
+
+
+def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
+    """Of every kind, in every namespace."""
+    caches = Caches(
+        cluster.client,
+        namespaces=("default", "kube-system"),
+        transform=lambda obj: replace(obj, metadata=replace(obj.metadata, labels=FrozenMap({"kept": "1"}))),
+    )
+    services = caches.informer_for(Service)
+    stop = threading.Event()
+    caches.start(stop)
+    eventually(lambda: caches.synced_check() is None, "all listed")
+    kept = services.lister().list()
+    stop.set()
+    caches.shutdown()
+    assert kept
+    assert {service.metadata.labels for service in kept} == {FrozenMap({"kept": "1"})}
 
 
 def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -24,12 +25,18 @@ from support.instant_clock import InstantClock
 class _Rig:
     """A detector on scripted lists."""
 
-    def __init__(self, *lists: ListAnswer) -> None:
+    def __init__(
+        self, *lists: ListAnswer, transform: Callable[[Deployment], Deployment] | None = None
+    ) -> None:
         self.source = FakeListerWatcher(lists=lists)
         self.stopped = threading.Event()
         self.clock = InstantClock()
         self.detector: ConsistencyDetector[Deployment] = ConsistencyDetector(
-            "deployments.apps", self.source.list, stopped=self.stopped, clock=self.clock
+            "deployments.apps",
+            self.source.list,
+            transform=transform,
+            stopped=self.stopped,
+            clock=self.clock,
         )
 
     def check(self, *streamed: Deployment, rv: str = "5") -> None:
@@ -42,6 +49,18 @@ def test_the_same_objects_are_consistent() -> None:
     rig = _Rig(page(deployment("b"), deployment("a"), rv=5))
     rig.check(deployment("a"), deployment("b"))
     assert rig.source.list_options == [ListOptions(resource_version="5", resource_version_match="Exact")]
+
+
+def test_transformed_objects_are_compared_with_transformed_ones() -> None:
+    """What the transform changes is no difference; what it leaves is."""
+    rig = _Rig(
+        page(deployment("a"), rv=5),
+        page(deployment("b"), rv=5),
+        transform=lambda obj: at_version(obj, 4),
+    )
+    rig.check(at_version(deployment("a"), 4))
+    with pytest.raises(DataInconsistent):
+        rig.check(at_version(deployment("a"), 4))
 
 
 @pytest.mark.parametrize(
