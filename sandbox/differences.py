@@ -51,6 +51,11 @@ DIFFERENCES: Final = (
     Difference(
         "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."
     ),
+    Difference(
+        "What everybody may do in a cluster by default, discovery above all, is allowed here without roles: "
+        "auth can-i --list does not name it."
+    ),
+    Difference("Nodes have fewer labels and no annotations."),
     Difference("The scheduler ignores resources, taints and affinities."),
     Difference("Nothing survives the process."),
 )
