@@ -17,7 +17,7 @@ from apis.core_v1 import PodTemplateSpec
 from apis.example_v1 import MyApp
 from apis.meta import EMPTY_MAP, controller_of
 
-_MYAPP: Final = (MyApp.resource.kind, MyApp.resource.api_version)
+_MYAPP: Final = (MyApp.resource.group, MyApp.resource.kind)
 _NO_TEMPLATE: Final = PodTemplateSpec()
 
 
@@ -30,7 +30,7 @@ def cached_fields(obj: Any) -> Any:
     if obj.__class__ is not Deployment:
         return obj
     owner = controller_of(obj)
-    if owner is not None and (owner.kind, owner.api_version) == _MYAPP:
+    if owner is not None and (owner.api_version.partition("/")[0], owner.kind) == _MYAPP:
         return obj
     metadata, spec, status = obj.metadata, obj.spec, obj.status
     if spec.template is _NO_TEMPLATE and not metadata.annotations and not status.conditions:

@@ -75,9 +75,10 @@ def test_other_deployments_are_kept_in_brief(owners: tuple[OwnerReference, ...])
     assert cached_fields(kept) is kept
 
 
-def test_a_deployment_of_a_myapp_is_kept_whole() -> None:
-    """Its controller compares the template, and reports the conditions."""
-    deployment = _deployment(_owned_by(MyApp))
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_deployment_of_a_myapp_is_kept_whole(version: str) -> None:
+    """Its controller compares the template, and reports the conditions; it goes by UID, not by version."""
+    deployment = _deployment(_owned_by(MyApp, api_version=f"{MyApp.resource.group}/{version}"))
     assert cached_fields(deployment) is deployment
 
 

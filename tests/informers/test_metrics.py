@@ -87,7 +87,7 @@ def test_resource_version_is_published_as_its_last_fifteen_digits() -> None:
 
 
 def test_nothing_is_recorded_by_default() -> None:
-    """The instruments of the no-op provider take everything and keep nothing."""
+    """The instruments of the no-op provider take everything without an error."""
     instruments = InformerMetrics(NAME, NoopMetricsProvider())
     instruments.objects.set(1)
     instruments.processing_latency.observe(1)
