@@ -12,9 +12,11 @@ from typing import Final
 import yaml
 
 from support.cluster import NAMESPACES, RBAC, Cluster, Object, token_kubeconfig
+from support.deadline import until
 from support.program import ROOT
 
 NAME: Final = "handloop"
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 @contextmanager
@@ -56,7 +58,11 @@ def role_name(cluster: Cluster, name: str) -> str:
 
 @contextmanager
 def bound(cluster: Cluster, role: Object, account: str) -> Iterator[None]:
-    """A role, under a name of our own, given to an account for as long as the context lasts."""
+    """
+    A role, under a name of our own, given to an account for as long as the context lasts.
+
+    It is in force: the server's authorizer reads roles from caches of its own, a moment after the write.
+    """
     kind, namespace = role["kind"], role["metadata"].get("namespace", "")
     where = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
     roles, bindings = f"{where}/{kind.lower()}s", f"{where}/{kind.lower()}bindings"
@@ -73,4 +79,24 @@ def bound(cluster: Cluster, role: Object, account: str) -> Iterator[None]:
         stack.callback(cluster.delete, roles, metadata["name"])
         cluster.create(bindings, binding)
         stack.callback(cluster.delete, bindings, metadata["name"])
+        until(lambda: in_force(cluster, role, account), f"{kind} in force", seconds=cluster.seconds)
         yield
+
+
+def in_force(cluster: Cluster, role: Object, account: str) -> bool:
+    """Whether an account may do what each rule of a role begins with."""
+    user = f"system:serviceaccount:{cluster.namespace}:{account}"
+    where = role["metadata"].get("namespace", "")
+    specs = ({"user": user, **asked_for(rule, where)} for rule in role["rules"])
+    return all(cluster.create(REVIEWS, {"spec": spec})["status"]["allowed"] for spec in specs)
+
+
+def asked_for(rule: Object, namespace: str) -> Object:
+    """The attributes of a request that is the first that a rule allows; namespace "" = everywhere."""
+    (verb, *_) = rule["verbs"]
+    if paths := rule.get("nonResourceURLs"):
+        return {"nonResourceAttributes": {"verb": verb, "path": paths[0]}}
+    resource, _, subresource = rule["resources"][0].partition("/")
+    attributes = {"verb": verb, "group": rule["apiGroups"][0], "namespace": namespace}
+    attributes |= {"resource": resource, "subresource": subresource}
+    return {"resourceAttributes": attributes | {"name": rule.get("resourceNames", [""])[0]}}
