@@ -11,7 +11,6 @@ import pytest
 from support.api_server import APIServer, Object
 from support.widgets import Widgets
 
-_SECONDS = 90.0  # a real one looks every 15 s, and learns of new kinds every 30 s
 _CPU = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}},
@@ -84,7 +83,6 @@ class _Namespace:
             lambda answer: any(
                 entry["reason"] == reason for entry in answer.body["status"].get("conditions") or ()
             ),
-            seconds=_SECONDS,
         )
         status: Object = answer.body["status"]
         return status
@@ -98,7 +96,7 @@ class _Namespace:
             return {event["reason"]: event["message"] for event in about}
 
         path = f"/api/v1/namespaces/{self.name}/events"
-        return told(self.server.eventually(path, lambda answer: wanted(told(answer)), seconds=_SECONDS))
+        return told(self.server.eventually(path, lambda answer: wanted(told(answer))))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 
 from support.api_server import Answer, APIServer, Object
 
-_SECONDS = 60.0
 _GOOD, _BAD, _BETTER = "web-7688cfc66b", "web-6d6fcc665", "web-85c58645d9"
 _AVAILABLE = ("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
 _UNAVAILABLE = (
@@ -84,7 +83,7 @@ class Web:
                 and all(status.get(name, 0) == value for name, value in counts.items())
             )
 
-        found: Object = self.server.eventually(self.path, done, seconds=_SECONDS).body
+        found: Object = self.server.eventually(self.path, done).body
         return found
 
     def replica_sets(self) -> dict[str, Object]:
@@ -103,7 +102,7 @@ class Web:
     def eventually_told(self, kind: str, reason: str, wanted: Callable[[Counter[str]], bool]) -> Counter[str]:
         """The same once it is as wanted: events come after what they tell of."""
         path = f"/api/v1/namespaces/{self.namespace}/events"
-        self.server.eventually(path, lambda _: wanted(self.told(kind, reason)), seconds=_SECONDS)
+        self.server.eventually(path, lambda _: wanted(self.told(kind, reason)))
         return self.told(kind, reason)
 
 
@@ -128,7 +127,6 @@ def _history(web: Web) -> Iterator[Said]:
         web.create(3)
         events = watch.until(
             lambda events: any(_progressed(_GOOD) in _conditions(event["object"]) for event in events),
-            seconds=_SECONDS,
         )
     seen: set[Said] = set()
     for event in events:
@@ -238,7 +236,7 @@ def test_orphans_stay_and_are_found_again(web: Web) -> None:
     pods = f"/api/v1/namespaces/{web.namespace}/pods"
     before = sorted(web.server.get(pods).names)
     assert web.server.delete(web.path, {"propagationPolicy": "Orphan"}).status == 200
-    web.server.eventually(web.path, lambda answer: answer.status == 404, seconds=_SECONDS)
+    web.server.eventually(web.path, lambda answer: answer.status == 404)
     assert "ownerReferences" not in web.replica_sets()[_GOOD]["metadata"]
     assert sorted(web.server.get(pods).names) == before
     web.create(2)
@@ -260,6 +258,6 @@ def test_deletion_in_the_foreground(web: Web) -> None:
         answer = web.server.delete(web.path, {"propagationPolicy": "Foreground"})
         assert answer.status == 200
         assert answer.body["metadata"]["finalizers"] == ["foregroundDeletion"]
-        watch.until(lambda events: bool(events) and events[-1]["type"] == "DELETED", seconds=_SECONDS)
+        watch.until(lambda events: bool(events) and events[-1]["type"] == "DELETED")
     assert web.replica_sets() == {}
     assert web.server.get(f"/api/v1/namespaces/{web.namespace}/pods").names == []

@@ -28,7 +28,8 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-_SECONDS = 20.0
+_SECONDS = 120.0
+"""A real garbage collector looks for new kinds every 30 s, and backs off from those it met before."""
 _POLL_SECONDS = 0.02
 
 
@@ -222,7 +223,7 @@ class APIServer:
     @contextmanager
     def watch(self, path: str, *, accept: str = "application/json") -> Iterator[Watch]:
         """Open a watch; it is given up at the end of the block."""
-        connection = self.endpoint.connect(60.0)
+        connection = self.endpoint.connect(_SECONDS)
         self._send(connection, "GET", path, headers={"Accept": accept})
         response = connection.getresponse()
         watch = Watch(response.status, tuple(response.getheaders()))

@@ -37,8 +37,8 @@ MERGE: Final = "application/merge-patch+json"
 SANDBOX_SPEED: Final = 20.0
 SANDBOX_SECONDS: Final = 15.0
 INSTALL_SECONDS: Final = 20.0
-REAL_SECONDS: Final = 50.0
-"""A real garbage collector looks for new kinds every 30 s."""
+REAL_SECONDS: Final = 120.0
+"""A real garbage collector looks for new kinds every 30 s, and backs off from those it met before."""
 
 
 class RequestRefusedError(Exception):
