@@ -64,6 +64,7 @@ from informers.reflecting.relist_policy import (
 from informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
 from informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
 from informers.reflecting.retry_with_deadline import RetryWithDeadline
+from informers.reflecting.tally import Tally
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 
@@ -129,9 +130,9 @@ class Reflector(Generic[T]):
         self._store = store
         self._watch_timeout_seconds = max(min_watch_timeout_seconds, MIN_WATCH_TIMEOUT_SECONDS)
         self._watch_error_handler = watch_error_handler
-        self._clock = clock
         self._random = random
         self._metrics = metrics or InformerMetrics(self.name)
+        self._tally = Tally(self._metrics, clock)
         # an empty quarantine is false
         self._quarantine = (
             Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
@@ -160,8 +161,10 @@ class Reflector(Generic[T]):
         )
         self._response = OpenResponse(lister_watcher.watch, stopped=self._stop, clock=clock)
         self._ticker = BookmarkTicker(self.name, clock=clock)
-        if check_consistency is None:
-            check_consistency = is_consistency_detection_on()
+        checked = is_consistency_detection_on() if check_consistency is None else check_consistency
+        detector = ConsistencyDetector(
+            self.name, lister_watcher.list, transform=transform, stopped=self._stop, clock=clock
+        )
         self._listing = Listing(
             lister_watcher,
             kind,
@@ -173,13 +176,7 @@ class Reflector(Generic[T]):
             use_watch_list=use_watch_list,
             on_too_large=self._floor.server_denies,
             ticker=self._ticker,
-            detector=(
-                ConsistencyDetector(
-                    self.name, lister_watcher.list, transform=transform, stopped=self._stop, clock=clock
-                )
-                if check_consistency
-                else None
-            ),
+            detector=detector if checked else None,
             transform=transform,
             stopped=self._stop,
         )
@@ -190,10 +187,6 @@ class Reflector(Generic[T]):
         self._relist_reason = RelistReason.ERROR
         self._accepted = 0  # events of this stream that were understood
         self._hold_rv = False  # this stream began with synthetic ADDED events, in no order
-        self._lists = 0
-        self._relists: dict[str, int] = {}
-        self._watches = 0
-        self._last_event_at: float | None = None
 
     def stop(self) -> None:
         """
@@ -221,10 +214,10 @@ class Reflector(Generic[T]):
             state=self._state,
             listed=self._listing.listed,
             page=self._listing.page,
-            relists=dict(self._relists),
-            watches=self._watches,
+            relists=self._tally.relists,
+            watches=self._tally.watches,
             last_sync_resource_version=self.last_sync_resource_version(),
-            last_event_at=self._last_event_at,
+            last_event_at=self._tally.last_event_at,
             last_error=self._outage.last_error,
             retry_at=self._outage.retry_at,
         )
@@ -313,16 +306,9 @@ class Reflector(Generic[T]):
             raise ListFailed(f"unable to sync list result: {error}") from error
         self._listing.refused_rv = False
         self._set_last_rv(rv)
-        self._heard()
+        self._tally.heard()
         self._quarantine.replace(complete.undecodable)
-        self._count_list()
-
-    def _count_list(self) -> None:
-        if self._lists:
-            reason = self._relist_reason
-            self._relists[reason] = self._relists.get(reason, 0) + 1
-            self._metrics.relisted(reason)
-        self._lists += 1
+        self._tally.list_taken(self._relist_reason)
 
     def _open_watch(self) -> State | None:
         try:
@@ -349,9 +335,7 @@ class Reflector(Generic[T]):
 
     def _stream_opened(self) -> None:
         self._accepted, self._hold_rv = 0, False
-        if self._watches:
-            self._metrics.watch_restarts.inc()
-        self._watches += 1
+        self._tally.watch_opened()
         self._outage.over(Doing.OPEN_WATCH)
 
     def _read_watch(self) -> State | None:
@@ -378,7 +362,7 @@ class Reflector(Generic[T]):
         self._hold_rv = self._hold_rv and block.initial
         if block.resource_version and not self._hold_rv:
             self._set_last_rv(block.resource_version)
-        self._heard()
+        self._tally.heard()
         self._outage.over(Doing.READ_WATCH)
 
     def _watch_ended(self, error: Exception | None) -> State | None:
@@ -412,7 +396,3 @@ class Reflector(Generic[T]):
         with self._rv_lock:
             self._last_rv = rv
         self._metrics.set_store_resource_version(rv)
-
-    def _heard(self) -> None:
-        self._last_event_at = self._clock.now()
-        self._metrics.last_event_timestamp.set(self._clock.time())

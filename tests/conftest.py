@@ -1,4 +1,4 @@
-"""Fixtures for every test: no thread outlives its test, and locks are taken in rising rank."""
+"""For every test: no thread outlives it, locks are taken in rising rank, properties see the same examples."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.ranked_lock import RankedLock
 from workqueue.locks import set_lock_factory
 
 _GRACE_SECONDS = 2.0
+
+# the same examples in every run, however slow; `--hypothesis-profile=default` looks for new ones
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from apis.meta import Kind
+from client.access import Permission, check_access
 from client.errors import ClientError
 from client.options import ListOptions
 from client.resource_client import Client
@@ -139,7 +140,13 @@ class Program:
         if not self._namespaces:
             return None
         try:
+            # asked for first: whoever has roles of some namespaces alone is refused nothing
+            if not all(self._may_list_everywhere(kind) for kind in kinds):
+                return None
             pages = [self._client.resource(kind).list(options=ListOptions(limit=1)) for kind in kinds]
         except ClientError:
             return None
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
+
+    def _may_list_everywhere(self, kind: type[Kind]) -> bool:
+        return check_access(self._client.rest, Permission("list", kind.resource)).allowed

@@ -27,6 +27,7 @@ from sandbox.server import Sandbox
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.hasty_clock import HastyClock
+from support.request_trace import RequestTrace
 from support.threads import Background
 from workqueue.clock import REAL_CLOCK, Clock
 
@@ -223,7 +224,7 @@ def test_foos_in_other_namespaces_are_counted() -> None:
 
 
 def test_foos_that_may_not_be_counted_are_left_out() -> None:
-    """A Role of one namespace is enough: a 403 for the others is no error."""
+    """A Role of one namespace is enough: nobody asks for what is in the others, to be refused."""
     world = World(replace(FOO, namespace="default"), clock=HastyClock(), user="alice")
     world.install()
     allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
@@ -235,7 +236,9 @@ def test_foos_that_may_not_be_counted_are_left_out() -> None:
         "subjects": [{"kind": "User", "name": "alice", "apiGroup": group}],
     }
     world.create(f"{RBAC}/namespaces/default/rolebindings", binding)
+    trace = RequestTrace(world.sandbox.engine, "admin")
     assert hint_of(world)["event"] == 'no Foo in namespace "default"'
+    assert {asked.namespace for asked in trace.asked() if asked.resource == "foos"} == {"default"}
 
 
 def test_nothing_is_said_where_there_is_something_to_do() -> None:

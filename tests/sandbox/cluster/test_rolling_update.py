@@ -157,13 +157,25 @@ def test_scaling_in_mid_rollout_is_proportional(
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=5), st.integers(0, 60), st.integers(0, 5))
 def test_proportional_scaling_adds_up(sizes: list[int], replicas: int, surge: int) -> None:
-    """Whatever the sizes, they sum up to what is allowed afterwards, and none is negative."""
+    """
+    Whatever the sizes, they sum up to what is allowed afterwards, and none is negative.
+
+    What rounding leaves over is the largest's: where that is more than it has, the next round takes the rest.
+    """
     sets = [_rs(f"r{i}", size, age=i, most=sum(sizes)) for i, size in enumerate(sizes)]
     bounds = Bounds(replicas, surge, 0)
     steps = proportional(bounds, sets, status_replicas=sum(sizes))
     allowed = bounds.most if replicas else 0
-    assert sum(step.replicas for step in steps) == allowed
+    left = sum(step.replicas for step in steps) - allowed
+    assert left == 0 or (left > 0 and steps[0].replicas == 0)
     assert all(step.replicas >= 0 for step in steps)
+
+
+def test_the_largest_cannot_give_more_than_it_has() -> None:
+    """Four of one, two allowed: every share rounds to nothing, and the first goes, as upstream does it."""
+    sets = [_rs(f"r{i}", 1, age=i, most=4) for i in range(4)]
+    steps = proportional(Bounds(1, 1, 0), sets, status_replicas=4)
+    assert [step.replicas for step in steps] == [0, 1, 1, 1]
 
 
 def test_order_and_activity() -> None:
