@@ -123,13 +123,13 @@ class Controller:
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
-        Hook into the informers, which should not have been started.
+        Hook into the informers; those that have started tell what they hold.
 
         Args: progress is told while run() waits for the caches.
         """
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
-        self._foo_status = FooStatusWriter(self._foos, field_manager=FIELD_MANAGER)
+        self._foo_status = FooStatusWriter(self._foos, field_manager=FIELD_MANAGER, clock=clock)
         self._deployments_lister = Lister(deployment_informer.indexer, Deployment.resource)
         self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
@@ -328,6 +328,9 @@ class Controller:
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
         """A resync sends every Deployment again: two states with one resource version are no change."""
+        if new.metadata.uid != old.metadata.uid:
+            # one went and another one came while nobody watched
+            self._handle_deletion(old)
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
 

@@ -22,24 +22,32 @@ class FooRunnable:
     """
     Implements controller.runtime.runnable.Runnable.
 
-    State: _running, set by run and never cleared.
+    The controller is made by run: a standby's caches are warm, but nothing is queued that nobody takes, and
+    no event is recorded. Its metrics are there before.
+    State: controller, None until run; _stop, the one that run was given.
     """
 
     needs_leader_election = True
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
         self.name = NAME
+        self.controller: Controller | None = None
+        self._manager = manager
         self._workers = workers
-        self._shutdown_timeout_seconds = manager.shutdown_timeout_seconds
         self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
-        self._running = threading.Event()
+        self._recorder = manager.recorder(CONTROLLER_AGENT_NAME)
+        self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._stop = threading.Event()
-        self.controller = Controller(
+
+    def new_controller(self) -> Controller:
+        """Make the controller, hooked into the informers of the manager."""
+        manager = self._manager
+        return Controller(
             manager.client,
             *self._informers,
-            manager.recorder(CONTROLLER_AGENT_NAME),
+            self._recorder,
             metrics_provider=manager.workqueue_metrics,
-            metrics=manager.reconcile_metrics.for_controller(NAME, workers),
+            metrics=self._metrics,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
             clock=manager.clock,
             spawn=manager.spawn,
@@ -52,24 +60,25 @@ class FooRunnable:
         Raises: WorkersBusyError; CachesNotSyncedError without a stop.
         """
         self._stop = stop
-        self._running.set()
+        self.controller = controller = self.new_controller()
         try:
-            self.controller.run(self._workers, stop)
+            controller.run(self._workers, stop)
         except CachesNotSyncedError as error:
             if not stop.is_set():
                 raise
             log.info("Stopped before the caches were filled", err=str(error))
-        busy = self.controller.statistics().workers_alive
+        busy = controller.statistics().workers_alive
         if busy:
-            raise WorkersBusyError(self.name, busy, self._shutdown_timeout_seconds)
+            raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
 
     def workers_check(self) -> str | None:
         """A health check: no worker has died. Before the caches are filled there is none."""
-        if not self._running.is_set() or self._stop.is_set():
+        controller = self.controller
+        if controller is None or self._stop.is_set():
             return None
         if not all(informer.has_synced() for informer in self._informers):
             return None
-        alive = self.controller.statistics().workers_alive
+        alive = controller.statistics().workers_alive
         return f"{alive} of {self._workers} are alive" if alive < self._workers else None
 
 

@@ -21,9 +21,12 @@ from cachetools import LRUCache
 from apis.samplecontroller_v1alpha1 import Foo, FooStatus
 from client.errors import Forbidden, NotFound
 from client.resource_client import PatchType, ResourceClient
+from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
 
 log = structlog.get_logger("foo")
+
+TRY_AGAIN_SECONDS: Final = 60.0
 
 _REMEMBERED: Final = 10_000
 
@@ -38,20 +41,25 @@ class _Road(Enum):
 
 class FooStatusWriter:
     """
-    Writes a status with the resource version it was computed from, and never the same one in vain twice.
+    Writes a status with the resource version it was computed from.
 
+    What the server drops is not written again, but for one try a minute, of whichever Foo: once that is taken
+    the CRD was mended, and all are written again.
     State, under _lock: _road = what worked last; _had_subresource never goes back; _ignored = Foo UID -> the
-    status that the server dropped, for the last 10,000 Foos; _warned never goes back.
+    status that the server dropped, for the last 10,000 Foos; _try_at = when one of them is tried again;
+    _warned never goes back.
     Threads: any; no two of them for one Foo.
     """
 
-    def __init__(self, foos: ResourceClient[Foo], *, field_manager: str) -> None:
+    def __init__(self, foos: ResourceClient[Foo], *, field_manager: str, clock: Clock = REAL_CLOCK) -> None:
         self._foos = foos
         self._field_manager = field_manager
+        self._clock = clock
         self._lock = new_lock("FooStatusWriter._lock", 95)
         self._road = _Road.UNKNOWN
         self._had_subresource = False
         self._ignored: LRUCache[str, FooStatus] = LRUCache(_REMEMBERED)
+        self._try_at = 0.0
         self._warned = False
 
     def write(self, foo: Foo) -> bool:
@@ -63,7 +71,7 @@ class FooStatusWriter:
         """
         with self._lock:
             road = self._road
-            if self._ignored.get(foo.metadata.uid) == foo.status:
+            if self._ignored.get(foo.metadata.uid) == foo.status and not self._is_time_to_try_locked():
                 return False
         if road is _Road.OBJECT and self._patch_object(foo):
             return True
@@ -78,6 +86,13 @@ class FooStatusWriter:
         if not taken:
             self._give_up(foo, lacking)
         return taken
+
+    def _is_time_to_try_locked(self) -> bool:
+        now = self._clock.now()
+        if now < self._try_at:
+            return False
+        self._try_at = now + TRY_AGAIN_SECONDS
+        return True
 
     def _try_object(self, foo: Foo, missing: NotFound, *, tried: bool) -> tuple[bool, str]:
         """Whether the object took the status, and what its CRD lacks if it did not."""
@@ -115,6 +130,8 @@ class FooStatusWriter:
         if answer.status != foo.status:
             return False
         self._set_road(road)
+        with self._lock:
+            self._ignored.clear()
         return True
 
     def _set_road(self, road: _Road) -> None:
@@ -127,6 +144,7 @@ class FooStatusWriter:
     def _give_up(self, foo: Foo, lacking: str) -> None:
         with self._lock:
             self._ignored[foo.metadata.uid] = foo.status
+            self._try_at = self._clock.now() + TRY_AGAIN_SECONDS
             first, self._warned = not self._warned, True
         if first:
             text = f"status updates are ignored: CRD lacks {lacking}"

@@ -63,7 +63,7 @@ class MetricsProvider(Protocol):
         """Watches opened after the first."""
 
     def new_last_event_timestamp_metric(self, name: str) -> Gauge:
-        """Unix seconds at which the server was last heard of: an event, a bookmark or a list."""
+        """Unix seconds at which the server was last there: it answered, sent, or ended a stream."""
 
     def new_quarantined_metric(self, name: str) -> Gauge:
         """How many objects do not fit their type and are kept out of the store."""

@@ -34,7 +34,7 @@ import structlog
 
 from apis.meta import Kind
 from client.decoding.watch_events import WatchEvent
-from client.errors import ClientError
+from client.errors import ClientError, DeadlineExceeded
 from client.options import ListOptions
 from client.reachability import Reachability
 from informers.listwatch import ListerWatcher
@@ -74,6 +74,7 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 MIN_WATCH_TIMEOUT_SECONDS: Final = 300.0
+UNTOLD_SECONDS: Final = 1.0
 
 
 class StaleList(ClientError):  # noqa: N818 - what it is
@@ -130,6 +131,7 @@ class Reflector(Generic[T]):
         self._store = store
         self._watch_timeout_seconds = max(min_watch_timeout_seconds, MIN_WATCH_TIMEOUT_SECONDS)
         self._watch_error_handler = watch_error_handler
+        self._clock = clock
         self._random = random
         self._metrics = metrics or InformerMetrics(self.name)
         self._tally = Tally(self._metrics, clock)
@@ -230,22 +232,34 @@ class Reflector(Generic[T]):
         """
         while not self._stop.is_set():
             try:
-                self.list_and_watch()
-            except Exception as error:  # noqa: BLE001 - whatever ends a round, there is a next one
-                self._after_failed_round(error)
-            else:
-                self._outage.wait(Doing.READ_WATCH, None if self._stop.is_set() else self._round_error)
+                self._run_round()
+            except Exception:  # noqa: BLE001 - trouble with telling of trouble: a log that cannot be written
+                self._clock.sleep(UNTOLD_SECONDS, self._stop)
+
+    def _run_round(self) -> None:
+        try:
+            self.list_and_watch()
+        except Exception as error:  # noqa: BLE001 - whatever ends a round, there is a next one
+            self._after_failed_round(error)
+        else:
+            self._outage.wait(Doing.READ_WATCH, None if self._stop.is_set() else self._round_error)
 
     def _after_failed_round(self, error: Exception) -> None:
         if self._stop.is_set():
             return
         self._relist_reason = relist_reason(error)
         if self._watch_error_handler is not None:
-            self._watch_error_handler(error)
+            self._hand_over(error, self._watch_error_handler)
         doing = (
             Doing.LIST if isinstance(error, ListFailed | StaleList | DataInconsistent) else Doing.OPEN_WATCH
         )
         self._outage.wait(doing, error, quiet=self._watch_error_handler is not None)
+
+    def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
+        try:
+            handler(error)
+        except Exception as failure:
+            log.exception("Watch error handler failed", reflector=self.name, err=repr(failure))
 
     def list_and_watch(self) -> None:
         """
@@ -370,6 +384,9 @@ class Reflector(Generic[T]):
         self._response.close()
         if self._stop.is_set():
             return None
+        if not isinstance(error, DeadlineExceeded):
+            # until it broke, an open stream was as new as the server, however long nothing happened
+            self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
                 return State.LISTED

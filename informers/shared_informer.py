@@ -238,7 +238,7 @@ class SharedIndexInformer(Generic[T]):
             self._indexer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback, on the reflector thread, for every object that does not fit its type."""
+        """Call callback for every object that does not fit its type, beginning with those there are."""
         self._quarantine.on_undecodable(callback)
 
     def add_event_handler(

@@ -60,7 +60,7 @@ class InformerWatch(Generic[T]):
         """Feed the queue from here on, beginning with what there is."""
         self._registration = self._informer.add_event_handler(self._source)
         if self._undecodable is not None:
-            self._undecodable.start()
+            self._informer.on_undecodable(self._undecodable)
 
     def troubles(self) -> list[str]:
         """What keeps the first list from being complete and handed over."""
@@ -226,7 +226,6 @@ class ControllerBuilder:
         undecodable = None
         if asked.names_of is own_name:
             undecodable = UndecodableReports(asked.kind, self._manager.recorder(self._name))
-            informer.on_undecodable(undecodable)
         source = EventSource(
             asked.kind,
             names_of,

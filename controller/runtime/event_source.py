@@ -139,12 +139,18 @@ class EventSource(Generic[T]):
         """An object was replaced; two states with one resource version are a resync."""
         name = object_name(new)
         self._observed(self.kind, name)
-        if not self._passes(name, partial(self._predicate.update, old, new)):
+        if not self._passes(name, partial(self._concerns, old, new)):
             return
         if old.metadata.resource_version == new.metadata.resource_version:
             self._enqueue(RESYNCED, name, new)
         else:
             self._enqueue(UPDATED, name, old, new)
+
+    def _concerns(self, old: T, new: T) -> bool:
+        """Whether a change passes; another UID: one object went and another one came while nobody looked."""
+        if old.metadata.uid != new.metadata.uid:
+            return self._predicate.delete(old) or self._predicate.create(new)
+        return self._predicate.update(old, new)
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """An object is gone; a tombstone without a state at least names it."""

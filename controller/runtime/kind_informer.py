@@ -43,7 +43,7 @@ class Informer(Protocol[T]):
         """Add indexes."""
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type."""
+        """Call callback for every object that does not fit its type, beginning with those there are."""
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
@@ -121,7 +121,7 @@ class KindInformer(Generic[T]):
             informer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type."""
+        """Call callback for every object that does not fit its type, beginning with those there are."""
         for informer in self.informers:
             informer.on_undecodable(callback)
 

@@ -21,14 +21,17 @@ from workqueue.locks import new_lock
 log = structlog.get_logger("informers")
 
 UndecodableCallback = Callable[[Undecodable], None]
-"""Told once per object and resource version, on the reflector thread: it should not block."""
+"""
+Told once per object and resource version, on the reflector thread; of those that are held already, on the
+thread that brings it. It should not block.
+"""
 
 
 class Quarantine:
     """
     The objects of one informer that do not fit.
 
-    State: _held = store key -> resource version of what did not fit, written by the reflector thread.
+    State: _held = store key -> what did not fit, written by the reflector thread.
     Threads: callbacks are added and questions asked from any.
     """
 
@@ -36,7 +39,7 @@ class Quarantine:
         self._kind = kind
         self._gauge = gauge
         self._lock = new_lock("Quarantine._lock", 96)
-        self._held: dict[str, str] = {}
+        self._held: dict[str, Undecodable] = {}
         self._callbacks: list[UndecodableCallback] = []
 
     def __len__(self) -> int:
@@ -54,16 +57,21 @@ class Quarantine:
             return sorted(self._held)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit, from here on."""
+        """Call callback for every object that is held, and for those to come."""
         with self._lock:
+            # in one step: what is added from here on reaches the callback by add
             self._callbacks.append(callback)
+            held = tuple(self._held.values())
+        for undecodable in held:
+            self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
         """Hold an object; log and call back unless this very version is already held."""
         key = store_key(undecodable)
         with self._lock:
-            known = self._held.get(key) == undecodable.resource_version
-            self._held[key] = undecodable.resource_version
+            before = self._held.get(key)
+            known = before is not None and before.resource_version == undecodable.resource_version
+            self._held[key] = undecodable
             callbacks = () if known else tuple(self._callbacks)
             count = len(self._held)
         if known:

@@ -40,8 +40,9 @@ class Tally:
         if self.watches:
             self._metrics.watch_restarts.inc()
         self.watches += 1
+        self.heard()
 
     def heard(self) -> None:
-        """The server sent a list, an event or a bookmark."""
+        """The server was there: it answered, sent something, or ended a stream."""
         self.last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())

@@ -24,6 +24,8 @@ _SERVICES: Final = GroupResource("", "services")
 _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
+_CHOSEN_PORTS: Final = range(30_000, 30_086)
+"""Left to those who ask for one by its number, as long as there are others."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
@@ -189,4 +191,4 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken) -> list[dict[str, 
 def _free_port(call: Call, taken: set[int]) -> int:
     low, high = _NODE_PORTS
     free = [number for number in range(low, high + 1) if number not in taken]
-    return call.context.random.choice(free)
+    return call.context.random.choice([n for n in free if n not in _CHOSEN_PORTS] or free)

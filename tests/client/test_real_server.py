@@ -38,6 +38,7 @@ from client.errors import (
     ServerTimeout,
     StreamClosed,
     TLSError,
+    TooManyRequests,
     Unauthorized,
     UnsupportedMediaType,
     is_expired,
@@ -139,6 +140,7 @@ def namespace(client: Client) -> Iterator[str]:
     with suppress(AlreadyExists):
         definitions.create(Unstructured(widget_definition()))
     until(lambda: client.discovery().serves(Widget.resource) is not None)
+    until(lambda: can_be_listed(client, name))
     yield name
     namespaces.delete(name)
 
@@ -151,6 +153,15 @@ def until(predicate: Callable[[], bool]) -> None:
             return
         pause.wait(0.1)
     pytest.fail("did not become true in time")
+
+
+def can_be_listed(client: Client, namespace: str) -> bool:
+    """Whether Widgets can; like watches, lists of a new kind are refused until its cache is filled."""
+    try:
+        client.resource(Widget).list(namespace)
+    except (NotFound, TooManyRequests):
+        return False
+    return True
 
 
 @pytest.fixture
@@ -361,17 +372,15 @@ def read_until(stream: WatchStream[Any], count: int) -> list[tuple[EventType, An
 def test_a_watch(maps: ResourceClient[ConfigMap], namespace: str) -> None:
     """What happens after a list is delivered in order, typed, with rising versions."""
     page = maps.list(namespace)
-    with closing(
-        maps.watch(namespace, options=ListOptions(resource_version=page.resource_version))
-    ) as stream:
+    options = ListOptions(resource_version=page.resource_version, field_selector="metadata.name=watched")
+    with closing(maps.watch(namespace, options=options)) as stream:
         created = maps.create(config_map("watched", namespace, a="1"))
         updated = maps.patch("watched", {"data": {"a": "2"}}, namespace=namespace)
         maps.delete("watched", namespace=namespace)
         events = read_until(stream, 3)
-    ours = [(kind, obj) for kind, obj in events if obj.metadata.name == "watched"]
-    assert [kind for kind, _ in ours] == [EventType.ADDED, EventType.MODIFIED, EventType.DELETED]
-    assert [obj for _, obj in ours[:2]] == [created, updated]
-    assert int(ours[2][1].metadata.resource_version) > int(updated.metadata.resource_version)
+    assert [kind for kind, _ in events] == [EventType.ADDED, EventType.MODIFIED, EventType.DELETED]
+    assert [obj for _, obj in events[:2]] == [created, updated]
+    assert int(events[2][1].metadata.resource_version) > int(updated.metadata.resource_version)
 
 
 def test_a_streaming_list(maps: ResourceClient[ConfigMap], namespace: str) -> None:

@@ -18,13 +18,18 @@ def _event(name: str, namespace: str, **fields: object) -> Object:
     return {"metadata": {"name": name}, "involvedObject": involved, "reason": "R", "message": "m", **fields}
 
 
+def _wait_for_the_account(server: APIServer, base: str) -> None:
+    """Without one in its namespace no pod is admitted."""
+    server.eventually(f"{base}/serviceaccounts/default", lambda answer: answer.status == 200)
+
+
 def test_namespaces_are_equipped(server: APIServer, namespace: str, base: str) -> None:
     """A namespace is Active, carries its name as a label, and gets a service account and a CA."""
     found = server.get(f"/api/v1/namespaces/{namespace}").body
     assert found["status"]["phase"] == "Active"
     assert found["spec"]["finalizers"] == ["kubernetes"]
     assert found["metadata"]["labels"]["kubernetes.io/metadata.name"] == namespace
-    server.eventually(f"{base}/serviceaccounts/default", lambda answer: answer.status == 200)
+    _wait_for_the_account(server, base)
     server.eventually(f"{base}/configmaps/kube-root-ca.crt", lambda answer: answer.status == 200)
 
 
@@ -136,6 +141,7 @@ def test_deployments_are_defaulted(server: APIServer, namespace: str) -> None:
 
 def test_pods_are_admitted_and_terminate_gracefully(server: APIServer, base: str) -> None:
     """A pod gets account, tolerations and QoS class; deleting a running one gives it its grace period."""
+    _wait_for_the_account(server, base)
     container = {"name": "c", "image": "example.com/i:1"}
     created = server.create(
         f"{base}/pods", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
@@ -154,6 +160,7 @@ def test_pods_are_admitted_and_terminate_gracefully(server: APIServer, base: str
 
 def test_pods_are_bound_once(server: APIServer, base: str) -> None:
     """A second binding of a pod is 409 and says where it is."""
+    _wait_for_the_account(server, base)
     spec = {"containers": [{"name": "c", "image": "example.com/i:1"}]}
     server.create(f"{base}/pods", {"metadata": {"name": "p"}, "spec": spec})
     bound = server.eventually(f"{base}/pods/p", lambda answer: bool(answer.body["spec"].get("nodeName")))

@@ -58,12 +58,13 @@ class Web:
         """The Deployment."""
         return f"{self.collection}/web"
 
-    def create(self, replicas: int) -> None:
-        """Make it, with an image that works."""
+    def create(self, replicas: int, **more: Any) -> None:
+        """Make it, with an image that works; more is for its spec."""
         spec = {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": "web"}},
             "template": _template("nginx:1"),
+            **more,
         }
         answer = self.server.create(self.collection, {"metadata": {"name": "web"}, "spec": spec})
         assert answer.status == 201, answer
@@ -124,7 +125,8 @@ def web(server: APIServer, namespace: str) -> Web:
 def _history(web: Web) -> Iterator[Said]:
     """Every condition in the order in which it first was so, from the creation to the end of the rollout."""
     with web.server.watch(f"{web.collection}?watch=true") as watch:
-        web.create(3)
+        # so long that its controller cannot miss the time between creation and end
+        web.create(3, minReadySeconds=2)
         events = watch.until(
             lambda events: any(_progressed(_GOOD) in _conditions(event["object"]) for event in events),
         )

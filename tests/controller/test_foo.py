@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from apis.apps_v1 import Deployment
 from apis.meta import OwnerReference
@@ -296,16 +296,16 @@ def test_a_tombstone_without_state_still_frees_the_name() -> None:
 
 def _owned_by(**changes: str) -> Deployment:
     deployment = stored_deployment(new_foo())
-    reference = msgspec.structs.replace(deployment.metadata.owner_references[0], **changes)
-    metadata = msgspec.structs.replace(deployment.metadata, owner_references=(reference,))
-    return msgspec.structs.replace(deployment, metadata=metadata)
+    reference = replace(deployment.metadata.owner_references[0], **changes)
+    metadata = replace(deployment.metadata, owner_references=(reference,))
+    return replace(deployment, metadata=metadata)
 
 
 def _with_plain_owner() -> Deployment:
     deployment = stored_deployment(new_foo())
-    owner: OwnerReference = msgspec.structs.replace(deployment.metadata.owner_references[0], controller=False)
-    metadata = msgspec.structs.replace(deployment.metadata, owner_references=(owner,))
-    return msgspec.structs.replace(deployment, metadata=metadata)
+    owner: OwnerReference = replace(deployment.metadata.owner_references[0], controller=False)
+    metadata = replace(deployment.metadata, owner_references=(owner,))
+    return replace(deployment, metadata=metadata)
 
 
 _PROCESSING = "Processing object"
@@ -368,6 +368,16 @@ def test_the_deletion_of_a_foreign_deployment_wakes_the_foo_that_wants_its_name(
         assert rig.queued() == [EXAMPLE]
         rig.sync()
         assert rig.writes == [_CREATE]
+
+
+def test_a_deployment_replaced_while_nobody_watched_wakes_both_foos() -> None:
+    """A list shows the new one alone: who had the old one, or wants the name, hears of it, too."""
+    old = stored_deployment(new_foo())
+    new = disowned(replace(old, metadata=replace(old.metadata, uid="another", resource_version="99")))
+    with FooRig(new_foo(), new) as rig:
+        (handler,) = rig.deployments.handlers
+        handler.on_update(old, new)
+        assert rig.queued() == [EXAMPLE]
 
 
 def test_a_foo_that_does_not_fit_its_type_gets_a_warning_once_per_version() -> None:

@@ -7,14 +7,20 @@ import threading
 import pytest
 
 from apis.apps_v1 import Deployment
+from apis.core_v1 import Event
 from apis.meta import ObjectMeta
 from apis.samplecontroller_v1alpha1 import Foo, FooSpec
+from client.decoding.pages import Undecodable
 from client.errors import NotFound
-from controller.foo import CachesNotSyncedError
+from controller.foo import CachesNotSyncedError, Controller
 from controller.foo_runnable import FooRunnable, add_foo
 from controller.runtime.runnable import WorkersBusyError, needs_leader_election
+from informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.managed_sandbox import ManagedSandbox, eventually
+from support.threads import Background
+
+DEPTH = {"name": "foo", "controller": "foo", "priority": ""}
 
 
 @pytest.fixture
@@ -41,6 +47,17 @@ def has_deployment(cluster: ManagedSandbox, name: str, *, namespace: str = "defa
     return True
 
 
+def controller_of(runnable: FooRunnable) -> Controller:
+    """What a runnable has made."""
+    assert runnable.controller is not None, "not running"
+    return runnable.controller
+
+
+def workers_alive(runnable: FooRunnable) -> int:
+    """How many of them work."""
+    return controller_of(runnable).statistics().workers_alive
+
+
 def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> None:
     """One watch of Deployments serves Foo and everybody else; Foo only works while we lead."""
     manager = cluster.manager()
@@ -52,7 +69,7 @@ def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> N
     with cluster.running(manager):
         new_foo(cluster, "a")
         eventually(lambda: has_deployment(cluster, "a"), "made")
-    assert runnable.controller.statistics().workers_alive == 0
+    assert workers_alive(runnable) == 0
     labels = {"controller": "foo"}
     assert cluster.metric("controller_runtime_max_concurrent_reconciles", **labels) == 2
     assert cluster.metric("controller_runtime_reconcile_total", result="success", **labels) >= 1
@@ -66,7 +83,7 @@ def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:
     manager = cluster.manager(namespaces=("one", "two"))
     runnable = add_foo(manager, workers=2)
     with cluster.running(manager):
-        eventually(lambda: runnable.controller.statistics().synced >= 2, "synced")
+        eventually(lambda: runnable.controller and runnable.controller.statistics().synced >= 2, "synced")
     found = [ns for ns in ("one", "two", "three") if has_deployment(cluster, "a", namespace=ns)]
     assert found == ["one", "two"]
 
@@ -77,12 +94,36 @@ def test_dead_workers_are_noticed(cluster: ManagedSandbox) -> None:
     runnable = add_foo(manager, workers=2)
     assert runnable.workers_check() is None
     with cluster.running(manager):
-        eventually(lambda: runnable.controller.statistics().workers_alive == 2, "working")
-        runnable.controller._count_worker(-1)
+        eventually(lambda: runnable.controller and workers_alive(runnable) == 2, "working")
+        controller_of(runnable)._count_worker(-1)
         assert runnable.workers_check() == "1 of 2 are alive"
-        runnable.controller._count_worker(1)
+        controller_of(runnable)._count_worker(1)
         assert runnable.workers_check() is None
     assert runnable.workers_check() is None
+
+
+def test_a_standby_queues_and_says_nothing(cluster: ManagedSandbox) -> None:
+    """Its caches are warm, and whoever follows the leader begins with what they hold."""
+    manager = cluster.manager()
+    runnable = FooRunnable(manager, workers=2)
+    informer = manager.informer_for(Foo)
+    misfit = Undecodable("default", "misfit", "7", b'{"metadata":{"uid":"u"}}', "it does not fit")
+    with cluster.running(manager):
+        new_foo(cluster, "a")
+        eventually(lambda: informer.get(ObjectName("default", "a")), "cached")
+        informer.informers[0].quarantine.add(misfit)
+        assert runnable.controller is None
+        assert cluster.registry.get_sample_value("workqueue_depth", DEPTH) is None
+        leading = Background(lambda: runnable.run(cluster.stop))
+        eventually(lambda: has_deployment(cluster, "a"), "made")
+        eventually(lambda: warnings(cluster) == ["it does not fit"], "said")
+    leading.result()
+
+
+def warnings(cluster: ManagedSandbox) -> list[str]:
+    """What the Warning events say."""
+    events = cluster.client.resource(Event).list("default").items
+    return [event.message for event in events if event.type == "Warning"]
 
 
 class Scripted:
@@ -103,8 +144,7 @@ class Scripted:
 def scripted(cluster: ManagedSandbox, error: Exception | None, workers_alive: int = 0) -> FooRunnable:
     """A runnable with it."""
     runnable = FooRunnable(cluster.manager(), workers=2)
-    runnable.controller._workqueue.shut_down()
-    runnable.controller = Scripted(error, workers_alive)  # type: ignore[assignment] # as much as is used
+    runnable.new_controller = lambda: Scripted(error, workers_alive)  # type: ignore[method-assign,assignment,return-value]
     return runnable
 
 

@@ -8,9 +8,10 @@ import pytest
 from apis.samplecontroller_v1alpha1 import Foo
 from client.errors import Conflict, NotFound
 from client.resource_client import Client
-from controller.foo_status import FooStatusWriter
+from controller.foo_status import TRY_AGAIN_SECONDS, FooStatusWriter
 from support.captured_logs import captured_logs
 from support.fake_api import FakeAPI, FooCRD
+from support.fake_clock import FakeClock
 from support.foo_builders import new_deployment, new_foo
 from support.foo_rig import FooRig
 
@@ -24,13 +25,14 @@ class _Rig:
     def __init__(self, crd: FooCRD) -> None:
         self.api = FakeAPI(foo_crd=crd)
         self.api.put(new_foo())
-        self.writer = FooStatusWriter(Client(self.api).resource(Foo), field_manager="test")
+        self.clock = FakeClock()
+        self.writer = FooStatusWriter(Client(self.api).resource(Foo), field_manager="test", clock=self.clock)
 
-    def write(self, available: int) -> bool:
+    def write(self, available: int, name: str = "example-foo") -> bool:
         """Write a status over the Foo as it is, and forget the requests before."""
         self.api.writes.clear()
-        version = self.api.get(Foo, "example-foo").metadata.resource_version
-        return self.writer.write(new_foo(available=available, resource_version=version))
+        version = self.api.get(Foo, name).metadata.resource_version
+        return self.writer.write(new_foo(name, available=available, resource_version=version))
 
     @property
     def available(self) -> int:
@@ -129,6 +131,22 @@ def test_a_repaired_crd_is_noticed_with_the_next_value() -> None:
     rig.api.foo_crd = FooCRD.SUBRESOURCE
     assert rig.write(3)
     assert rig.available == 3
+
+
+def test_a_repaired_crd_is_noticed_within_a_minute() -> None:
+    """One dropped status a minute is tried again, whosever; with the first that is taken all are written."""
+    rig = _Rig(FooCRD.PRUNED_SUBRESOURCE)
+    rig.api.put(new_foo("other"))
+    assert not rig.write(2)
+    assert not rig.write(2, "other")
+    rig.clock.advance(TRY_AGAIN_SECONDS)
+    tried = [(rig.write(2, name), len(rig.requests)) for name in ("other", "example-foo", "other")]
+    assert tried == [(False, 1), (False, 0), (False, 0)]
+    rig.api.foo_crd = FooCRD.SUBRESOURCE
+    assert not rig.write(2)
+    rig.clock.advance(TRY_AGAIN_SECONDS)
+    assert rig.write(2)
+    assert rig.write(2, "other")
 
 
 def test_a_subresource_that_appears_is_found() -> None:

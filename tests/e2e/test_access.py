@@ -30,8 +30,8 @@ def test_a_service_account_with_the_printed_role_is_enough(
         run("--controllers=*", kubeconfig=kubeconfig) as program,
     ):
         wait_ready_page(program)
-        assert program.lines_with(f"identity=.system:serviceaccount:{cluster.namespace}:handloop")
-        assert program.lines_with(f"RBAC {PERMISSIONS}/{PERMISSIONS}")
+        program.wait_line(f"identity=.system:serviceaccount:{cluster.namespace}:handloop")
+        program.wait_line(f"RBAC {PERMISSIONS}/{PERMISSIONS}")
         tell_story(cluster)
         tell_myapp_life(cluster)
         assert 'code="403"' not in program.page("metrics", "/metrics")[1]

@@ -10,7 +10,6 @@ import pytest
 from support.cluster import (
     Cluster,
     Object,
-    SandboxCluster,
     arguments_for,
     real_cluster,
     sandbox_cluster,
@@ -18,7 +17,7 @@ from support.cluster import (
 )
 from support.foo_story import is_available, tell_story, wait_available, wait_deployment, wait_event
 from support.program import running
-from support.resyncs import versions, wait_resyncs
+from support.resyncs import assert_idle
 
 Open = Callable[[Object], Cluster]
 
@@ -79,13 +78,7 @@ def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: 
         cluster.change(cluster.foos, "one", {"spec": {"replicas": 2}})
         wait_deployment(cluster, "one", replicas=2)
         cluster.wait(cluster.deployments, partial(is_available, name="one", replicas=2), "available")
-        wait_resyncs(program, 2)
-        before = versions(cluster)
-        writes = cluster.trace.writes() if isinstance(cluster, SandboxCluster) else 0
-        wait_resyncs(program, 4)
-        assert versions(cluster) == before
-        if isinstance(cluster, SandboxCluster):
-            assert cluster.trace.writes() == writes
+        assert_idle(program, cluster, cluster.foos, cluster.deployments, name="foo", resyncs=4)
         assert len(program.lines_with("status updates are ignored.*E08")) == 1
         assert "status" not in cluster.get(cluster.foos, "one")
 

@@ -23,17 +23,24 @@ from support.deadline import until
 from support.program import Run
 from support.replicas import MARGIN_SECONDS, Replicas
 
+LEASE_SECONDS: Final = 6
+DEADLINE_SECONDS: Final = 4
+"""Short, but not so short that a busy machine makes a leader lose its lease."""
+RETRY_SECONDS: Final = 0.5
 
-def _durations(lease: str, deadline: str) -> tuple[str, ...]:
+
+def _durations(lease: int, deadline: int) -> tuple[str, ...]:
     return (
-        f"--leader-elect-lease-duration={lease}",
-        f"--leader-elect-renew-deadline={deadline}",
-        "--leader-elect-retry-period=500ms",
+        f"--leader-elect-lease-duration={lease}s",
+        f"--leader-elect-renew-deadline={deadline}s",
+        f"--leader-elect-retry-period={RETRY_SECONDS}s",
     )
 
 
-SHORT: Final = _durations("3s", "2s")
-LONG: Final = _durations("60s", "40s")
+SHORT: Final = _durations(LEASE_SECONDS, DEADLINE_SECONDS)
+LONG: Final = _durations(60, 40)
+FOLLOWED_SECONDS: Final = LEASE_SECONDS + RETRY_SECONDS + MARGIN_SECONDS
+"""In which another has a short lease whose holder is no more."""
 
 
 @pytest.fixture
@@ -53,7 +60,7 @@ def test_a_killed_leader_is_followed(replicas: Replicas) -> None:
         leader.wait_work(at_least=10)
         killed_at = time.monotonic()
         leader.program.kill()
-        standby.program.wait_line("Successfully acquired lease", seconds=3.5 + MARGIN_SECONDS)
+        standby.program.wait_line("Successfully acquired lease", seconds=FOLLOWED_SECONDS)
         assert time.monotonic() - killed_at > 0.5  # not before the lease had run out
         standby.program.wait_ready()
         standby.wait_work()
@@ -80,15 +87,16 @@ def test_a_leader_that_cannot_renew_ends_before_another_begins(replicas: Replica
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
         leader.proxy.flowing.clear()
-        assert leader.program.wait(seconds=2.0 + 1.0 + MARGIN_SECONDS) == 1
-        standby.program.wait_line("Successfully acquired lease", seconds=3.5 + MARGIN_SECONDS)
+        assert leader.program.wait(seconds=DEADLINE_SECONDS + 1.0 + MARGIN_SECONDS) == 1
+        standby.program.wait_line("Successfully acquired lease", seconds=FOLLOWED_SECONDS)
         standby.wait_work()
     leader.program.wait_line(
-        r"error: lost leadership: lease \S+ not renewed for 2 s \(last error: .*no complete answer"
+        rf"error: lost leadership: lease \S+ not renewed for {DEADLINE_SECONDS} s "
+        r"\(last error: .*no complete answer"
     )
     assert leader.program.lines_with("docs/errors.md#e12")
     renewed_at = max(write.began_at for write in leader.renewals)
-    assert [write for write in leader.work if write.began_at > renewed_at + 3.0] == []
+    assert [write for write in leader.work if write.began_at > renewed_at + LEASE_SECONDS] == []
     assert standby.program.stop() == 0
 
 
@@ -98,7 +106,7 @@ def test_a_leader_that_was_suspended_does_not_go_on(replicas: Replicas) -> None:
     with replicas.changing_foos():
         leader.wait_work(at_least=10)
         leader.program.signal(signal.SIGSTOP)
-        standby.program.wait_line("Successfully acquired lease", seconds=3.5 + MARGIN_SECONDS)
+        standby.program.wait_line("Successfully acquired lease", seconds=FOLLOWED_SECONDS)
         standby.wait_work()
         before = len(leader.proxy.writes)
         leader.program.signal(signal.SIGCONT)

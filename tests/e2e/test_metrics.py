@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from typing import Any, Final
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from support.cluster import SandboxCluster
+from support.deadline import until
 from support.foo_story import wait_available, wait_event
 from support.metric_table import PROCESS, TABLE, exposed
-from support.program import Run
+from support.program import SECONDS, Program, Run
 
+Sample = tuple[Any, ...]
+
+RECONCILES: Final = ("controller_runtime_reconcile_total", ("controller", "foo"))
 ONLY_WITH_LEADER_ELECTION = {
     "leader_election_master_status",
     "leader_election_slowpath_total",
@@ -24,6 +30,21 @@ NOT_YET = {
 """Labels come with the first event; own writes and causes are those of controllers on the builder."""
 
 
+def samples(page: str) -> dict[Sample, float]:
+    """The values by name and labels."""
+    families = text_string_to_metric_families(page)
+    return {(s.name, *sorted(s.labels.items())): s.value for family in families for s in family.samples}
+
+
+def settled(program: Program) -> str:
+    """The metrics once both syncs are counted, which comes after their events, and none is due; else ""."""
+    status, page = program.page("metrics", "/metrics")
+    assert status == 200
+    values = samples(page)
+    depth = values["workqueue_depth", ("controller", "foo"), ("name", "foo"), ("priority", "")]
+    return page if depth == 0 and values[*RECONCILES, ("result", "success")] >= 2 else ""
+
+
 def test_the_metrics_of_a_working_program(sandbox: SandboxCluster, run: Run) -> None:
     """Every series is there as the table says, and counts what has happened."""
     with run("--controllers=foo") as program:
@@ -31,8 +52,7 @@ def test_the_metrics_of_a_working_program(sandbox: SandboxCluster, run: Run) -> 
         sandbox.create_foo("counted")
         wait_available(sandbox, "counted", 1)
         wait_event(sandbox, "counted", "Synced", count=2)
-        status, page = program.page("metrics", "/metrics")
-        assert status == 200
+        page = until(lambda: settled(program), "at rest", seconds=SECONDS)
     found = exposed(page)
     for name, row in {**TABLE, **PROCESS}.items():
         if name in found:
@@ -40,17 +60,12 @@ def test_the_metrics_of_a_working_program(sandbox: SandboxCluster, run: Run) -> 
         else:
             assert name in ONLY_WITH_LEADER_ELECTION | NOT_YET, page
     assert {name for name in found if not name.startswith("python_")} <= TABLE.keys() | PROCESS.keys()
-    families = {family.name: family for family in text_string_to_metric_families(page)}
-    values = {(s.name, *sorted(s.labels.items())): s.value for f in families.values() for s in f.samples}
+    values = samples(page)
     host = sandbox.server.removeprefix("http://")
-    foo = ("name", "foo")
-    assert values["workqueue_adds_total", ("controller", "foo"), foo] >= 2
-    assert values["workqueue_depth", ("controller", "foo"), foo, ("priority", "")] == 0
+    assert values["workqueue_adds_total", ("controller", "foo"), ("name", "foo")] >= 2
     created = ("rest_client_requests_total", ("code", "201"), ("host", host), ("method", "POST"))
     # the reviews of its own rights, the Deployment and the event
     assert values[created] >= 3
-    reconciles = ("controller_runtime_reconcile_total", ("controller", "foo"))
-    assert values[*reconciles, ("result", "success")] >= 2
-    assert values[*reconciles, ("result", "requeue")] == 0
+    assert values[*RECONCILES, ("result", "requeue")] == 0
     assert values["informer_cached_objects", ("name", "foos.samplecontroller.k8s.io")] == 1
     assert values["informer_cached_objects", ("name", "deployments.apps")] == 1

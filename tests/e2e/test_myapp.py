@@ -17,7 +17,6 @@ from support.cluster import (
     Object,
     Objects,
     RealCluster,
-    SandboxCluster,
     real_cluster,
     sandbox_cluster,
     usual_definition,
@@ -27,7 +26,7 @@ from support.foo_story import events_of, wait_event, wait_gone
 from support.myapp_story import MyApps, container_of, degraded, statuses
 from support.myapp_truth import observing
 from support.program import Program, Run
-from support.resyncs import queued
+from support.resyncs import assert_idle
 from support.service_account import service_account
 
 ONLY = "--controllers=myapp"
@@ -241,7 +240,7 @@ def test_a_name_that_is_taken_is_left_alone(
             assert [owner["uid"] for owner in found["web"]["metadata"]["ownerReferences"]] == [
                 app["metadata"]["uid"]
             ]
-        until(lambda: failures(program) >= 5, "retried", seconds=20.0)
+        until(lambda: failures(program) >= 5, "retried", seconds=cluster.seconds)
         event = wait_event(cluster, "web", "ReconcileError")
         assert event["type"] == "Warning"
         assert warnings_of(cluster.list(cluster.events), "web") == [1]
@@ -272,15 +271,6 @@ def test_a_myapp_made_again_gets_children_of_its_own(
         observed.check(last["metadata"]["resourceVersion"])
 
 
-def versions(cluster: Cluster, myapps: MyApps) -> dict[str, dict[str, str]]:
-    """The resource version of everything that the program may write."""
-    collections = (myapps.apps, myapps.services, cluster.deployments, cluster.events)
-    return {
-        collection: {n: o["metadata"]["resourceVersion"] for n, o in cluster.list(collection).items()}
-        for collection in collections
-    }
-
-
 def test_an_idle_myapp_is_not_written(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
     """A hundred resyncs after the last change there has been no write: no status, no child, no event."""
     with operate("--resync=1s") as program:
@@ -290,13 +280,6 @@ def test_an_idle_myapp_is_not_written(cluster: Cluster, myapps: MyApps, operate:
         for name in names:
             myapps.wait_ready(name, 1)
             wait_event(cluster, name, "DeploymentReady")
-        begin = queued(program, "myapp")
-        until(lambda: queued(program, "myapp") >= begin + 10, "resynced", seconds=20.0)
-        before = versions(cluster, myapps)
-        writes = cluster.trace.writes() if isinstance(cluster, SandboxCluster) else 0
-        begin = queued(program, "myapp")
-        until(lambda: queued(program, "myapp") >= begin + RESYNCS, "resynced", seconds=60.0)
-        assert versions(cluster, myapps) == before
-        if isinstance(cluster, SandboxCluster):
-            assert cluster.trace.writes() == writes
-            assert writes >= 4 * len(names)
+        collections = (myapps.apps, myapps.services, cluster.deployments)
+        written = assert_idle(program, cluster, *collections, name="myapp", resyncs=RESYNCS)
+        assert isinstance(cluster, RealCluster) or written.writes >= 4 * len(names)

@@ -11,7 +11,7 @@ import pytest
 from support.cluster import Cluster
 from support.foo_story import tell_story
 from support.kubectl import Kubectl
-from support.program import ROOT, Program, running, wait_ready_page
+from support.program import ROOT, SECONDS, Program, running, wait_ready_page
 
 SAMPLE = ROOT / "manifests" / "samples" / "foo.yaml"
 FAST = "--sandbox-speed=20"
@@ -29,7 +29,7 @@ def kubectl(tmp_path: Path) -> Kubectl:
 def opened(program: Program, folder: Path) -> Cluster:
     """The program's own sandbox, through the kubeconfig that it wrote."""
     program.wait_line("sandbox ready")
-    return Cluster(folder / ".sandbox" / "kubeconfig", "default", seconds=15.0)
+    return Cluster(folder / ".sandbox" / "kubeconfig", "default", seconds=SECONDS)
 
 
 def test_it_brings_its_own_cluster(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_it_brings_its_own_cluster(tmp_path: Path) -> None:
         for purpose in ("metrics", "health"):
             assert program.wait_line(rf'{purpose}="([^"]+)"')[1].startswith("127.0.0.1:")
         assert program.page("health", "/healthz") == (200, "ok")
-        assert program.lines_with("export KUBECONFIG=.sandbox/kubeconfig")
+        program.wait_line("export KUBECONFIG=.sandbox/kubeconfig")
         tell_story(cluster)
         program.signal(signal.SIGINT)
         assert program.wait(seconds=5) == 0

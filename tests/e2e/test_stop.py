@@ -7,7 +7,7 @@ import pytest
 
 from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available
-from support.program import Run
+from support.program import SECONDS, Run
 from support.request_trace import Asked
 
 SOON_SECONDS = 5.0
@@ -46,7 +46,7 @@ def test_a_sync_in_flight_is_finished_first(sandbox: SandboxCluster, run: Run) -
     sandbox.create_foo("slow")
     with run() as program:
         try:
-            assert hold.reached.wait(SOON_SECONDS)
+            assert hold.reached.wait(SECONDS)
             program.signal(signal.SIGTERM)
             program.wait_line("Shutting down workers")
             assert program.process.poll() is None
@@ -62,7 +62,7 @@ def test_a_second_signal_ends_it_at_once(sandbox: SandboxCluster, run: Run) -> N
     sandbox.create_foo("stuck")
     with run() as program:
         try:
-            assert hold.reached.wait(SOON_SECONDS)
+            assert hold.reached.wait(SECONDS)
             program.signal(signal.SIGINT)
             program.wait_line("Shutting down workers")
             assert program.process.poll() is None
@@ -78,7 +78,7 @@ def test_a_stop_waits_no_longer_than_it_is_told(sandbox: SandboxCluster, run: Ru
     sandbox.create_foo("stuck")
     with run("--shutdown-timeout=200ms") as program:
         try:
-            assert hold.reached.wait(SOON_SECONDS)
+            assert hold.reached.wait(SECONDS)
             program.signal(signal.SIGTERM)
             program.wait_line("Workers did not end in time")
             assert program.wait(seconds=2 * SOON_SECONDS) == 0

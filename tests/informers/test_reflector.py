@@ -36,12 +36,13 @@ from client.errors import (
 from client.options import ListOptions
 from client.reachability import Reachability
 from informers.delta import DeltaType
+from informers.reflecting import outage as outage_module
 from informers.reflecting.consistency_detector import DataInconsistent
 from informers.reflecting.history_guard import HistoryGuard
 from informers.reflecting.listing import ListFailed
 from informers.reflecting.reflector_statistics import State
 from informers.reflecting.retry_pause import default_backoff
-from informers.reflector import Reflector, StaleList
+from informers.reflector import UNTOLD_SECONDS, Reflector, StaleList
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
@@ -854,7 +855,8 @@ def test_bookmarks_alone_keep_the_watch_alive() -> None:
     assert rig.rv() == "29"
     assert rig.watched_versions() == [str(rv) for rv in range(5, 30)]
     assert rig.store.replaces == ["5"]
-    assert len(rig.metrics.made["last_event_timestamp", NAME].values) == 25
+    # the list, and of every watch its opening, its bookmark, and its end
+    assert len(rig.metrics.made["last_event_timestamp", NAME].values) == 1 + 24 * 3 + 1
 
 
 def test_silence_where_bookmarks_came_leads_to_a_list() -> None:
@@ -985,6 +987,41 @@ def test_error_handler_takes_the_place_of_the_log() -> None:
     assert rig.reflector.statistics().relists == {"error": 1}
 
 
+def test_an_error_handler_that_raises_ends_nothing() -> None:
+    """Its failure is logged, and the list is tried again after the same pause."""
+
+    def broken(_: Exception) -> None:
+        raise ValueError("broken handler")
+
+    denied = api_error(403, "Forbidden", "Access Denied")
+    rig = ReflectorRig(FakeListerWatcher(lists=[denied, page(rv=7)]), watch_error_handler=broken)
+    rig.last_watch()
+    with capture_logs() as logs:
+        rig.reflector.run()
+    assert rig.rv() == "7"
+    assert [(entry["event"], entry["err"]) for entry in logs] == [
+        ("Watch error handler failed", "ValueError('broken handler')")
+    ]
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P22: the disk is full while the server refuses us; a logger that raises costs a pause and no thread."""
+    lines = iter([OSError("No space left on device")])
+
+    def full(*_: object, **__: object) -> None:
+        for error in lines:
+            raise error
+
+    monkeypatch.setattr(outage_module.log, "error", full, raising=False)
+    monkeypatch.setattr(outage_module.log, "warning", full, raising=False)
+    rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "no"), page(rv=7)]))
+    rig.last_watch()
+    rig.reflector.run()
+    assert rig.rv() == "7"
+    assert next(lines, None) is None
+    assert rig.clock.slept == [UNTOLD_SECONDS]
+
+
 def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
     """E09, T20: one line with the fix, and one when it works; no restart."""
     rig = ReflectorRig(FakeListerWatcher(lists=[api_error(403, "Forbidden", "cannot list")] * 3 + [page()]))
@@ -1048,10 +1085,31 @@ def test_statistics_show_where_a_round_is() -> None:
     with capture_logs():
         rig.round()
     assert (seen[0].state, seen[0].listed, seen[0].page) == (State.LISTING, 1, 1)
-    assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.WATCHING, "reset", 0.0)
+    assert (seen[1].state, seen[1].last_error, seen[1].last_event_at) == (State.WATCHING, "reset", 1.0)
     after = rig.reflector.statistics()
     assert (after.state, after.watches, after.last_sync_resource_version) == (State.EMPTY, 2, "6")
     assert (after.last_error, after.retry_at, after.last_event_at) == ("", None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "heard_at"),
+    [(None, 600.0), (ConnectionBroken("reset"), 600.0), (DeadlineExceeded("nothing for 75 s"), 0.0)],
+    ids=["ended", "cut", "silent"],
+)
+def test_an_idle_watch_was_new_until_it_broke(error: Exception | None, heard_at: float) -> None:
+    """Ten minutes without an event are no lag: it counts from the end of the stream, or of one that hung."""
+    rig = ReflectorRig(listed(rv=5))
+    idle = rig.watch().then(lambda: rig.clock.advance(600.0))
+    _ = idle.end() if error is None else idle.fail(error)
+
+    def refuse(_: ListOptions) -> FakeWatch[Deployment]:
+        rig.reflector.stop()
+        raise ConnectionRefused("gone")
+
+    rig.source.watches.append(refuse)
+    with capture_logs():
+        rig.round()
+    assert rig.reflector.statistics().last_event_at == heard_at
 
 
 def test_restarts_of_watches_are_counted() -> None:

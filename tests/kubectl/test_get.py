@@ -214,10 +214,13 @@ def _seen(kubectl: Kubectl, *, follower_lines: list[str]) -> bool:
 
 def test_watching_a_rollout(kubectl: Kubectl) -> None:
     """`get deployment -w` shows availability climb while kubectl apply returns at once."""
+    kubectl("create", "deployment", "idle", "--image=nginx", "--replicas=0")
     with kubectl.following("get", "deployment", "-w") as follower:
+        # it has listed what there is, and misses nothing from there on
+        follower.wait_for(lambda lines: any(line.startswith("idle ") for line in lines))
         _apply(kubectl, DEPLOYMENT)
         lines = follower.wait_for(lambda lines: any(line.split()[1:2] == ["2/2"] for line in lines))
-    shown = [line.split()[1] for line in lines[1:]]
+    shown = [line.split()[1] for line in lines if line.startswith("web ")]
     assert shown[0].startswith("0/")
     assert shown == sorted(shown)
 

@@ -23,7 +23,7 @@ FOREIGN = {"monitoring.coreos.com"}
 """API groups that somebody else's operator serves."""
 PREREQUISITES = ("CustomResourceDefinition", "Namespace")
 SYSTEM = "handloop-system"
-SECONDS = 30.0
+SECONDS = 120.0
 
 pytestmark = pytest.mark.kubectl
 
@@ -82,6 +82,8 @@ def _prepare(kubectl: Kubectl, home: Path) -> None:
     kinds = [one["metadata"]["name"] for one in first if one["kind"] == "CustomResourceDefinition"]
     for kind in kinds:
         until(lambda kind=kind: kubectl.run("get", kind).code == 0, f"{kind} served", seconds=SECONDS)  # type: ignore[misc] # a closure over the loop's variable
+    account = ("get", "serviceaccount", "default")
+    until(lambda: kubectl.run(*account).code == 0, "ready for pods", seconds=SECONDS)
 
 
 def _is_going(kubectl: Kubectl) -> bool:

@@ -40,8 +40,8 @@ class _Client:
     def create(self, name: str) -> None:
         assert self.request("POST", _MAPS, {"metadata": {"name": name}})[0] == 201
 
-    def watch(self, *, timeout: float = 20.0) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = self.connect(timeout=timeout)
+    def watch(self) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        connection = self.connect()
         connection.request("GET", f"{_MAPS}?watch=1", headers=self.headers)
         return connection, connection.getresponse()
 
@@ -129,8 +129,10 @@ def test_how_a_watch_ends(client: _Client, how: str, end: type[Exception] | None
 def test_a_half_open_watch(client: _Client) -> None:
     """No byte, no end; cleared, it goes on."""
     silence = client.sandbox.faults.silence()
-    connection, answer = client.watch(timeout=0.3)
+    connection, answer = client.watch()
     client.create("a")
+    assert connection.sock is not None
+    connection.sock.settimeout(0.3)
     with pytest.raises(TimeoutError):
         answer.read1()
     connection.close()

@@ -35,8 +35,8 @@ RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACE_PREFIX: Final = "e2e-"
 MERGE: Final = "application/merge-patch+json"
 SANDBOX_SPEED: Final = 20.0
-SANDBOX_SECONDS: Final = 15.0
-INSTALL_SECONDS: Final = 20.0
+SANDBOX_SECONDS: Final = 60.0
+INSTALL_SECONDS: Final = 60.0
 REAL_SECONDS: Final = 120.0
 """A real garbage collector looks for new kinds every 30 s, and backs off from those it met before."""
 
@@ -179,15 +179,29 @@ class Cluster:
             return False
         schema = version["schema"]["openAPIV3Schema"]
         permissive = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-        probe = foo("probe", {"deploymentName": "probe", "replicas": -1 if permissive else 1}) | {
-            "status": {"availableReplicas": 7}
-        }
-        try:
-            kept = self.call("POST", self.foos, probe, query={"dryRun": "All"})
-        except RequestRefusedError:
+        if bool(self._kept(replicas=-1)) != permissive:
             return False
         keeps_status = "foos/status" not in served and (permissive or "status" in schema["properties"])
-        return ("status" in kept) == keeps_status
+        kept = self._kept(replicas=1)
+        return bool(kept) and ("status" in kept) == keeps_status and self._lists_foos()
+
+    def _kept(self, *, replicas: int) -> Object:
+        """What the server would keep of a Foo with a status, {} where it refuses it."""
+        probe = foo("probe", {"deploymentName": "probe", "replicas": replicas})
+        try:
+            return self.call(
+                "POST", self.foos, probe | {"status": {"availableReplicas": 7}}, query={"dryRun": "All"}
+            )
+        except RequestRefusedError:
+            return {}
+
+    def _lists_foos(self) -> bool:
+        """Whether lists and watches are not refused, as until the cache of a changed kind is filled."""
+        try:
+            self.call("GET", self.foos)
+        except RequestRefusedError:
+            return False
+        return True
 
 
 class SandboxCluster(Cluster):

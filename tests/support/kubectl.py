@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NEWEST_MINOR = 99
-_SECONDS = 30.0
+_SECONDS = 60.0
 
 
 class Result(NamedTuple):
@@ -46,7 +46,7 @@ class Kubectl:
     """
     Runs kubectl against one server and, unless a command says otherwise, in one namespace.
 
-    Every command has to end within 30 s.
+    Every command has to end within 60 s.
     """
 
     binary: str
@@ -130,7 +130,7 @@ class Follower:
         self._reader.start()
 
     def wait_for(self, wanted: Callable[[list[str]], bool]) -> list[str]:
-        """The lines so far, once they satisfy wanted. Blocks: at most 30 s."""
+        """The lines so far, once they satisfy wanted. Blocks: at most 60 s."""
         with self._more:
             met = self._more.wait_for(lambda: wanted(self._lines), _SECONDS)
             assert met, f"not in the output: {self._lines}"

@@ -106,6 +106,8 @@ class MyApps:
         }
         try:
             kept = self.cluster.call("POST", self.apps, probe, query={"dryRun": "All"})
+            # refused until the server's cache of the changed kind is filled
+            self.cluster.call("GET", self.apps)
         except RequestRefusedError:
             return False
         return bool(kept["spec"].get("port") == 8080)

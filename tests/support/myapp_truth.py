@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from support.api_server import APIServer, Watch, endpoint_of
@@ -32,7 +33,8 @@ class Version(NamedTuple):
 class Observed:
     """Everything that was watched in a namespace."""
 
-    def __init__(self, apps: Watch, deployments: Watch) -> None:
+    def __init__(self, cluster: Cluster, apps: Watch, deployments: Watch) -> None:
+        self._cluster = cluster
         self._apps = apps
         self._deployments = deployments
 
@@ -42,7 +44,10 @@ class Observed:
 
         Returns: how many statuses there were. Raises: AssertionError for an untrue one.
         """
-        self._apps.until(lambda events: any(_number(event["object"]) >= int(version) for event in events))
+        self._apps.until(partial(_reach, version=int(version)))
+        # a stream of its own, which may be behind: what it must have told by then is there
+        deployments_now = self._cluster.list(self._cluster.deployments).values()
+        self._deployments.until(partial(_reach, version=max(map(_number, deployments_now), default=0)))
         apps = _by_name(self._apps.events)
         deployments = _by_name(self._deployments.events)
         return sum(
@@ -60,7 +65,11 @@ def observing(cluster: Cluster, myapps: MyApps) -> Iterator[Observed]:
         server.watch(f"{myapps.apps}?{query}") as apps,
         server.watch(f"{cluster.deployments}?{query}") as deployments,
     ):
-        yield Observed(apps, deployments)
+        yield Observed(cluster, apps, deployments)
+
+
+def _reach(events: Sequence[Object], *, version: int) -> bool:
+    return max((_number(event["object"]) for event in events), default=0) >= version
 
 
 def _by_name(events: Sequence[Object]) -> dict[str, list[Version]]:

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from support.deadline import until
 
 ROOT: Final = Path(__file__).parents[2]
-SECONDS: Final = 20.0
+SECONDS: Final = 60.0
 ON_FREE_PORTS: Final = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 NO_SERVERS: Final = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
 

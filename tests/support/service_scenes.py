@@ -23,7 +23,7 @@ _NEW: Final[tuple[dict[str, Any], ...]] = (
     {"ipFamilyPolicy": "X", "ports": _PORTS},
     {"ipFamilyPolicy": "RequireDualStack", "ports": _PORTS},
     {"type": "NodePort", "ports": [{"port": 80, "nodePort": 1}]},
-    {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30585}, {"port": 81, "nodePort": 30585}]},
+    {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30045}, {"port": 81, "nodePort": 30045}]},
     {"type": "Odd", "ports": _PORTS},
     {"clusterIP": "None", "type": "NodePort", "ports": _PORTS},
     {"type": "ExternalName", "externalName": "a.b", "clusterIP": "None"},
@@ -35,7 +35,7 @@ _NEW: Final[tuple[dict[str, Any], ...]] = (
     {"trafficDistribution": "x", "ports": _PORTS},
     {"loadBalancerClass": "x", "ports": _PORTS},
     {"allocateLoadBalancerNodePorts": False, "ports": _PORTS},
-    {"ports": [{"port": 80, "nodePort": 30586}]},
+    {"ports": [{"port": 80, "nodePort": 30046}]},
 )
 _CHANGED: Final[tuple[dict[str, Any], ...]] = (
     {"clusterIP": "not-an-ip"},
@@ -48,7 +48,7 @@ _CHANGED: Final[tuple[dict[str, Any], ...]] = (
     {"type": "ExternalName", "externalName": "a.b"},
     {"ports": []},
     {"externalTrafficPolicy": "Local"},
-    {"healthCheckNodePort": 30587},
+    {"healthCheckNodePort": 30047},
     {"loadBalancerClass": "x/y"},
 )
 
@@ -81,8 +81,8 @@ SERVICE_CHANGES: Final = [
     _change("s", type="ClusterIP"),
     _change("s", type="LoadBalancer", externalTrafficPolicy="Local"),
     _change("s", type="ClusterIP"),
-    _change("s", type="NodePort", ports=[{"port": 80, "nodePort": 30588}]),
-    _change("s", ports=[{"port": 81, "nodePort": 30588}]),
+    _change("s", type="NodePort", ports=[{"port": 80, "nodePort": 30048}]),
+    _change("s", ports=[{"port": 81, "nodePort": 30048}]),
     _change("s", ports=[{"port": 81, "name": "a"}, {"port": 82, "name": "b"}]),
     put(
         f"{_SERVICES}/s",
@@ -104,23 +104,23 @@ SERVICE_CHANGES: Final = [
 ]
 SERVICE_PORTS: Final = [
     _new("a", type="NodePort", ports=[{"port": 80, "nodePort": 1}]),
-    _new("a", type="NodePort", ports=[{"port": 80, "nodePort": 30581}]),
-    _new("b", type="NodePort", ports=[{"port": 80, "nodePort": 30581}]),
+    _new("a", type="NodePort", ports=[{"port": 80, "nodePort": 30041}]),
+    _new("b", type="NodePort", ports=[{"port": 80, "nodePort": 30041}]),
     post(
         f"{_SERVICES}?dryRun=All",
-        {**named("c"), "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30581}]}},
+        {**named("c"), "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30041}]}},
     ),
     _new(
         "b",
         type="NodePort",
         ports=[
-            {"port": 80, "nodePort": 30582, "name": "x"},
-            {"port": 80, "nodePort": 30582, "name": "y", "protocol": "UDP"},
+            {"port": 80, "nodePort": 30042, "name": "x"},
+            {"port": 80, "nodePort": 30042, "name": "y", "protocol": "UDP"},
         ],
     ),
-    _change("b", ports=[{"port": 80, "nodePort": 30583, "name": "x"}]),
-    _new("d", type="NodePort", ports=[{"port": 80, "nodePort": 30582}]),
-    _new("e", type="NodePort", ports=[{"port": 80, "nodePort": 30583}]),
+    _change("b", ports=[{"port": 80, "nodePort": 30043, "name": "x"}]),
+    _new("d", type="NodePort", ports=[{"port": 80, "nodePort": 30042}]),
+    _new("e", type="NodePort", ports=[{"port": 80, "nodePort": 30043}]),
     patch(
         f"{_SERVICES}/j?fieldManager=z",
         {"apiVersion": "v1", "kind": "Service", **named("j"), "spec": {"type": "NodePort", "ports": _PORTS}},

@@ -26,8 +26,9 @@ _BEGINNING: Final = re.compile(r" \(\{.* \.\.\.\)$")
 _VERSION: Final = re.compile(r"(resourceVersion\W+)(\d+)")
 _RANDOM: Final = re.compile(r"(kube-api-access-|^x-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _PORT_NAMES: Final = frozenset({"nodePort", "healthCheckNodePort"})
-_PORTS_GIVEN: Final = frozenset({0, 1, *range(30_580, 30_590)})
+_PORTS_GIVEN: Final = frozenset({0, 1, *range(30_040, 30_050)})
 _AGE: Final = re.compile(r"^\d+[smhd](?:\d+[smh])?$")
+_CACHED: Final = re.compile(r"(.*/namespaces/[^/]+/[^/?]+).*[?&]resourceVersion=")
 _GIVEN: Final = frozenset({"", "0", "5", "abc", "99999999999"})
 _SECRETIVE: Final = {"ca.crt": "pem", "continue": "continue", "token": "token"}
 _TOKEN_DOTS: Final = 2
@@ -79,7 +80,8 @@ class StoryServer:
         name = f"story-{uuid.uuid4().hex[:10]}"
         assert self.api.create("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
         base = f"/api/v1/namespaces/{name}"
-        self.api.eventually(f"{base}/configmaps/kube-root-ca.crt", lambda answer: answer.status == 200)
+        for made in ("configmaps/kube-root-ca.crt", "serviceaccounts/default"):
+            self.api.eventually(f"{base}/{made}", lambda answer: answer.status == 200)
         deployments = f"/apis/apps/v1/namespaces/{name}/deployments"
         assert self.api.create(deployments, _SETTLED).status == 201
         self.api.eventually(f"{deployments}/a", lambda answer: _is_settled(answer.body["status"]))
@@ -174,7 +176,15 @@ def _send(server: APIServer, step: Step, memory: _Memory, here: dict[str, str]) 
     elif step.body is not None:
         body = filled(json.dumps(step.body)).encode()
     path = filled(step.path, _ANY)
+    if step.method == "GET" and (collection := _CACHED.match(path)):
+        _wait_for_the_cache(server, collection[1])
     return server.request(step.method, path, body, content_type=step.content_type, accept=step.accept)
+
+
+def _wait_for_the_cache(server: APIServer, collection: str) -> None:
+    """Until the cache that answers reads of some version holds all that has been written so far."""
+    newest = f"{collection}?resourceVersion={server.get(collection).rv}"
+    server.eventually(newest, lambda answer: answer.status == 200)
 
 
 def _in_any_order(entries: list[Any]) -> list[Any]:

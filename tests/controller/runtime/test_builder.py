@@ -9,16 +9,21 @@ from typing import Literal
 
 import pytest
 
-from apis.core_v1 import Service, ServicePort, ServiceSpec
+from apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from apis.meta import Kind, ObjectMeta, new_controller_ref
 from apis.resource import Resource
 from apis.samplecontroller_v1alpha1 import Foo, FooSpec
+from client.decoding.pages import Undecodable
 from client.errors import NotFound
 from controller.access import FOO_ACCESS
-from controller.runtime.builder import BuilderError, controller_for
+from controller.runtime.builder import BuilderError, InformerWatch, controller_for
+from controller.runtime.event_source import EventSource, own_name
+from controller.runtime.events.fake import FakeRecorder
+from controller.runtime.events.undecodable_reports import UndecodableReports
 from controller.runtime.manager import Manager
 from controller.runtime.predicates import GenerationChanged
 from controller.runtime.reconcile import ReconcileContext, Result
+from controller.runtime.reconcile_queue import ReconcileQueue
 from informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.managed_sandbox import ManagedSandbox, eventually
@@ -198,10 +203,25 @@ def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
     """An object that does not fit its type cannot be reconciled: its owner is told."""
     manager = cluster.manager()
     controller_for(manager, "exposer").for_(Foo).complete(Exposer(manager))
-    informer = manager.informer_for(Foo).informers[0]
-    assert len(informer.quarantine._callbacks) == 1
+    misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
+    informer, events = manager.informer_for(Foo), cluster.client.resource(Event)
     with cluster.running(manager):
-        eventually(informer.has_synced, "running")
+        eventually(informer.has_synced, "listed")
+        informer.informers[0].quarantine.add(misfit)
+        eventually(lambda: [one.message for one in events.list().items] == ["does not fit"], "said")
+
+
+def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
+    """A standby is silent, and misses none: what is there is said when its watches start."""
+    informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder()
+    source = EventSource(Foo, own_name, sink=ReconcileQueue("exposer"), observed=lambda *_: None)
+    watch = InformerWatch(informer, source, UndecodableReports(Foo, recorder))
+    misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
+    informer.informers[0].quarantine.add(misfit)
+    assert recorder.take() == []
+    watch.start()
+    informer.informers[0].quarantine.add(misfit._replace(key_name="b"))
+    assert recorder.take() == ["Warning InvalidObject does not fit"] * 2
 
 
 def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) -> None:

@@ -103,6 +103,28 @@ def test_predicates_decide_about_all_but_the_observer() -> None:
     assert queue.observed == [A, A, A]
 
 
+def test_another_object_of_the_name_is_a_deletion_and_a_creation() -> None:
+    """Of what happens while no watch is open a list shows the outcome alone, and both have generation 1."""
+    queue = Queue()
+    old, new = deployment("a", 1, uid="one"), deployment("a", 9, uid="two")
+    queue.source(own_name, GenerationChanged()).on_update(old, new)
+    assert queue.told() == [("Deployment default/a updated", DEFAULT_PRIORITY)]
+    asked: list[str] = []
+
+    def hears(what: str) -> bool:
+        asked.append(what)
+        return False
+
+    deaf = PredicateFuncs(
+        create=lambda obj: hears(f"create {obj.metadata.uid}"),
+        update=lambda _old, _new: hears("update"),
+        delete=lambda obj: hears(f"delete {obj.metadata.uid}"),
+    )
+    queue.source(own_name, deaf).on_update(old, new)
+    assert asked == ["delete one", "create two"]
+    assert len(queue.added) == 1
+
+
 def test_every_predicate_must_say_yes() -> None:
     """Several are joined by and."""
     queue = Queue()

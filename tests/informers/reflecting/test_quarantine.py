@@ -54,6 +54,20 @@ def test_complete_list_decides_who_is_held() -> None:
     assert [one.key_name for one in told] == ["a", "b", "c"]
 
 
+def test_a_late_callback_is_told_of_those_that_are_held() -> None:
+    """Once each, at their newest version, and of later ones as everybody is."""
+    told: list[tuple[str, str]] = []
+    quarantine = Quarantine(kind="Foo", gauge=Instrument())
+    for one in (undecodable("a"), undecodable("gone"), undecodable("a", "2"), undecodable("b")):
+        quarantine.add(one)
+    quarantine.release(["default/gone"])
+    quarantine.on_undecodable(lambda one: told.append((one.key_name, one.resource_version)))
+    assert told == [("a", "2"), ("b", "1")]
+    quarantine.add(undecodable("b"))
+    quarantine.add(undecodable("b", "3"))
+    assert told[2:] == [("b", "3")]
+
+
 def test_callback_that_raises_does_not_stop_the_others() -> None:
     """A broken callback is logged and the next one is called."""
     told: list[Undecodable] = []

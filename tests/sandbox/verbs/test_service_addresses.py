@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from sandbox.verbs import service_addresses
 from support.local_server import LocalServer
 
 _MERGE = "application/merge-patch+json"
@@ -40,6 +43,14 @@ def test_node_ports() -> None:
     second = _create(server, "b", type="LoadBalancer")["ports"][0]["nodePort"]
     assert 30000 <= second <= 32767
     assert second != 30080
+
+
+def test_low_node_ports_are_left_to_those_who_ask_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """30000 to 30085 are given out only when there are no others."""
+    monkeypatch.setattr(service_addresses, "_NODE_PORTS", (30_084, 30_087))
+    server = LocalServer()
+    ports = [_create(server, f"s{number}", type="NodePort")["ports"][0]["nodePort"] for number in range(4)]
+    assert (set(ports[:2]), set(ports[2:])) == ({30_086, 30_087}, {30_084, 30_085})
 
 
 def test_an_address_is_kept() -> None:
