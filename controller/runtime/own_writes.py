@@ -25,6 +25,8 @@ from workqueue.locks import new_lock
 log = structlog.get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
+LOOK_AGAIN_SECONDS: Final = 0.25
+"""How soon for an object that is not in the cache."""
 
 
 class Mirror(Protocol):
@@ -121,6 +123,9 @@ class OwnWrites:
             return 0.0
         unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
         left = self._keep(name, floors, unmet)
+        if left and not all(self._is_there(floor) for floor in unmet.values()):
+            # one that came and went between two lists, or with others in the queue, brings no event any more
+            return min(left, LOOK_AGAIN_SECONDS)
         if unmet and not left:
             writes = ", ".join(f"{floor.kind.resource.kind} {floor.name}" for floor in unmet.values())
             log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
@@ -153,6 +158,10 @@ class OwnWrites:
             ending = cached.metadata.deletion_timestamp is not None
             return ending or cached.metadata.uid != floor.uid
         return not is_older(cached.metadata.resource_version, floor.resource_version)
+
+    def _is_there(self, floor: _Floor) -> bool:
+        mirror = self._mirrors(floor.kind)
+        return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:
         """Keep what is unmet while there is time. Returns: how long; 0 when nothing is kept."""

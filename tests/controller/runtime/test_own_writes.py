@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from apis.apps_v1 import Deployment
 from apis.core_v1 import Service
 from apis.meta import Kind, ObjectMeta
-from controller.runtime.own_writes import OwnWrites
+from controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
 from informers.keys import ObjectName
 from support.deployments import deployment
 from support.fake_clock import FakeClock
@@ -99,7 +99,7 @@ def test_only_the_name_that_wrote_waits() -> None:
     floors = Floors()
     floors.wrote(deployment("child", 10))
     assert floors.wait(OTHER) == 0
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
 
 
 def test_a_created_object_is_waited_for_until_it_appears() -> None:
@@ -148,7 +148,7 @@ def test_what_was_created_and_deleted_is_waited_for_until_both_are_seen() -> Non
     floors.wrote(deployment("child", 10, uid="u"))
     floors.deleted(deployment("child", 10, uid="u"))
     floors.mirror.seen = 9
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.mirror.put(deployment("child", 10, uid="u"))
     assert floors.wait() == 5
     floors.mirror.objects.clear()
@@ -165,21 +165,34 @@ def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> Non
     assert floors.wait() == 5
     floors.mirror.objects.clear()
     floors.mirror.seen = 11
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.mirror.put(deployment("child", 12, uid="new"))
     assert floors.wait() == 0
 
 
 def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
-    """Created by us, deleted by somebody, and then a new list: no event tells of it, the time is enough."""
+    """Created by us, deleted by somebody, and then a new list: no event tells of it, so it is looked again."""
     floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.mirror.seen = 20
-    floors.clock.advance(5)
+    floors.clock.advance(LOOK_AGAIN_SECONDS)
     assert floors.wait() == 0
-    assert (floors.told.waits, floors.told.timeouts) == ([5], 0)
+    assert (floors.told.waits, floors.told.timeouts) == ([LOOK_AGAIN_SECONDS], 0)
+
+
+def test_looking_again_does_not_make_the_wait_longer() -> None:
+    """Five seconds are five, the last look comes at their end."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10))
+    floors.mirror.seen = 9
+    assert floors.wait() == LOOK_AGAIN_SECONDS
+    floors.clock.advance(5 - LOOK_AGAIN_SECONDS / 2)
+    assert floors.wait() == LOOK_AGAIN_SECONDS / 2
+    floors.clock.advance(LOOK_AGAIN_SECONDS / 2)
+    assert floors.wait() == 0
+    assert (floors.told.waits, floors.told.timeouts) == ([5], 1)
 
 
 def test_the_event_of_a_write_wakes_who_waits() -> None:
@@ -229,9 +242,9 @@ def test_all_writes_of_a_reconcile_are_waited_for() -> None:
     floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.wrote(deployment("second", 11))
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.mirror.put(deployment("child", 10))
-    assert floors.wait() == 5
+    assert floors.wait() == LOOK_AGAIN_SECONDS
     floors.happens()
     assert floors.woken == []
     floors.mirror.put(deployment("second", 11))
