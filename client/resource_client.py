@@ -10,8 +10,9 @@ from __future__ import annotations
 import random as random_module
 import threading
 from collections.abc import Callable, Mapping
+from copy import copy
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -48,7 +49,8 @@ class Client:
     One API server. Threads: any.
 
     Args: as RESTClient; qps and burst limit requests, 0 = no limit; stop ends waits (a Retry-After, the rate
-    limit), so give it the event that stops the program; clients of one server may share a reachability.
+    limit), so give it the event that stops the program, and whoever may end later gets one by until();
+    clients of one server may share a reachability.
     """
 
     def __init__(
@@ -77,6 +79,12 @@ class Client:
             stop=stop,
             reachability=self.reachability,
         )
+
+    def until(self, stop: threading.Event) -> Self:
+        """The same client, rate limit and all, for somebody whose waits another event ends."""
+        client = copy(self)
+        client.rest = self.rest.until(stop)
+        return client
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
         """The objects of a typed kind."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random as random_module
 import threading
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from copy import copy
+from typing import Final, NamedTuple, Self
 
 import structlog
 
@@ -87,6 +88,12 @@ class RESTClient:
         self._stop = threading.Event() if stop is None else stop
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
+
+    def until(self, stop: threading.Event) -> Self:
+        """The same client, rate limit and all, for somebody whose waits another event ends."""
+        client = copy(self)
+        client._stop = stop  # noqa: SLF001 - of our own class
+        return client
 
     def send(self, call: Call) -> Response:
         """

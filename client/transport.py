@@ -7,6 +7,7 @@ process. Nothing here knows kinds or JSON, waits for the server's sake, or follo
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
@@ -16,7 +17,7 @@ import structlog
 from urllib3 import HTTPHeaderDict
 
 from client.config import ClientConfig
-from client.errors import BadAnswer, ConfigError, ConnectionBroken
+from client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from client.http.certificate import Certificate
 from client.http.connection import Answer, Route, arm, exchange
 from client.http.connections import Connections, Lent
@@ -24,7 +25,7 @@ from client.http.failures import FAILURES, Attempt, explain
 from client.http.http_stream import HTTPStream, dispose
 from client.http.resolver import connect, resolve
 from client.http.response import Headers, Response, Stream
-from client.http.tls import TLSContexts
+from client.http.tls import KeyPair, TLSContexts
 from client.http.tls_errors import shown_certificate
 from client.metrics import NO_METRICS, RequestMetrics
 from client.request_log import log_headers
@@ -85,6 +86,8 @@ class _Request(NamedTuple):
     One request as it goes out, without credentials.
 
     path is for messages: the target's without the path of the configured server, which may be a secret.
+    deadline is when the answer has to be complete (monotonic); send_by when the request has to have left, as
+    the transport's clock counts, infinity where only the deadline matters.
     """
 
     method: str
@@ -94,6 +97,8 @@ class _Request(NamedTuple):
     body: bytes | None
     seconds: float
     deadline: float
+    send_seconds: float = math.inf
+    send_by: float = math.inf
 
     @property
     def words(self) -> str:
@@ -126,7 +131,8 @@ class HTTPTransport:
         """
         Prepare; nothing is sent.
 
-        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials.
+        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials, and for what
+        must not leave too late.
         Raises: ConfigError when certificates do not load.
         """
         url = urlsplit(config.host)
@@ -163,10 +169,18 @@ class HTTPTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
-        """Send a request and read its whole answer; see Transport."""
+        """
+        Send a request and read its whole answer; see Transport.
+
+        Args: send_seconds is how long the request may take to leave, whatever time its answer has.
+        Raises: DeadlineExceeded, too, for what could not be sent completely in that time.
+        """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
+        send_by = self._clock.now() + send_seconds
         request = self._prepare(method, path, query, headers, body=body, seconds=seconds)
+        request = request._replace(send_seconds=send_seconds, send_by=send_by)
         return self._read(request, *self._authorized(request))
 
     def stream(
@@ -219,7 +233,7 @@ class HTTPTransport:
 
     def _with_credentials(self, request: _Request) -> _Request:
         try:
-            authorization = self._credentials.authorization()
+            authorization = self._credentials.authorization(self._seconds_to_send(request))
         except ConfigError as error:
             raise explain(error, self._attempt(request, sent=False)) from error
         if not authorization:
@@ -231,7 +245,7 @@ class HTTPTransport:
     def _exchange(self, request: _Request) -> tuple[Lent, Answer]:
         """On an idle connection if there is one; a read that finds it dead is repeated on a new one."""
         try:
-            lent = self._connections.take_idle(self._credentials.key_pair())
+            lent = self._connections.take_idle(self._key_pair(request))
         except ConfigError as error:
             raise explain(error, self._attempt(request, sent=False)) from error
         if lent is not None:
@@ -245,18 +259,35 @@ class HTTPTransport:
 
     def _connect(self, request: _Request) -> Lent:
         try:
-            return self._connections.connect(self._credentials.key_pair(), request.deadline)
+            pair = self._key_pair(request)
+            return self._connections.connect(pair, time.monotonic() + self._seconds_to_send(request))
         except FAILURES as error:
-            raise explain(error, self._attempt(request, sent=False)) from error
+            raise self._explain(error, request, sent=False) from error
+
+    def _key_pair(self, request: _Request) -> KeyPair | None:
+        return self._credentials.key_pair(self._seconds_to_send(request))
+
+    def _seconds_to_send(self, request: _Request) -> float:
+        return min(request.deadline - time.monotonic(), request.send_by - self._clock.now())
 
     def _send(self, request: _Request, lent: Lent) -> Answer:
         log_headers("Request headers", request.words, request.headers.items())
+        sent = False
         try:
-            arm(lent.connection.sock, deadline=request.deadline)
-            answer = exchange(lent.connection, request.method, request.target, request.headers, request.body)
+            # the socket looks at this again before each send, however long we were suspended meanwhile
+            arm(lent.connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
+            sent = True
+            answer = exchange(
+                lent.connection,
+                request.method,
+                request.target,
+                request.headers,
+                request.body,
+                answer_deadline=request.deadline,
+            )
         except FAILURES as error:
             lent.connection.close()
-            raise explain(error, self._attempt(request, sent=True)) from error
+            raise self._explain(error, request, sent=sent) from error
         except BaseException:
             lent.connection.close()
             raise
@@ -301,6 +332,13 @@ class HTTPTransport:
                 raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
             parts.append(block)
         return b"".join(parts)
+
+    def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
+        """What took too long is the answer, or the sending where that had less time."""
+        in_time = time.monotonic() < request.deadline
+        if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
+            error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")
+        return explain(error, self._attempt(request, sent=sent))
 
     def _attempt(self, request: _Request, *, sent: bool) -> Attempt:
         proxy = self._route.proxy

@@ -31,16 +31,16 @@ _LOCK_RANK: Final = 95
 class Credentials(Protocol):
     """What a request carries to say who sends it."""
 
-    def authorization(self) -> str:
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
         """
         The Authorization header, "" for none.
 
         Raises: ConfigError when it cannot be had.
-        Blocks: while a file is read or a program runs, at most FETCH_SECONDS.
+        Blocks: while a file is read, or a program runs: at most timeout_seconds, and FETCH_SECONDS.
         """
 
-    def key_pair(self) -> KeyPair | None:
-        """A client certificate that comes with the credentials, None to use the configured one."""
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
+        """A client certificate that comes with them, None to use the configured one; blocks as that does."""
 
     def rejected(self, started_at: float) -> bool:
         """
@@ -56,11 +56,11 @@ class StaticCredentials:
     def __init__(self, authorization: str = "") -> None:
         self._authorization = authorization
 
-    def authorization(self) -> str:
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
         """The header."""
         return self._authorization
 
-    def key_pair(self) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - there is none
         """None."""
         return None
 
@@ -84,7 +84,7 @@ class TokenFile:
         self._token = fallback
         self._read_at: float | None = None
 
-    def authorization(self) -> str:
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - a file is read
         """The header, from a token read less than 50 s ago if the file allows."""
         now = self._clock.now()
         with self._lock:
@@ -93,7 +93,7 @@ class TokenFile:
             token = self._refresh(token, now)
         return f"Bearer {token}"
 
-    def key_pair(self) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - there is none
         """None."""
         return None
 
@@ -151,8 +151,8 @@ class FetchedCredentials:
     """
     Credentials that take a program or a login service: fetched when first needed, on expiry, after a 401.
 
-    At most one fetch runs at a time, in a thread of its own; everybody who needs its result waits for it, and
-    one that hangs is waited for again, never started a second time.
+    At most one fetch runs at a time, in a thread of its own; everybody who needs its result waits for it as
+    long as they can, and one that hangs is waited for again, never started a second time.
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
 
@@ -175,13 +175,13 @@ class FetchedCredentials:
         self._usable = False
         self._running = False
 
-    def authorization(self) -> str:
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
         """The header, fetched if need be."""
-        return self._current().authorization
+        return self._current(timeout_seconds).authorization
 
-    def key_pair(self) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
         """The key pair, fetched if need be."""
-        return self._current().key_pair
+        return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
         """Forget what was fetched before then."""
@@ -190,14 +190,14 @@ class FetchedCredentials:
                 self._usable = False
         return True
 
-    def _current(self) -> Fetched:
+    def _current(self, timeout_seconds: float) -> Fetched:
         with self._changed:
             if (fetched := self._fresh_locked()) is not None:
                 return fetched
             start, self._running = not self._running, True
         if start:
             self._spawn(f"credentials-{self._name}", self._run)
-        return self._await()
+        return self._await(min(timeout_seconds, FETCH_SECONDS))
 
     def _fresh_locked(self) -> Fetched | None:
         fetched = self._outcome
@@ -205,12 +205,12 @@ class FetchedCredentials:
             return None
         return fetched if fetched.expires_at is None or self._clock.time() < fetched.expires_at else None
 
-    def _await(self) -> Fetched:
-        deadline = self._clock.now() + FETCH_SECONDS
+    def _await(self, seconds: float) -> Fetched:
+        deadline = self._clock.now() + seconds
         with self._changed:
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
-                    raise self._problem(f"no answer in {FETCH_SECONDS:g} s")
+                    raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
             # one that is expired on arrival is used once: only the server can say that it is of no use
             if isinstance(self._outcome, Fetched):
                 return self._outcome

@@ -218,23 +218,45 @@ def open_connection(connection: Connection, route: Route, deadline: float) -> No
 
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
-    """Set what the next receives may take; beneath a TLS proxy only each receive is bounded."""
+    """
+    Set what the next sends and receives may take; beneath a TLS proxy only each of them is bounded.
+
+    Raises: TimeoutError when the deadline has passed.
+    """
     if isinstance(sock, DeadlineSocket | DeadlineSSLSocket):
         sock.arm(deadline=deadline, idle_seconds=idle_seconds)
         sock.settimeout(sock.left())
     else:
-        sock.settimeout(idle_seconds if deadline is None else max(0.001, deadline - time.monotonic()))
+        sock.settimeout(idle_seconds if deadline is None else _left(deadline))
 
 
-def exchange(connection: Connection, method: str, target: str, headers: Any, body: bytes | None) -> Answer:
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("deadline exceeded")
+    return left
+
+
+def exchange(
+    connection: Connection,
+    method: str,
+    target: str,
+    headers: Any,
+    body: bytes | None,
+    *,
+    answer_deadline: float | None = None,
+) -> Answer:
     """
     Send a request and read the head of its answer; the socket is armed by the caller.
 
+    Args: answer_deadline replaces the deadline of the sending once that is done, None = it holds on.
     Raises: OSError, http.client.HTTPException.
     """
     connection.timeout = connection.sock.gettimeout()
     connection.request(method, target, body=body, headers=headers, preload_content=False)
     sock = connection.sock
+    if answer_deadline is not None:
+        arm(sock, deadline=answer_deadline)
     answer = http.client.HTTPConnection.getresponse(connection)
     assert isinstance(answer, Answer)
     answer.transport_socket = sock

@@ -11,6 +11,8 @@ import structlog
 
 from controller.cli.durations import format_duration
 from controller.cli.options import Options
+from controller.cli.printable import printable
+from controller.cli.tell import show
 from controller.cli.version import DISTRIBUTION, version
 
 log = structlog.get_logger("controller")
@@ -33,8 +35,7 @@ class Facts:
 def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
     """Write the banner to a terminal; to anything else one log line with the same facts."""
     if stream.isatty():
-        stream.write(banner(facts, options))
-        stream.flush()
+        show(banner(facts, options), stream)
         return
     log.info(
         "Starting handloop",
@@ -69,4 +70,4 @@ def banner(facts: Facts, options: Options) -> str:
         f"  serving   metrics {facts.metrics} · health {facts.health}",
         f"  checks    {facts.checks}",
     ]
-    return "\n".join(rows) + "\n"
+    return "\n".join(map(printable, rows)) + "\n"

@@ -22,6 +22,7 @@ def preflight_for(client: Client, config: ClientConfig, options: Options, clock:
         access=declared_access(options),
         namespaces=watched_namespaces(options),
         rbac_command=rbac_command(options),
+        log_in=config.credentials.authorization,
         credentials=lambda: expired_credentials(config, clock.time()),
         clock=clock,
     )

@@ -76,10 +76,15 @@ def _no_context(error: ConfigError) -> Problem:
     )
 
 
+def _one_line(words: str) -> str:
+    """What a program printed, or a kubeconfig says about it, may be a paragraph."""
+    return " ".join(words.split()) if "\n" in words else words
+
+
 def _no_credentials(error: ConfigError) -> Problem:
-    fixes = [text for text in dict.fromkeys((error.install_hint, error.fix)) if text]
+    fixes = [text for text in dict.fromkeys(map(_one_line, (error.install_hint, error.fix))) if text]
     asked = "the user in the kubeconfig gets its credentials from this program"
-    cause = error.cause or (asked if error.kind is ConfigProblem.EXEC_PLUGIN else "")
+    cause = _one_line(error.cause) or (asked if error.kind is ConfigProblem.EXEC_PLUGIN else "")
     return Problem(
         code="E06",
         exit_code=EXIT_CONFIG,

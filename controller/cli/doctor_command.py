@@ -14,7 +14,8 @@ from client.transport import HTTPTransport
 from controller.cli.checks import preflight_for
 from controller.cli.config_problems import config_problem
 from controller.cli.options import Options
-from controller.cli.preflight import Finding, Report
+from controller.cli.preflight import REQUEST_SECONDS, Finding, Report
+from controller.cli.printable import printable
 from controller.cli.problems import Problem
 from controller.cli.version import version
 from workqueue.clock import REAL_CLOCK, Clock
@@ -36,7 +37,7 @@ def doctor(options: Options, stop: threading.Event, out: TextIO, *, clock: Clock
 def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
     try:
         config = load_config(kubeconfig=options.kubeconfig, master=options.master, context=options.context)
-        with closing(HTTPTransport(config, clock=clock)) as transport:
+        with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, clock=clock)) as transport:
             client = Client(transport, user_agent=f"handloop/{version()}", clock=clock, stop=stop)
             report = preflight_for(client, config, options, clock).check(stop)
     except ConfigError as error:
@@ -53,7 +54,7 @@ def _described(config: ClientConfig) -> str:
 
 def _table(report: Report) -> str:
     """A line for each check, then what is wrong in full."""
-    rows = [_row(finding) for finding in report.findings]
+    rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"
     return "\n".join([*rows, "", counted, *(f"\n{problem}" for problem in report.problems)]) + "\n"
@@ -73,7 +74,8 @@ def _json(report: Report) -> str:
         "checks": [_check(finding) for finding in report.findings],
         "problems": [_problem(problem) for problem in report.problems],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return "\n".join(map(printable, text.split("\n"))) + "\n"
 
 
 def _check(finding: Finding) -> dict[str, Any]:

@@ -105,9 +105,9 @@ class Election:
         return client.resource(Lease)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """E12, at once; and an end that no hanging request can put off. The elector's thread."""
-        self._say(lost_lease(lost))
+        """E12, and an end that neither a hanging request nor a blocked log puts off. The elector's thread."""
         self._spawn("lost-lease", self._end_in_time)
+        self._say(lost_lease(lost))
 
     def _end_in_time(self) -> None:
         if not self._clock.sleep(LINGER_SECONDS, self._over):

@@ -4,6 +4,9 @@ Logging: klog lines, lines for people, or JSON; always on stderr, through struct
 Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on. A warning or error that
 repeats, and an info line with an error in it, such as a lost race, is written in full once, then at most once
 a minute with the number left out. Tracebacks show from `-v 4` on.
+
+A line is one record, but for a traceback: what others put into it is escaped. A line that cannot be written
+is lost.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from client import request_log
+from controller.cli.printable import printable
 from informers.keys import ObjectName
 from workqueue.clock import REAL_CLOCK, Clock
 from workqueue.locks import new_lock
@@ -88,7 +93,23 @@ class _NamedLoggers:
 
 
 class _NamedLogger(structlog.WriteLogger):
+    """
+    A full disk or a reader that has gone costs lines of the log, and nothing else.
+
+    Whoever logs is in the middle of something: a watch that is to be opened again, a stop that is to be asked
+    for. Follows: klog, which ignores what a write returns.
+    """
+
     name = ""
+
+    def msg(self, message: str) -> None:
+        """Write a line, or lose it."""
+        # ValueError: the stream is closed
+        with suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
 
 
 class LogLevel:
@@ -180,7 +201,11 @@ def _quoted(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    return json.dumps(str(value), ensure_ascii=False)
+    return _in_quotes(str(value))
+
+
+def _in_quotes(text: str) -> str:
+    return printable(json.dumps(text, ensure_ascii=False))
 
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
@@ -193,7 +218,9 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    return severity, message, f"\n{stack}" if stack else ""
+    # indented, as an error that it quotes may have lines that look like ours
+    lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
+    return severity, message, "".join(lines)
 
 
 def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
@@ -218,7 +245,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
         line["logger"] = name
     line["msg"] = str(event.pop("event"))
     line |= {key: _json_value(value) for key, value in event.items()}
-    return json.dumps(line, ensure_ascii=False)
+    return printable(json.dumps(line, ensure_ascii=False))
 
 
 def _json_value(value: object) -> object:
@@ -240,7 +267,8 @@ class TextRenderer:
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
         """One line."""
-        severity, message, stack = _take_head(event)
+        severity, said, stack = _take_head(event)
+        message = printable(said)
         at = dt.datetime.now(tz=dt.UTC).astimezone()
         pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
         if not self._colours:
@@ -252,4 +280,4 @@ class TextRenderer:
 def _bare(value: object) -> str:
     """A value without quotes where it needs none."""
     text = str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n') else text
+    return text if text and text.isprintable() and not any(c in text for c in ' "=') else _in_quotes(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -14,10 +15,12 @@ from controller.cli.flags import UsageError, parse_options
 from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging, default_format
 from controller.cli.manifests_command import manifests
 from controller.cli.options import Options
+from controller.cli.printable import printable
 from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from controller.cli.run import run
 from controller.cli.sandbox_command import run_sandbox
 from controller.cli.signals import SignalHandler
+from controller.cli.tell import show
 from controller.cli.version import version_text
 
 log = structlog.get_logger("controller")
@@ -32,9 +35,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parse_options(sys.argv[1:] if argv is None else argv)
     except UsageError as error:
-        sys.stderr.write(f"error: {error}\n  fix: python -m controller --help\n")
+        show(f"error: {error}\n  fix: python -m controller --help\n", sys.stderr)
         return EXIT_USAGE
-    return execute(options, sys.stdout, sys.stderr)
+    try:
+        return execute(options, sys.stdout, sys.stderr)
+    finally:
+        _give_up_what_nobody_reads(sys.stderr)
+
+
+def _give_up_what_nobody_reads(stream: TextIO) -> None:
+    """Else the interpreter tries once more to write what is left, and makes the exit code 120."""
+    try:
+        stream.flush()
+    except ValueError:
+        # closed: nothing is left
+        return
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def execute(options: Options, out: TextIO, err: TextIO) -> int:
@@ -64,7 +83,7 @@ def _serve(options: Options, stop: threading.Event, out: TextIO, err: TextIO) ->
         elif options.verbosity >= TRACEBACK_VERBOSITY:
             raise
         else:
-            err.write(f"error: {what}\n  fix: {fix}\n")
+            show(f"error: {printable(what)}\n  fix: {fix}\n", err)
         return EXIT_FATAL
 
 

@@ -8,18 +8,21 @@ All that is wrong is said at once, not one thing per try.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from apis.resource import Resource
 from client.access import check_access, who_am_i
-from client.errors import APIError, ClientError, Unauthorized
+from client.errors import APIError, ClientError, ConfigError, Unauthorized
 from client.resource_client import Client
 from controller.access import Access
+from controller.cli.config_problems import config_problem
 from controller.cli.permissions import Need, missing_permissions, needs
 from controller.cli.problems import (
     EXIT_CONFIG,
+    EXIT_FATAL,
+    EXIT_OK,
     Problem,
     missing_resource,
     no_status_subresource,
@@ -27,13 +30,21 @@ from controller.cli.problems import (
 from controller.cli.server_problems import Effort, server_problem
 from workqueue.clock import REAL_CLOCK, Clock
 
+T = TypeVar("T")
+
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 5.0
+"""What the transport of the checks gives a request: whoever asks for a stop waits no longer than that."""
 _SERVER_FAILED: Final = 500
 
 
 def _nothing_known() -> str:
     return ""
+
+
+def _nobody_asks() -> None:
+    """There are no credentials to be got."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +66,33 @@ class Report:
     server_version: str = ""
     user: str = ""
     summary: str = ""
+    stopped: bool = False
 
     @property
     def exit_code(self) -> int:
-        """That of the first problem that is an error; 0 when there is none."""
-        return next((problem.exit_code for problem in self.problems if problem.exit_code), 0)
+        """That of the first problem that is an error; else 0, unless a stop came before the end."""
+        otherwise = EXIT_FATAL if self.stopped else EXIT_OK
+        return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
     def after(self, finding: Finding) -> Report:
         """The same with something that was found before."""
         return replace(self, findings=(finding, *self.findings))
+
+
+class _StoppedError(Exception):
+    """Nobody wants to know any more."""
+
+
+def _go_on_unless(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise _StoppedError
+
+
+def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
+    """The items. Raises: _StoppedError in place of one that comes after a stop."""
+    for item in items:
+        _go_on_unless(stop)
+        yield item
 
 
 class Preflight:
@@ -71,7 +100,8 @@ class Preflight:
     The checks, each of which asks the server.
 
     Args: custom are the kinds that need a CRD with a status subresource; access is what is declared, and
-    namespaces are where, () = everywhere; rbac_command prints the roles for that; credentials tells what is
+    namespaces are where, () = everywhere; rbac_command prints the roles for that; log_in gets credentials,
+    which may take a program, or a person at a browser, longer than a request has; credentials tells what is
     known to be wrong with ours, and is asked only when they were not accepted.
     """
 
@@ -84,6 +114,7 @@ class Preflight:
         access: Iterable[Access],
         namespaces: Sequence[str],
         rbac_command: str,
+        log_in: Callable[[], object] = _nobody_asks,
         credentials: Callable[[], str] = _nothing_known,
         clock: Clock = REAL_CLOCK,
     ) -> None:
@@ -92,6 +123,7 @@ class Preflight:
         self._custom = tuple(custom)
         self._needs = needs(access, namespaces)
         self._rbac_command = rbac_command
+        self._log_in = log_in
         self._credentials = credentials
         self._clock = clock
 
@@ -100,20 +132,35 @@ class Preflight:
         Ask the server everything.
 
         Args: tries is how often an unreachable server is asked before that is the finding.
-        Blocks: until all answers are there; ends early when stop is set.
+        Blocks: until all answers are there; once stop is set, for the request under way at most.
         """
-        version, problem = self._reach(stop, tries)
-        if problem is not None:
-            return self._unreached(problem, f"✗ reachable ({problem.code})")
+        version = ""
         try:
-            return self._look_around(version)
+            _go_on_unless(stop)
+            problem = self._login_problem()
+            if problem is None:
+                _go_on_unless(stop)
+                version, problem = self._reach(stop, tries)
+            if problem is not None:
+                return self._unreached(problem, f"✗ reachable ({problem.code})")
+            return self._look_around(version, stop)
         except ClientError as error:
             problem = self._problem(error, Effort())
             return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=version)
+        except _StoppedError:
+            finding = Finding(check="server", subject="stopped before all was asked", ok=False)
+            return Report(findings=(finding,), server_version=version, summary="stopped", stopped=True)
 
     def _unreached(self, problem: Problem, summary: str) -> Report:
         finding = Finding(check="server", subject=self._host, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,), summary=summary)
+
+    def _login_problem(self) -> Problem | None:
+        try:
+            self._log_in()
+        except ConfigError as error:
+            return config_problem(error)
+        return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
         """The server's version, and what kept us from the server; a refusal shows that it is there."""
@@ -137,11 +184,13 @@ class Preflight:
         known = self._credentials() if isinstance(error, Unauthorized) else ""
         return server_problem(error, host=self._host, effort=effort, credentials=known)
 
-    def _look_around(self, version: str) -> Report:
-        identity = who_am_i(self._client.rest)
+    def _look_around(self, version: str, stop: threading.Event) -> Report:
+        rest = self._client.rest
+        _go_on_unless(stop)
+        identity = who_am_i(rest)
         user = identity.username if identity else ""
-        kinds = {resource: self._kind_problems(resource) for resource in self._custom}
-        allowed = {need: check_access(self._client.rest, need.permission).allowed for need in self._needs}
+        kinds = {resource: self._kind_problems(resource) for resource in _until(stop, self._custom)}
+        allowed = {need: check_access(rest, need.permission).allowed for need in _until(stop, self._needs)}
         denied = [need for need, is_allowed in allowed.items() if not is_allowed]
         problems = [problem for found in kinds.values() for problem in found]
         if denied:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controller.cli.printable import printable
 from controller.runtime.serving.listening import ListenError, PortInUseError
 
 EXIT_OK: Final = 0
@@ -40,7 +41,8 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        return "\n".join(lines)
+        # what a server or a lease says is not to look like a line of ours
+        return "\n".join(map(printable, lines))
 
     @property
     def more(self) -> str:

@@ -11,6 +11,7 @@ import structlog
 
 from client.config import ClientConfig, load_config
 from client.errors import ConfigError
+from client.reachability import Reachability
 from client.resource_client import Client
 from client.transport import HTTPTransport, Transport
 from controller.cli.banner import Facts, show_banner
@@ -18,7 +19,7 @@ from controller.cli.checks import preflight_for, shown_server
 from controller.cli.config_problems import config_problem
 from controller.cli.election import Election
 from controller.cli.options import Options
-from controller.cli.preflight import Report
+from controller.cli.preflight import REQUEST_SECONDS, Report
 from controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -93,7 +94,11 @@ def _run_with(
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
         servers = Servers(options, registry, client.rest, clock)
         with servers.serving():
-            report = _preflight(client, config, options, stop, clock)
+            report = _preflight(
+                config, options, stop, clock, metrics=metrics, reachability=client.reachability
+            )
+            if stop.is_set():
+                return _stopped()
             skew = version_skew(report.server_version)
             for problem in (*report.problems, *([skew] if skew else [])):
                 say(problem)
@@ -110,15 +115,25 @@ def _run_with(
                 progress_seconds=interval,
                 clock=clock,
             )
-            fence.guard(program.manager.may_write)
+            fence.guard(program.manager.seconds_to_write)
             servers.show(program)
             program.run()
+    return _stopped()
+
+
+def _stopped() -> int:
     log.info("Stopped")
     return EXIT_OK
 
 
 def _client(
-    transport: Transport, options: Options, stop: threading.Event, metrics: ClientMetrics, clock: Clock
+    transport: Transport,
+    options: Options,
+    stop: threading.Event,
+    metrics: ClientMetrics,
+    clock: Clock,
+    *,
+    reachability: Reachability | None = None,
 ) -> Client:
     return Client(
         transport,
@@ -128,16 +143,26 @@ def _client(
         user_agent=f"handloop/{version()}",
         clock=clock,
         stop=stop,
+        reachability=reachability,
     )
 
 
 def _preflight(
-    client: Client, config: ClientConfig, options: Options, stop: threading.Event, clock: Clock
+    config: ClientConfig,
+    options: Options,
+    stop: threading.Event,
+    clock: Clock,
+    *,
+    metrics: ClientMetrics,
+    reachability: Reachability,
 ) -> Report:
     if options.preflight == "off":
         return Report(summary="off")
-    preflight = preflight_for(client, config, options, clock)
-    return preflight.check(stop, tries=PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1)
+    tries = PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1
+    quick = HTTPTransport(config, request_seconds=REQUEST_SECONDS, metrics=metrics, clock=clock)
+    with closing(quick):
+        client = _client(quick, options, stop, metrics, clock, reachability=reachability)
+        return preflight_for(client, config, options, clock).check(stop, tries=tries)
 
 
 def _election_words(options: Options) -> str:

@@ -21,7 +21,7 @@ from controller.cli.config_problems import config_problem
 from controller.cli.flags import SANDBOX_LIMITS
 from controller.cli.options import Options
 from controller.cli.problems import EXIT_OK, port_in_use
-from controller.cli.tell import tell
+from controller.cli.tell import show, tell
 from controller.controllers import NAMES, kinds
 from controller.runtime.serving.listening import ListenError, listen_error
 
@@ -103,13 +103,13 @@ def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
 def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
     """Tell what to type next."""
     shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
-    stream.write(
+    show(
         f"sandbox ready; in another terminal:\n"
         f"  export KUBECONFIG={shown}\n"
         f"  kubectl apply -f manifests/samples/foo.yaml\n"
-        f"  kubectl get foo,deployment,pod -w\n"
+        f"  kubectl get foo,deployment,pod -w\n",
+        stream,
     )
-    stream.flush()
 
 
 def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
@@ -120,7 +120,7 @@ def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
     """
     try:
         with running_sandbox(options) as kubeconfig:
-            stream.write(SANDBOX_LIMITS)
+            show(SANDBOX_LIMITS, stream)
             sandbox_hint(kubeconfig.resolve(), stream)
             stop.wait()
     except ListenError as error:

@@ -4,7 +4,9 @@ log level.
 
 A Python signal handler runs in the main thread, between two of its instructions: never once that thread has
 begun to block in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only
-writes the number into a pipe (`signal.set_wakeup_fd`), and a thread `signals` reacts.
+writes the number into a pipe (`signal.set_wakeup_fd`), and a thread `signals` reacts. What there is to say it
+leaves to a thread `signal-reports`: a terminal that was halted, or a log that nobody reads, blocks whoever
+writes, and the next signal has to count all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Final, Self
 
@@ -30,6 +34,7 @@ class SignalHandler:
     Handles signals while its `with` block runs, which must be in the main thread; then all is as before.
 
     Follows: sample-controller pkg/signals.
+    State: _asked, whether a stop was asked for; of the thread `signals`.
     """
 
     def __init__(
@@ -40,19 +45,26 @@ class SignalHandler:
         on_usr1: Callable[[], None],
         spawn: Spawn = spawn_thread,
     ) -> None:
-        """Args: on_stop gets the name of the first signal, before stop is set; on_usr1 is called on each."""
+        """
+        Prepare.
+
+        Args: on_stop gets the name of the first signal once stop is set; on_usr1 is called on each. Both may
+        block, on the thread `signal-reports`.
+        """
         self._stop = stop
         self._on_stop = on_stop
         self._on_usr1 = on_usr1
         self._spawn = spawn
-        self._thread: Joinable | None = None
+        self._asked = False
+        self._reports: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._threads: list[Joinable] = []
 
     def __enter__(self) -> Self:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, _left_to_the_thread) for number in _handled()}
-        self._thread = self._spawn("signals", self._run)
+        self._threads = [self._spawn("signals", self._run), self._spawn("signal-reports", self._report)]
         return self
 
     def __exit__(
@@ -62,25 +74,32 @@ class SignalHandler:
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
         os.write(self._writer, bytes([_END]))
-        assert self._thread is not None
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         os.close(self._writer)
         os.close(self._reader)
 
     def _run(self) -> None:
-        asked = False
         while True:
             for number in os.read(self._reader, _READ_BYTES):
                 if number == _END:
+                    self._reports.put(None)
                     return
-                if number == _USR1:
-                    self._on_usr1()
-                elif number in _STOPS:
-                    if asked:
-                        os._exit(HARD_EXIT_CODE)
-                    asked = True
-                    self._on_stop(signal.Signals(number).name)
-                    self._stop.set()
+                self._react(number)
+
+    def _react(self, number: int) -> None:
+        if number == _USR1:
+            self._reports.put(self._on_usr1)
+        elif number in _STOPS:
+            if self._asked:
+                os._exit(HARD_EXIT_CODE)
+            self._asked = True
+            self._stop.set()
+            self._reports.put(partial(self._on_stop, signal.Signals(number).name))
+
+    def _report(self) -> None:
+        while (report := self._reports.get()) is not None:
+            report()
 
 
 def _handled() -> tuple[signal.Signals, ...]:

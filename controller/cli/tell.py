@@ -1,7 +1,8 @@
-"""Telling people of a problem: as lines for a reader, as a log line where logs are JSON."""
+"""Telling people: lines for a reader; a problem as a log line where logs are JSON."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TextIO
 
 import structlog
@@ -24,6 +25,12 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
         write(problem.what, **problem.facts(), more=problem.more)
     else:
-        stream.write(f"{problem}\n")
-        stream.flush()
+        show(f"{problem}\n", stream)
     return problem.exit_code
+
+
+def show(text: str, stream: TextIO) -> None:
+    """Write lines for people. Like a line of the log they are lost where nobody can read them."""
+    with suppress(OSError, ValueError):
+        stream.write(text)
+        stream.flush()

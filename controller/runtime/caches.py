@@ -87,6 +87,11 @@ class Caches:
         for factory in self._factories.values():
             factory.start(stop)
 
+    def stop(self) -> None:
+        """Tell all to end, for good; does not wait."""
+        for informer in self.informers():
+            informer.stop()
+
     def shutdown(self) -> None:
         """Stop all, for good. Blocks: until they have ended."""
         for factory in self._factories.values():

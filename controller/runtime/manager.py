@@ -13,8 +13,10 @@ ends the process in order.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -62,7 +64,8 @@ class Manager:
 
     State, under _lock: _runnables and _access, complete before run; _stop, that of run; _failure, the first
     one, why run ends. _guarded is set by run before another thread reads it. Informers are made before run,
-    by whoever sets up a controller.
+    by whoever sets up a controller. Requests that wait, for the rate limit or as the server asked, outlast a
+    stop: _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -88,7 +91,9 @@ class Manager:
         pure and idempotent. cache_sync_timeout_seconds is what controllers take that say
         nothing else; it may be infinite. A registry takes one manager.
         """
-        self.client = client
+        self._work_stop = threading.Event()
+        self._caches_stop = threading.Event()
+        self.client = client.until(self._work_stop)
         self.clock = clock
         self.spawn = spawn
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
@@ -97,10 +102,9 @@ class Manager:
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
-        self._caches_stop = threading.Event()
         self._recorders = Recorders(client, clock=clock, spawn=spawn)
         self._caches = Caches(
-            client,
+            client.until(self._caches_stop),
             namespaces=namespaces,
             resync_seconds=resync_seconds,
             transform=transform,
@@ -185,7 +189,7 @@ class Manager:
             on_stopped_leading=lambda: None,
             on_waiting=on_waiting,
             on_new_leader=on_new_leader,
-            on_lost=on_lost,
+            on_lost=partial(self._lost, on_lost),
             clock=self.clock,
             spawn=self.spawn,
             metrics=LeaderElectionMetrics(self._registry),
@@ -203,8 +207,12 @@ class Manager:
         return self._caches.informers()
 
     def may_write(self) -> bool:
-        """Whether no other process can be leading; True without leader election. For a WriteFence."""
-        return self._elector is None or self._elector.may_write()
+        """Whether no other process can be leading; True without leader election."""
+        return self.seconds_to_write() > 0
+
+    def seconds_to_write(self) -> float:
+        """For how long no other process can be leading; infinity without election. For a WriteFence."""
+        return math.inf if self._elector is None else self._elector.seconds_to_write()
 
     @property
     def elector(self) -> LeaderElector | None:
@@ -274,10 +282,12 @@ class Manager:
         """Consumers first: while they drain they may still read; the lease goes with the last of them."""
         seconds = self._seconds_to_stop()
         busy = self._guarded.join(seconds) + free.join(seconds)
+        self._work_stop.set()
         if busy:
             log.error("Controllers did not end in time", controllers=busy)
         if lease is not None:
             lease.join(seconds)
+        self._caches.stop()
         self._caches_stop.set()
         self._caches.shutdown()
         self._recorders.shutdown()
@@ -297,12 +307,13 @@ class Manager:
 
     def _fail(self, name: str, error: BaseException) -> None:
         """A runnable or the elector has failed: the process ends in order, and says so."""
-        log.error("Controller failed", controller=name, err=str(error) or repr(error))
         with self._lock:
             if self._failure is None:
                 self._failure = error
             stop = self._stop
+        # before it is said: a log that nobody reads may block
         stop.set()
+        log.error("Controller failed", controller=name, err=str(error) or repr(error))
 
     def _raise_failure(self) -> None:
         with self._lock:
@@ -311,6 +322,12 @@ class Manager:
             raise failure
 
     # leader election
+
+    def _lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
+        """What waits to be written may not be written any more. The elector's thread."""
+        self._work_stop.set()
+        if tell is not None:
+            tell(lost)
 
     def _start_election(self, elector: LeaderElector, stop: threading.Event) -> Joinable:
         def take_part() -> None:

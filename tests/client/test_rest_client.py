@@ -239,6 +239,23 @@ def test_stop_ends_a_wait_for_the_rate_limit() -> None:
     assert rig.attempts == 1
 
 
+def test_whoever_may_end_later_has_another_stop() -> None:
+    """The rate limit is one for both; a stop of the one ends no wait of the other."""
+    rig = Rig(answer(), answer(429, Retry_After="3"), answer(), qps=1, burst=1)
+    later = threading.Event()
+    patient = rig.client.until(later)
+    rig.client.send(READ)
+    rig.stop.set()
+    patient.send(WRITE)
+    assert rig.clock.slept == pytest.approx([1, 3])
+    with pytest.raises(Cancelled):
+        rig.client.send(WRITE)
+    later.set()
+    with pytest.raises(Cancelled):
+        patient.send(WRITE)
+    assert rig.attempts == 3
+
+
 def test_metrics_of_an_attempt() -> None:
     """Code, method, host, time and sizes of each attempt are reported, and why it was repeated."""
     rig = Rig(answer(429, b"12345", Retry_After="3"), answer(200, b"ok"), ConnectionRefused("refused"))

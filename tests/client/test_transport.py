@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from client.auth.credentials import StaticCredentials, TokenFile
+from client.auth.credentials import Fetched, FetchedCredentials, StaticCredentials, TokenFile
 from client.config import ClientConfig
 from client.errors import (
     BadAnswer,
@@ -183,9 +183,9 @@ def test_a_swallowed_write_ends_at_its_deadline() -> None:
     """T08: no answer to a write is an unknown outcome after the deadline."""
     with WireServer(silent_after(b"")) as server:
         with pytest.raises(
-            DeadlineExceeded, match=r"no complete answer in 0.1 s \(outcome unknown\)"
+            DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"
         ) as caught:
-            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.1)
+            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5)
         assert caught.value.outcome_unknown
 
 
@@ -514,10 +514,10 @@ def test_credentials_that_cannot_change_are_not_tried_again() -> None:
 class FailingCredentials:
     """Credentials that cannot be had."""
 
-    def authorization(self) -> str:
+    def authorization(self, timeout_seconds: float = 60.0) -> str:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "p" not found in PATH', plugin="p")
 
-    def key_pair(self) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = 60.0) -> KeyPair | None:
         return None
 
     def rejected(self, started_at: float) -> bool:
@@ -527,7 +527,7 @@ class FailingCredentials:
 class FailingKeyPair(StaticCredentials):
     """Credentials whose key pair cannot be had."""
 
-    def key_pair(self) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = 60.0) -> KeyPair | None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no key pair")
 
 
@@ -542,6 +542,60 @@ def test_a_request_without_credentials_is_not_sent(credentials: Any) -> None:
             assert caught.value.problem.kind is ConfigProblem.EXEC_PLUGIN
             assert not caught.value.outcome_unknown
         assert server.requests == []
+
+
+@pytest.mark.parametrize("limits", [{"timeout_seconds": 5.0}, {"send_seconds": 5.0}])
+def test_a_program_that_hangs_holds_no_request_up_beyond_its_deadline(limits: Any) -> None:
+    """T09: what a request waits for before it is sent counts, too."""
+    clock, release = FakeClock(), threading.Event()
+
+    def fetch() -> Fetched:
+        assert release.wait(20)
+        return Fetched("Bearer late")
+
+    with WireServer(always(response())) as server:
+        credentials = FetchedCredentials("plugin", fetch, clock=clock)
+        transport = HTTPTransport(ClientConfig(host=server.url, credentials=credentials), clock=clock)
+        asked = Background(lambda: transport.request("PUT", "/", body=b"x", **limits))
+        clock.wait_for_waiters(1)
+        clock.advance(5)
+        with pytest.raises(CredentialsError, match="gave no credentials: no answer in 5 s") as caught:
+            asked.result()
+        assert not caught.value.outcome_unknown
+        release.set()
+        assert server.requests == []
+
+
+def test_the_time_to_send_is_not_the_time_to_answer() -> None:
+    """A request that left in time has all of its deadline for the answer."""
+    with WireServer(always(response())) as server:
+        transport = transport_to(server)
+        transport.request("PUT", "/", body=b"x", send_seconds=5.0)
+        lent = transport._connections.take_idle(None)
+        assert lent is not None
+        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        assert 20 < left <= 30
+        lent.connection.close()
+
+
+def test_a_connection_that_is_not_made_in_time_to_send() -> None:
+    """Shaking hands belongs to the sending: a server that does not is given up then, and nothing was sent."""
+    with WireServer(silent_after(b"")) as server:
+        tls = TLSOptions(insecure_skip_verify=True)
+        config = ClientConfig(host=server.url.replace("http:", "https:"), tls=tls)
+        with captured_logs():
+            transport = HTTPTransport(config)
+        with pytest.raises(DeadlineExceeded, match=r"not completely sent in 0.3 s$") as caught:
+            transport.request("PUT", "/", body=b"x", send_seconds=0.3)
+        assert not caught.value.outcome_unknown
+
+
+def test_an_answer_that_is_late_is_no_late_request() -> None:
+    """The words say which of the two took too long; only then is the outcome unknown."""
+    with WireServer(silent_after(b"")) as server:
+        with pytest.raises(DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"):
+            transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5, send_seconds=5.0)
+        server.wait_for_requests(1)
 
 
 def test_a_user_without_credentials_works() -> None:
@@ -634,7 +688,7 @@ def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> 
     with WireServer(always(chunked([b"x"]))) as server:
         transport = transport_to(server)
 
-        def interrupt(*args: Any) -> Any:
+        def interrupt(*args: Any, **kwargs: Any) -> Any:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -19,6 +20,7 @@ class Sent(NamedTuple):
     headers: Headers
     body: bytes | None
     timeout_seconds: float | None
+    send_seconds: float = math.inf
 
 
 class ScriptedStream:
@@ -90,9 +92,10 @@ class ScriptedTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         fields = Headers((headers or {}).items())
-        self.sent.append(Sent(method, path, query or {}, fields, body, timeout_seconds))
+        self.sent.append(Sent(method, path, query or {}, fields, body, timeout_seconds, send_seconds))
         answer = next(self._answers)
         if isinstance(answer, Exception):
             raise answer

@@ -2,8 +2,8 @@
 One candidate's view of a lease, and the steps by which it is taken, kept and given up.
 
 Guarantees: nobody's wall clock is compared with another's. A lease is taken only after its record was seen
-unchanged for the holder's full duration. `may_write` is true only within the renew deadline of the last
-renewal that succeeded, counted from before it was sent: it is false before the lease expires for others.
+unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the last renewal
+that succeeded, counted from before it was sent: it is 0 before the lease expires for others.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release looks at the holder it has read, too, so that nobody else's lease is ever cleared.
 """
@@ -101,10 +101,15 @@ class Candidacy:
 
     def may_write(self) -> bool:
         """Whether no other can be leading: we do, and have renewed within the renew deadline."""
+        return self.seconds_to_write() > 0
+
+    def seconds_to_write(self) -> float:
+        """For how long no other can be leading: until the renew deadline, 0 when we do not lead."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
-            return mine and now < self._renewed_at + self._config.renew_deadline_seconds
+            left = self._renewed_at + self._config.renew_deadline_seconds - now
+        return max(left, 0.0) if mine else 0.0
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """

@@ -123,6 +123,10 @@ class LeaderElector:
         """Whether no other can be leading: we do, and have renewed within the renew deadline."""
         return self._candidacy.may_write()
 
+    def seconds_to_write(self) -> float:
+        """For how long no other can be leading: until the renew deadline, 0 when we do not lead."""
+        return self._candidacy.seconds_to_write()
+
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """A health check; see Candidacy.check."""
         return self._candidacy.check(tolerance_seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
 from apis import events_v1
@@ -22,11 +23,13 @@ class Recorders:
     Hands out recorders at any time; what they record is written from start to shutdown.
 
     State, under _lock (4): _series, None until somebody asks for it; _recording, whether events are written.
+    _ended is set by shutdown at its end, and ends the waits of requests.
     Threads: any.
     """
 
     def __init__(self, client: Client, *, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
-        self._client = client
+        self._ended = threading.Event()
+        self._client = client.until(self._ended)
         self._clock = clock
         self._spawn = spawn
         self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
@@ -71,6 +74,7 @@ class Recorders:
         self._broadcaster.shutdown()
         if series is not None:
             series.shutdown()
+        self._ended.set()
 
     def _record_series(self, series: SeriesBroadcaster) -> None:
         series.start_structured_logging(_LOG_VERBOSITY)

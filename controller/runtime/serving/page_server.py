@@ -6,9 +6,11 @@ Nobody can use the process up by connecting to it: who is silent is cut off, and
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,6 +34,8 @@ Guard = Callable[[str, str], int]
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_EXHAUSTED_PAUSE_SECONDS: Final = 0.05
 
 
 class PageServer:
@@ -63,7 +67,11 @@ class PageServer:
         self._spawn = spawn
         self._thread: Joinable | None = None
         handler = type("Handler", (_Handler,), {"pages": dict(pages), "guard": guard and staticmethod(guard)})
-        settings = {"tls": tls and staticmethod(tls), "connections": ConnectionLimit(MAX_CONNECTIONS)}
+        settings = {
+            "tls": tls and staticmethod(tls),
+            "connections": ConnectionLimit(MAX_CONNECTIONS),
+            "stopping": threading.Event(),
+        }
         family = type("Server", (_V6Server if ":" in host else _Server,), settings)
         try:
             self._server = family((host, port), handler)
@@ -95,13 +103,28 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = MAX_CONNECTIONS  # with the default of 5 a burst would wait for its retransmissions
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
+    stopping: threading.Event
 
     def get_request(self) -> tuple[socket.socket, object]:
         """Accept; the handshake is left to the thread of the connection, which may be kept waiting."""
-        connection, address = super().get_request()
+        connection, address = self._accept()
         if self.tls is not None:
             connection = self.tls().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
+
+    def _accept(self) -> tuple[socket.socket, object]:
+        try:
+            return super().get_request()
+        except OSError as error:
+            # the connection is still there to be accepted: the next try comes at once, and fails alike
+            if error.errno in _EXHAUSTED:
+                self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
+            raise
+
+    def shutdown(self) -> None:
+        """End serve_forever, and wait for that."""
+        self.stopping.set()
+        super().shutdown()
 
     def process_request(self, request: Any, address: Any) -> None:
         """Answer on a thread of its own."""

@@ -239,6 +239,33 @@ def test_a_program_that_hangs_is_waited_for_and_not_started_again() -> None:
     assert rig.fetches == 1
 
 
+def test_nobody_waits_longer_than_they_can() -> None:
+    """A request gives up at its own deadline, for the header or the key pair, and the program runs on."""
+    release = threading.Event()
+
+    def slow() -> Fetched:
+        assert release.wait(20)
+        return Fetched("Bearer late")
+
+    rig = FetchRig(slow)
+    header = Background(lambda: rig.credentials.authorization(2.0))
+    pair = Background(lambda: rig.credentials.key_pair(3.0))
+    rig.clock.wait_for_waiters(2)
+    rig.clock.advance(2)
+    with pytest.raises(ConfigError, match="no answer in 2 s"):
+        header.result()
+    rig.clock.advance(1)
+    with pytest.raises(ConfigError, match="no answer in 3 s"):
+        pair.result()
+    with pytest.raises(ConfigError, match="no answer in 0 s"):
+        rig.credentials.authorization(-1.0)
+    patient = Background(lambda: rig.credentials.authorization(1e9))
+    rig.clock.wait_for_deadline(rig.clock.now() + FETCH_SECONDS)
+    release.set()
+    assert patient.result() == "Bearer late"
+    assert rig.fetches == 1
+
+
 def test_nothing_secret_in_a_repr(tmp_path: Path) -> None:
     """S03: no token is shown by accident."""
     rig = rig_with(("canary", None))

@@ -19,6 +19,7 @@ from support.wire_server import (
     Peer,
     Script,
     WireServer,
+    always,
     answering,
     chunk,
     chunked,
@@ -52,6 +53,19 @@ def ask(
     arm(connection.sock, deadline=deadline)
     headers = HTTPHeaderDict(route.headers())
     return connection, exchange(connection, "GET", route.target("/path"), headers, None)
+
+
+def test_a_request_whose_time_to_be_sent_is_over_stays_here() -> None:
+    """The socket looks before the first byte leaves: who was suspended after arming it sends nothing late."""
+    with WireServer(always(response())) as server:
+        route = route_to(server.url, "", "")
+        connection = new_connection(route, None)
+        open_connection(connection, route, time.monotonic() + 10)
+        connection.sock.deadline = time.monotonic() - 1  # type: ignore[union-attr]
+        with pytest.raises(TimeoutError):
+            exchange(connection, "PUT", "/", HTTPHeaderDict(), b"x", answer_deadline=time.monotonic() + 10)
+        connection.close()
+        assert server.requests == []
 
 
 def read_from(script: Script) -> bytes:

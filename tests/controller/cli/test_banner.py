@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import os
 import platform
 
@@ -83,3 +85,21 @@ def test_the_log_line_has_the_same_facts() -> None:
             "checks": FACTS.checks,
         }.items()
     )
+
+
+def test_what_a_server_says_of_itself_is_in_its_line() -> None:
+    """S06: version and user come from the server, the context from a file."""
+    facts = dataclasses.replace(FACTS, server_version="v1\x1b[2J", user="a\r\nb", context="\x9bc")
+    lines = banner(facts, Options()).removesuffix("\n").split("\n")
+    assert len(lines) == 6
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_terminal_that_has_gone_needs_no_banner() -> None:
+    """P22: the start goes on."""
+
+    class Gone(WatchedText):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    show_banner(FACTS, Options(), Gone(is_terminal=True))

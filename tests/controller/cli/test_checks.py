@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from client.auth.credentials import StaticCredentials
 from client.config import ClientConfig
+from client.errors import ConfigError, ConfigProblem
 from client.resource_client import Client
 from controller.cli.checks import preflight_for, shown_server
 from controller.cli.declared import declared_access
@@ -43,3 +45,16 @@ def test_a_path_may_be_a_secret() -> None:
     """The sandbox's is one, so only scheme, host and port are shown."""
     assert shown_server("http://127.0.0.1:1234/secret") == "http://127.0.0.1:1234"
     assert shown_server("https://[::1]:6443") == "https://[::1]:6443"
+
+
+def test_the_login_comes_first(sandbox: Sandbox) -> None:
+    """With credentials that cannot be had nothing is asked of the server."""
+
+    class Refused(StaticCredentials):
+        def authorization(self, *_: object) -> str:
+            raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no login")
+
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
+    report = preflight_for(client, config, Options(), REAL_CLOCK).check(threading.Event())
+    assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]

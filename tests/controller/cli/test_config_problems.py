@@ -88,3 +88,17 @@ def test_e06_for_a_plugin_says_each_fix_once() -> None:
     problem = config_problems.config_problem(error)
     assert problem.fixes == ("get x",)
     assert problem.causes
+
+
+def test_e06_a_paragraph_becomes_a_line() -> None:
+    """Install hints such as that of Azure's kubelogin have several lines; a fix has one."""
+    hint = "\nkubelogin is not installed.\n\nTo learn more, please go to https://aka.ms/aks/kubelogin\n"
+    error = ConfigError(
+        ConfigProblem.EXEC_PLUGIN, "x failed", install_hint=hint, cause="a\n  b", fix="f  (g)"
+    )
+    problem = config_problems.config_problem(error)
+    assert problem.causes == ("a b",)
+    assert problem.fixes == (
+        "kubelogin is not installed. To learn more, please go to https://aka.ms/aks/kubelogin",
+        "f  (g)",
+    )

@@ -15,6 +15,8 @@ from controller.cli.main import execute
 from controller.cli.options import Options
 from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
 from support.instant_clock import InstantClock
+from support.threads import Background
+from support.wire_server import Peer, WireServer, response
 
 CRD = "foos.samplecontroller.k8s.io/v1alpha1"
 
@@ -39,6 +41,13 @@ def account(cluster: SandboxCluster, folder: Path) -> Path:
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = cluster.create(f"{accounts}/poor/token", request)["status"]["token"]
     return token_kubeconfig(cluster, token, folder / "poor.kubeconfig")
+
+
+def nothing_in(folder: Path) -> Path:
+    """A kubeconfig that says nothing."""
+    empty = folder / "kubeconfig"
+    empty.write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
+    return empty
 
 
 def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
@@ -126,9 +135,7 @@ def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:
     """Exit code 4 after three tries; what could not be asked is not marked as wrong."""
     master = "http://127.0.0.1:1"
-    empty = tmp_path / "kubeconfig"
-    empty.write_text("apiVersion: v1\nkind: Config\n", encoding="utf-8")
-    code, text = examined(Options(command="doctor", kubeconfig=str(empty), master=master))
+    code, text = examined(Options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=master))
     assert code == 4
     assert f"✗ server         {master}  E04" in text
     assert "1 of 2 checks failed" in text
@@ -147,3 +154,50 @@ def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
         "code": "E02",
     }
     assert err.getvalue() == ""
+
+
+def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P01: Ctrl-C at a server that does not answer: the request under way is the last one."""
+    monkeypatch.setattr("controller.cli.doctor_command.REQUEST_SECONDS", 0.2)
+    stop, out = threading.Event(), io.StringIO()
+
+    def say_nothing(peer: Peer) -> None:
+        peer.receive()
+        stop.set()
+        peer.wait_for_hangup()
+
+    with WireServer(say_nothing) as server:
+        options = Options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=server.url)
+        assert Background(lambda: doctor(options, stop, out)).result() == 4
+        assert server.connections == 1
+    assert "✗ server " in out.getvalue()
+
+
+def test_a_stop_before_the_end_is_no_success(bare: SandboxCluster) -> None:
+    """P01: exit code 1, in the table and in the JSON: most was not asked."""
+    stop = threading.Event()
+    stop.set()
+    for output, sign in (("", "stopped before all was asked"), ("json", '"exitCode": 1')):
+        out = io.StringIO()
+        options = Options(command="doctor", kubeconfig=str(bare.kubeconfig), output=output)
+        assert doctor(options, stop, out) == 1
+        assert sign in out.getvalue()
+
+
+@pytest.mark.parametrize("output", ["", "json"])
+def test_what_a_server_says_of_itself_is_in_its_line(tmp_path: Path, output: str) -> None:
+    """S06: a version with escapes of a terminal is shown, not obeyed."""
+    version = b'{"gitVersion": "v1.30\\u001b[2J\\n\\u009b\\u2028", "major": "1", "minor": "30"}'
+    refusal = response(b'{"kind":"Status","code":403,"message":"no \\u001b[2J"}', status=403)
+
+    def answer(peer: Peer) -> None:
+        while True:
+            peer.send(response(version) if peer.receive().target == "/version" else refusal)
+
+    with WireServer(answer) as server:
+        options = Options(
+            command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=server.url, output=output
+        )
+        text = examined(options)[1]
+    assert r"\u001b[2J" in text
+    assert all(line.isprintable() for line in text.split("\n"))

@@ -108,3 +108,22 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
 def test_no_two_identities_are_equal() -> None:
     """Two programs on one host are two candidates."""
     assert len({new_identity() for _ in range(100)}) == 100
+
+
+def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> None:
+    """P22: a log that blocks or fails puts the end of a process that lost its lease off by nothing."""
+    done: list[str] = []
+
+    def spawn(name: str, _target: object) -> None:
+        done.append(name)
+
+    with Election(
+        config,
+        OPTIONS,
+        say=lambda problem: done.append(problem.code),
+        metrics=NO_METRICS,
+        clock=FakeClock(),
+        spawn=spawn,  # type: ignore[arg-type] # nobody joins it
+    ) as election:
+        election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
+    assert done == ["lost-lease", "E12"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
@@ -217,3 +218,91 @@ def test_what_a_reconcile_logs_elsewhere_carries_its_id() -> None:
     first, second = out.getvalue().splitlines()
     assert first.endswith('"Request" reconcileID="id-1"')
     assert "reconcileID" not in second
+
+
+class Unwritable(io.StringIO):
+    """A stream that takes nothing."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def write(self, _text: str) -> int:
+        raise self._error
+
+
+class Unflushable(io.StringIO):
+    """A stream that notices only later that nothing gets through."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("log_format", ["klog", "text", "json"])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        Unwritable(BrokenPipeError()),
+        Unwritable(OSError(errno.ENOSPC, "No space left on device")),
+        Unwritable(ValueError("I/O operation on closed file")),
+        Unflushable(),
+    ],
+    ids=["reader gone", "disk full", "closed", "noticed late"],
+)
+def test_a_line_that_cannot_be_written_is_lost_and_stops_nobody(log_format: str, stream: io.StringIO) -> None:
+    """P22: whoever logs goes on, whatever the severity."""
+    configure_logging(log_format, 1, stream=stream)
+    log = structlog.get_logger("foo")
+    for write in (log.debug, log.info, log.warning, log.error, log.exception, log.critical):
+        write("lost")
+
+
+def test_a_log_that_can_be_written_again_goes_on() -> None:
+    """P22: a disk that was full costs the lines of that time only."""
+
+    class Disk(io.StringIO):
+        is_full = False
+
+        def write(self, text: str) -> int:
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(text)
+
+    disk = Disk()
+    configure_logging("klog", 0, stream=disk)
+    log = structlog.get_logger("foo")
+    for message, is_full in (("one", False), ("two", True), ("three", False)):
+        disk.is_full = is_full
+        log.info(message)
+    assert [line.rpartition(" ")[2] for line in disk.getvalue().splitlines()] == ['"one"', '"three"']
+
+
+EVIL = "\x1b[2J\x1b[1;1H\r\nI1121 forged\x9b2J\u2028\u202e"
+EVIL_SHOWN = r"\u001b[2J\u001b[1;1H\r\nI1121 forged\u009b2J\u2028\u202e"
+
+
+@pytest.mark.parametrize("log_format", ["klog", "text", "json"])
+def test_what_others_say_makes_no_line_and_moves_no_cursor(log_format: str) -> None:
+    """S06: in message, value, error and traceback; a record is one line, and the indented ones after it."""
+    log, out = logged(log_format, 4)
+    log.error(EVIL, holder=EVIL, names={EVIL: EVIL}, exc_info=ValueError(EVIL))
+    lines = out.getvalue().removesuffix("\n").split("\n")
+    assert [line for line in lines if not line.isprintable()] == []
+    assert lines[0].count(EVIL_SHOWN) >= 2
+    assert [line for line in lines[1:] if not line.startswith(" ")] == []
+
+
+@pytest.mark.parametrize("log_format", ["klog", "text", "json"])
+def test_all_languages_can_be_read(log_format: str) -> None:
+    """What is visible is not escaped, be it no ASCII."""
+    log, out = logged(log_format)
+    log.info("é", name="字")
+    assert "é" in out.getvalue()
+    assert "字" in out.getvalue()
+
+
+def test_json_says_what_was_said() -> None:
+    """S06: escapes are for terminals; whoever decodes the line gets the text of others as it is."""
+    log, out = logged("json")
+    log.info("x", holder=EVIL)
+    assert json.loads(out.getvalue())["holder"] == EVIL

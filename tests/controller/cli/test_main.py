@@ -6,6 +6,8 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from controller.cli.options import Options
 from controller.cli.version import version_text
 from support.threads import Background
 from support.watched_text import WatchedText
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,3 +111,45 @@ def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
         ("Log level changed", 1, None),
         ("Received signal, shutting down", None, "SIGTERM"),
     ]
+
+
+def test_a_bug_in_the_words_of_others_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S06: what an error quotes makes no line, and no terminal obeys it."""
+
+    def quoting(*_: object) -> int:
+        raise ValueError("\x1b[2J\nfix: x")
+
+    monkeypatch.setattr(main_module, "run", quoting)
+    err = io.StringIO()
+    execute(Options(), io.StringIO(), err)
+    assert err.getvalue() == ("error: \\u001b[2J\\nfix: x\n  fix: run again with -v 4 for the traceback\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered: str) -> None:
+    """P22: after `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
+    argv = ["sandbox", "--sandbox-kubeconfig", str(tmp_path / "k"), "--sandbox-port=0", "--log-format=text"]
+    program = subprocess.Popen(
+        [sys.executable, "-m", "controller", *argv],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stderr=subprocess.PIPE,
+    )
+    with program:
+        try:
+            lines = program.stderr
+            assert lines is not None
+            Background(lambda: next(line for line in lines if b"sandbox ready" in line)).result()
+            lines.close()
+            program.send_signal(signal.SIGTERM)
+            assert program.wait(20) == 0
+        finally:
+            program.kill()
+
+
+def test_a_closed_log_leaves_nothing_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P22: who closed it took care of it."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("sys.stderr", closed)
+    assert main(["version"]) == 0

@@ -108,10 +108,12 @@ def kubeconfig(path: Path, server: str, **parts: Any) -> str:
     return str(path)
 
 
-def closed_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that nobody listens on, nor can begin to."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])
 
 
 @pytest.fixture
@@ -190,9 +192,9 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
     )
 
 
-def test_e04_nothing_listens(tmp_path: Path) -> None:
+def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     """Tried three times, and said how long that took."""
-    server = f"http://127.0.0.1:{closed_port()}"
+    server = f"http://127.0.0.1:{closed_port}"
     argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
     err = io.StringIO()
     code = run(parse_options(argv, {}), threading.Event(), err, clock=InstantClock())
@@ -206,9 +208,9 @@ def test_e04_nothing_listens(tmp_path: Path) -> None:
     )
 
 
-def test_e04_is_not_the_end_by_default(tmp_path: Path) -> None:
+def test_e04_is_not_the_end_by_default(tmp_path: Path, closed_port: int) -> None:
     """It says so, says what it waits for, and can be stopped."""
-    server = f"http://127.0.0.1:{closed_port()}"
+    server = f"http://127.0.0.1:{closed_port}"
     with going_on("--kubeconfig", kubeconfig(tmp_path / "k", server)) as text:
         text.wait_for("error: cannot reach")
         text.wait_for('"Failed to list" reflector="deployments.apps" .*connection refused.* retryIn=')
@@ -376,9 +378,9 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
         ("--health-probe-bind-address", "health", "--health-probe-bind-address=:9091"),
     ],
 )
-def test_e10_a_taken_port(tmp_path: Path, flag: str, purpose: str, another: str) -> None:
+def test_e10_a_taken_port(tmp_path: Path, closed_port: int, flag: str, purpose: str, another: str) -> None:
     """Fatal at once; names who has it, and the flag."""
-    path = kubeconfig(tmp_path / "k", f"http://127.0.0.1:{closed_port()}")
+    path = kubeconfig(tmp_path / "k", f"http://127.0.0.1:{closed_port}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         outcome = command("--kubeconfig", path, flag, address)

@@ -266,3 +266,57 @@ def test_e04_a_server_in_trouble_is_asked_again() -> None:
     report, _, sent = scripted(*[broken] * 3)
     assert (only(report).what, sent) == (f"{HOST} is not well (tried 3 times, 4s)", 3)
     assert "etcd is gone" in only(report).causes[0]
+
+
+@pytest.mark.parametrize("answered", range(6))
+def test_a_stop_between_two_questions_leaves_the_second_unasked(sandbox: Sandbox, answered: int) -> None:
+    """P01: nobody who asked for a stop waits for the rest, and what was not asked is not said to be well."""
+    install(sandbox)
+    stop, asked = threading.Event(), list[str]()
+    transport = sandbox.transport(token="admin")
+
+    class Stopping(ScriptedTransport):
+        def request(self, method: str, path: str, **options: Any) -> Any:
+            asked.append(path)
+            if len(asked) == answered:
+                stop.set()
+            return transport.request(method, path, **options)
+
+    if not answered:
+        stop.set()
+    report = preflight(Client(Stopping())).check(stop)
+    assert len(asked) == answered
+    assert (report.problems, report.stopped, report.exit_code) == ((), True, 1)
+    assert [finding.ok for finding in report.findings] == [False]
+
+
+def test_a_login_has_more_time_than_a_request() -> None:
+    """Credentials that take a program, or somebody at a browser, are there before a request's time begins."""
+    asked: list[str] = []
+
+    class Asked(ScriptedTransport):
+        def request(self, method: str, path: str, **options: Any) -> Any:
+            asked.append(path)
+            return super().request(method, path, **options)
+
+    client = Client(Asked([ConnectionRefused("connection refused")]))
+    preflight(client, log_in=lambda: asked.append("login")).check(threading.Event(), tries=1)
+    assert asked == ["login", "/version"]
+
+
+def test_e06_a_login_that_fails_is_final() -> None:
+    """It is not tried a second time by a request: somebody may have closed the browser."""
+
+    def fail() -> None:
+        raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" failed')
+
+    transport = ScriptedTransport()
+    report = preflight(Client(transport), log_in=fail).check(threading.Event())
+    assert (only(report).code, report.exit_code, transport.sent) == ("E06", 3, [])
+
+
+def test_a_stop_during_the_login_sends_nothing() -> None:
+    """P01: the first request is not made either."""
+    stop, transport = threading.Event(), ScriptedTransport()
+    assert preflight(Client(transport), log_in=stop.set).check(stop).stopped
+    assert transport.sent == []

@@ -91,6 +91,7 @@ def foo_of(world: World) -> Controller:
     """The Foo controller of the program."""
     runnable = world.program.controllers["foo"]
     assert isinstance(runnable, FooRunnable)
+    assert runnable.controller is not None, "not running"
     return runnable.controller
 
 
@@ -176,6 +177,7 @@ def test_several_namespaces_are_watched_as_one() -> None:
     world.install()
     world.create_foo("web")
     with world.running():
+        world.wait_ready()
         world.wait_ready()
         until(lambda: foo_of(world).statistics().synced, "synced", seconds=SECONDS)
     names = [informer.name for informer in world.program.informers]
@@ -295,9 +297,9 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
     def give_up(*_: object) -> None:
         raise CachesNotSyncedError("gave up")
 
-    original = foo_of(world).run
-    monkeypatch.setattr(foo_of(world), "run", give_up)
+    original = Controller.run
+    monkeypatch.setattr(Controller, "run", give_up)
     with pytest.raises(CachesNotSyncedError):
         world.program.run()
     with pytest.raises(CachesNotSyncedError):
-        original(1, world.stop)  # ends the queue's threads
+        original(foo_of(world), 1, world.stop)  # ends the queue's threads

@@ -13,6 +13,7 @@ import pytest
 from controller.cli.flags import parse_options
 from controller.cli.logs import configure_logging
 from controller.cli.options import Options
+from controller.cli.preflight import REQUEST_SECONDS
 from controller.cli.run import run
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
@@ -156,3 +157,29 @@ def test_requests_are_logged_at_the_highest_level_without_the_token(
     for sign in ("Request headers", "<masked>", "Response body", "GET", "/apis/apps/v1/deployments"):
         assert sign in text.text()
     assert cluster.sandbox.token not in text.text()
+
+
+@pytest.mark.parametrize("preflight", ["warn", "exit"])
+def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P01: with a server that accepts and never answers the end comes with the deadline of one request."""
+    monkeypatch.setattr("controller.cli.run.REQUEST_SECONDS", 0.2)
+    stop, text = threading.Event(), WatchedText()
+    configure_logging("klog", 0, stream=text)
+
+    def say_nothing(peer: Peer) -> None:
+        peer.receive()
+        stop.set()
+        peer.wait_for_hangup()
+
+    with WireServer(say_nothing) as server:
+        options = parse_options(["--master", server.url, *NO_SERVERS, "--preflight", preflight], {})
+        assert Background(lambda: run(options, stop, text)).result() == 0
+        assert server.connections == 1
+    assert '"Stopped"' in text.text()
+    for sign in ("Starting", "cannot reach", "Failed to list"):
+        assert sign not in text.text()
+
+
+def test_the_checks_wait_no_longer_than_a_stop_may_take() -> None:
+    """P01: a pod has 30 s to end, and whoever presses Ctrl-C has less patience."""
+    assert REQUEST_SECONDS <= 5

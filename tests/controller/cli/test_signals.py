@@ -29,6 +29,23 @@ with SignalHandler(threading.Event(), on_stop=lambda name: told.set(), on_usr1=l
 os._exit(99)
 """
 
+_TWO_SIGNALS_WHILE_THE_TERMINAL_IS_HALTED = """
+import os, signal, threading
+from controller.cli.signals import SignalHandler
+halted = threading.Event()
+def say(*_):
+    halted.set()
+    threading.Event().wait()
+with SignalHandler(threading.Event(), on_stop=say, on_usr1=say):
+    os.kill(os.getpid(), signal.FIRST)
+    assert halted.wait(20)
+    os.kill(os.getpid(), signal.SIGTERM)
+    if signal.FIRST == signal.SIGUSR1:
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait(20)
+    os._exit(99)
+"""
+
 
 def ignore(*_: object) -> None:
     """React to nothing."""
@@ -36,18 +53,28 @@ def ignore(*_: object) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_for_a_stop(number: signal.Signals) -> None:
-    """Stop is set after the signal's name was told."""
-    stop, names = threading.Event(), list[str]()
-    with SignalHandler(stop, on_stop=names.append, on_usr1=ignore):
+    """P22: stop is set before the signal's name is told, which may fail or take for ever."""
+    stop, told = threading.Event(), list[tuple[str, bool]]()
+    with SignalHandler(stop, on_stop=lambda name: told.append((name, stop.is_set())), on_usr1=ignore):
         os.kill(os.getpid(), number)
         assert stop.wait(SECONDS)
-    assert names == [number.name]
+    assert told == [(number.name, True)]
 
 
 def test_the_second_signal_ends_the_process_at_once() -> None:
     """Exit code 1, whatever is still running, as sample-controller's signals package."""
     ended = subprocess.run(
         [sys.executable, "-c", _TWO_SIGNALS], cwd=ROOT, timeout=60, check=False, capture_output=True
+    )
+    assert (ended.returncode, ended.stderr) == (HARD_EXIT_CODE, b"")
+
+
+@pytest.mark.parametrize("first", ["SIGINT", "SIGUSR1"])
+def test_a_log_that_blocks_keeps_no_signal_from_counting(first: str) -> None:
+    """P03: with a terminal halted by Ctrl-S, whoever speaks waits; the second stop ends the process."""
+    code = _TWO_SIGNALS_WHILE_THE_TERMINAL_IS_HALTED.replace("FIRST", first)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, timeout=60, check=False, capture_output=True
     )
     assert (ended.returncode, ended.stderr) == (HARD_EXIT_CODE, b"")
 

@@ -51,3 +51,31 @@ def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> No
     tell(PROBLEM, Options(), terminal)
     assert json.loads(stream.getvalue())["code"] == "E04"
     assert terminal.text().startswith("error: ")
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("I/O operation on closed file")])
+def test_who_cannot_be_told_keeps_nobody_waiting(error: Exception) -> None:
+    """P22: with a terminal that has gone the exit code is the problem's all the same."""
+
+    class Gone(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise error
+
+    assert tell(PROBLEM, Options(log_format="text"), Gone()) == 4
+
+
+def test_what_others_say_is_no_line_of_ours() -> None:
+    """S06: a lease's holder, or a server's message, is shown in full, and in the line where it belongs."""
+    evil = "\x1b[2J\rx\n  fix: rm -r \x9b"
+    stream = io.StringIO()
+    problem = Problem(code="E11", exit_code=0, what=evil, causes=(evil, "é 字"), fixes=(evil,))
+    tell(problem, Options(log_format="text"), stream)
+    shown = r"\u001b[2J\rx\n  fix: rm -r \u009b"
+    assert stream.getvalue().split("\n") == [
+        f"error: {shown}",
+        f"  cause: {shown}",
+        "  cause: é 字",
+        f"  fix: {shown}",
+        "  more: docs/errors.md#e11",
+        "",
+    ]

@@ -136,3 +136,13 @@ def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
         "waiting for caches: services not started",
         "waiting for caches: services not started",
     ]
+
+
+def test_told_to_end_all_of_them_end(cluster: ManagedSandbox) -> None:
+    """In every namespace, without the event that they were started with; nobody is waited for."""
+    caches = Caches(cluster.client, namespaces=("default", "kube-system"))
+    caches.informer_for(Service)
+    caches.start(threading.Event())
+    caches.stop()
+    eventually(lambda: all(informer.is_stopped() for informer in caches.informers()), "ended")
+    caches.shutdown()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +11,12 @@ import pytest
 
 from apis import events_v1
 from apis.apps_v1 import Deployment
-from apis.core_v1 import Service
+from apis.core_v1 import Event, Service
 from apis.samplecontroller_v1alpha1 import Foo
-from client.errors import NotFound
+from client.errors import Cancelled, NotFound
+from client.http.response import Response, Stream
+from client.resource_client import Client
+from client.transport import Transport
 from controller.runtime.builder import controller_for
 from controller.runtime.cache_sync import CacheSyncTimeoutError
 from controller.runtime.election.config import LeaderElection
@@ -25,9 +29,12 @@ from controller.runtime.runnable import WorkersBusyError
 from controller.runtime.serving.health import Check, Well
 from informers.keys import ObjectName
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
 from support.managed_sandbox import ManagedSandbox, eventually
+from support.scripted_transport import ScriptedStream
+from support.threads import Background
 
 LEASE = "demo/lease"
 
@@ -172,6 +179,21 @@ def test_a_failing_runnable_ends_the_process_in_order(cluster: ManagedSandbox) -
     assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["bad"]
 
 
+def test_a_failure_asks_for_the_stop_before_it_is_said(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P22: a log that blocks or fails keeps no process alive whose controller has failed."""
+    manager, seen = cluster.manager(), list[bool]()
+
+    class Log:
+        def error(self, *_: object, **__: object) -> None:
+            seen.append(manager._stop.is_set())
+
+    monkeypatch.setattr("controller.runtime.manager.log", Log())
+    manager._fail("x", ZeroDivisionError("bad"))
+    assert seen == [True]
+
+
 def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
     """A reconcile that drains still reads: informers stop after the workers, events last."""
     story: list[str] = []
@@ -214,6 +236,85 @@ def test_workers_left_behind_are_said_but_no_failure(cluster: ManagedSandbox) ->
     with captured_logs() as logs, cluster.running(manager):
         pass
     assert "busy: 1 workers did not end in 0s" in [entry.get("err") for entry in logs]
+
+
+# requests that wait, for the rate limit or as the server asked
+
+
+class WithoutStreamedLists:
+    """Implements client.transport.Transport: a server that does not know sendInitialEvents."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def request(self, *args: Any, **kwargs: Any) -> Response:
+        return self._transport.request(*args, **kwargs)
+
+    def stream(self, *_args: Any, **_kwargs: Any) -> Stream:
+        return ScriptedStream([b'{"kind":"Status","code":422,"reason":"Invalid"}'], status=422)
+
+
+def limited(cluster: ManagedSandbox, clock: FakeClock) -> Client:
+    """A client that may send one request per second of the clock, and whose first second is used up."""
+    client = Client(WithoutStreamedLists(cluster.transport()), qps=1, burst=1, clock=clock, stop=cluster.stop)
+    client.get_raw("/version")
+    return client
+
+
+def test_a_stop_lets_requests_that_wait_be_sent(cluster: ManagedSandbox) -> None:
+    """The reconcile in flight ends as it should, and what it reports is written after it."""
+    clock, story = FakeClock(), list[str]()
+    cluster.client = limited(cluster, clock)
+    manager = cluster.manager()
+
+    def finish() -> None:
+        manager.client.get_raw("/version")
+        manager.recorder("w").event(new_foo(), "Normal", "Synced", "done")
+
+    manager.add(Worker(story, "w", finish))
+    with cluster.running(manager) as running:
+        eventually(lambda: story, "begun")
+        cluster.stop.set()
+        clock.wait_for_deadline(1.0)
+        clock.advance(1.0)
+        clock.wait_for_deadline(2.0)
+        assert story == ["w begins", "w ends"]
+        clock.advance(1.0)
+        running.result()
+    written = Client(cluster.transport()).resource(Event).list("default").items
+    assert [event.reason for event in written] == ["Synced"]
+
+
+def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that was left behind does not write long after."""
+    monkeypatch.setattr("controller.runtime.manager._GRACE_SECONDS", 0.0)
+    clock, story = FakeClock(), list[str]()
+    cluster.client = limited(cluster, clock)
+    manager = cluster.manager(shutdown_timeout_seconds=0.05)
+
+    def finish() -> None:
+        with pytest.raises(Cancelled):
+            manager.client.get_raw("/version")
+
+    manager.add(Worker(story, "w", finish))
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: story, "begun")
+    eventually(lambda: story == ["w begins", "w ends"], "ended")
+    assert "Controllers did not end in time" in [entry["event"] for entry in logs]
+
+
+def test_lists_that_wait_hold_no_stop_up(cluster: ManagedSandbox) -> None:
+    """The caches go when the controllers have gone, whatever their requests wait for, and nothing is said."""
+    clock = FakeClock()
+    cluster.client = limited(cluster, clock)
+    manager = cluster.manager()
+    manager.informer_for(Service)
+    with captured_logs() as logs, cluster.running(manager):
+        clock.wait_for_deadline(1.0)
+    assert manager.informer_for(Service).informers[0].is_stopped()
+    assert [entry for entry in logs if entry["log_level"] not in ("info", "debug")] == []
 
 
 def test_checks_of_all_runnables_are_joined(cluster: ManagedSandbox) -> None:
@@ -331,6 +432,28 @@ def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: Manage
     assert not manager.may_write()
 
 
+def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox) -> None:
+    """The fence would refuse it: it ends at once, although the program was asked to stop in peace before."""
+    clock, api, story = FakeClock(), LeaseAPI(), list[str]()
+    cluster.client = limited(cluster, clock)
+    manager = electing(cluster, api, **PATIENT | {"renew_deadline_seconds": 1.0})
+
+    def finish() -> None:
+        with pytest.raises(Cancelled):
+            manager.client.get_raw("/version")
+
+    manager.add(Worker(story, "w", finish))
+    with captured_logs():
+        running = Background(lambda: manager.run(cluster.stop))
+        eventually(lambda: story, "leading")
+        cluster.stop.set()
+        clock.wait_for_deadline(1.0)
+        api.before = no_answer
+        with pytest.raises(LeadershipLost):
+            running.result()
+    assert story == ["w begins", "w ends"]
+
+
 def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
     cluster: ManagedSandbox,
 ) -> None:
@@ -356,6 +479,7 @@ def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
     """One replica needs no lease."""
     manager = cluster.manager()
     assert manager.may_write()
+    assert manager.seconds_to_write() == math.inf
     assert manager.elector is None
     with pytest.raises(NotFound):
         manager.lister_for(Deployment).namespace("default").get("x")

@@ -171,7 +171,7 @@ def test_what_was_deleted_and_created_anew_is_waited_for_as_the_new_one() -> Non
 
 
 def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
-    """Created by us, deleted by somebody, and then a new list: no event tells of it, so it is looked again."""
+    """Created by us, deleted by somebody, and then a new list: no event tells of it, a second look does."""
     floors = Floors()
     floors.wrote(deployment("child", 10))
     floors.mirror.seen = 9

@@ -402,15 +402,18 @@ def test_writes_are_allowed_within_the_renew_deadline_only(rig: Rig) -> None:
     candidate.try_acquire_or_renew()  # get and create: 2 s
     assert not candidate.may_write()
     candidate.start_leading()
+    assert candidate.seconds_to_write() == pytest.approx(3.0)
     rig.clock.advance(2.9)
     assert candidate.may_write()
     rig.clock.advance(0.1)
     assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0.0
     rig.api.before = lambda _verb: None
     candidate.try_acquire_or_renew()
     assert candidate.may_write()
     candidate.stop_leading()
     assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0.0
 
 
 def test_a_jump_of_the_monotonic_clock_closes_the_fence(rig: Rig) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from client.errors import Cancelled
+from client.auth.credentials import StaticCredentials
+from client.config import ClientConfig
+from client.errors import Cancelled, DeadlineExceeded
+from client.transport import HTTPTransport
 from controller.runtime.election.write_fence import WriteFence
+from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.wire_server import WireServer, always, response
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
 
@@ -14,7 +21,7 @@ FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a/status"
 def fence(*, leading: bool) -> tuple[WriteFence, ScriptedTransport]:
     """A fence, and what is behind it."""
     transport = ScriptedTransport([answer()], [ScriptedStream()])
-    return WriteFence(transport, lambda: leading), transport
+    return WriteFence(transport, lambda: 7.5 if leading else 0.0), transport
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
@@ -30,12 +37,50 @@ def test_a_standby_writes_nothing(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_a_leader_writes(method: str) -> None:
-    """Everything is handed on as it came."""
+    """Everything is handed on as it came, with the time until another may lead for it to leave."""
     opened, transport = fence(leading=True)
     opened.request(method, FOO, query={"a": "b"}, headers={"c": "d"}, body=b"{}", timeout_seconds=3.0)
     [sent] = transport.sent
     assert (sent.method, sent.path, sent.body, sent.timeout_seconds) == (method, FOO, b"{}", 3.0)
     assert (sent.query, dict(sent.headers)) == ({"a": "b"}, {"c": "d"})
+    assert sent.send_seconds == 7.5
+
+
+class SlowCredentials(StaticCredentials):
+    """Credentials of a program that takes some seconds."""
+
+    def __init__(self, clock: FakeClock, seconds: float) -> None:
+        super().__init__("Bearer x")
+        self._clock = clock
+        self._seconds = seconds
+
+    def authorization(self, timeout_seconds: float = math.inf) -> str:
+        self._clock.advance(self._seconds)
+        return super().authorization(timeout_seconds)
+
+
+@pytest.mark.parametrize(("seconds", "arrives"), [(9.0, True), (10.0, False), (17.0, False)])
+@pytest.mark.parametrize("warm", [True, False])
+def test_what_is_held_up_behind_the_fence_does_not_leave_late(
+    seconds: float, arrives: bool, warm: bool
+) -> None:
+    """I8, P07: while credentials were fetched another became the leader, and gets no writes of ours."""
+    clock = FakeClock()
+    with WireServer(always(response())) as server:
+        config = ClientConfig(host=server.url, credentials=SlowCredentials(clock, seconds))
+        transport = HTTPTransport(config, clock=clock)
+        if warm:
+            transport.request("GET", "/")
+        renewed_at = clock.now()
+        opened = WriteFence(transport, lambda: renewed_at + 10.0 - clock.now())
+        if arrives:
+            opened.request("PUT", FOO, body=b"{}")
+        else:
+            with pytest.raises(DeadlineExceeded, match=r"not completely sent in 10 s$") as caught:
+                opened.request("PUT", FOO, body=b"{}")
+            assert not caught.value.outcome_unknown
+        transport.close()
+        assert [request.method for request in server.requests] == ["GET"] * warm + ["PUT"] * arrives
 
 
 def test_a_standby_reads() -> None:
@@ -43,7 +88,7 @@ def test_a_standby_reads() -> None:
     closed, transport = fence(leading=False)
     closed.request("GET", FOO)
     closed.stream("GET", FOO, read_timeout_seconds=2.0)
-    assert [sent.method for sent in transport.sent] == ["GET", "GET"]
+    assert [(sent.method, sent.send_seconds) for sent in transport.sent] == [("GET", math.inf)] * 2
     assert closed.host == ScriptedTransport.host
 
 
@@ -63,7 +108,7 @@ def test_events_reviews_and_candidacies_pass(method: str, path: str) -> None:
     """Telling people, asking what is allowed and who leads are not the work that the lease guards."""
     closed, transport = fence(leading=False)
     closed.request(method, path, body=b"{}")
-    assert len(transport.sent) == 1
+    assert [sent.send_seconds for sent in transport.sent] == [math.inf]
 
 
 @pytest.mark.parametrize(

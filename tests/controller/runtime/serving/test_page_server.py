@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import math
 import socket
+import threading
+import time
 import urllib.request
 from contextlib import ExitStack
+from socketserver import TCPServer
 
 import pytest
 
+from controller.runtime.serving import page_server
 from controller.runtime.serving.health import health_page
 from controller.runtime.serving.listening import ListenError, PortInUseError
 from controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, PageServer
 from support.served_pages import fetch, serving
+from support.threads import Background
 
 
 def test_other_paths_are_not_found() -> None:
@@ -78,3 +86,43 @@ def test_clients_that_say_nothing_keep_nobody_out() -> None:
         assert silent[0].recv(100) == b""
         silent[-1].sendall(b"\r\n")
         assert silent[-1].recv(100).startswith(b"HTTP/1.0 200")
+
+
+class Exhausted:
+    """Descriptors that run out: while `most` is not reached, a connection cannot be accepted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, code: int, most: float) -> None:
+        self.tried_at: list[float] = []
+        self.tried = threading.Event()
+        accept = TCPServer.get_request
+
+        def get_request(server: TCPServer) -> tuple[socket.socket, object]:
+            self.tried.set()
+            if len(self.tried_at) < most:
+                self.tried_at.append(time.monotonic())
+                raise OSError(code, "exhausted")
+            return accept(server)
+
+        monkeypatch.setattr(TCPServer, "get_request", get_request)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+def test_without_descriptors_it_waits_and_then_answers(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """P22: who cannot be accepted stays in the queue of the kernel, and is not asked for without a pause."""
+    exhausted = Exhausted(monkeypatch, code, most=4)
+    with serving({"/healthz": health_page({})}) as url:
+        assert fetch(url + "/healthz") == (200, "ok")
+    pauses = [after - before for before, after in itertools.pairwise(exhausted.tried_at)]
+    assert len(pauses) == 3
+    assert min(pauses) > 0.04
+
+
+def test_a_server_without_descriptors_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P22: the pause ends with the server, however long it is."""
+    monkeypatch.setattr(page_server, "_EXHAUSTED_PAUSE_SECONDS", 60.0)
+    exhausted = Exhausted(monkeypatch, errno.EMFILE, most=math.inf)
+    server = PageServer("127.0.0.1", 0, {}, purpose="health")
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10):
+        assert exhausted.tried.wait(20)
+        Background(server.stop).result()

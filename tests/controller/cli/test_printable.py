@@ -1,0 +1,42 @@
+"""Text of others on a terminal and in a log."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.cli.printable import printable
+
+
+@pytest.mark.parametrize("text", ["", "two words", "é 字 ✓ · ×", "😀", 'say "no"', "C:\\x"])  # noqa: RUF001 - times
+def test_what_can_be_seen_stays(text: str) -> None:
+    """Letters and signs of all languages, and quotes and backslashes, are as they were."""
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", r"\u001b[2J"),
+        ("a\r\n\tb", r"a\r\n\tb"),
+        ("\x7f\x9b", r"\u007f\u009b"),
+        ("\u2028\u202e\ufeff", r"\u2028\u202e\ufeff"),
+        ("\U000e0001", r"\udb40\udc01"),
+        ("\ud800", r"\ud800"),
+    ],
+    ids=ascii,
+)
+def test_what_acts_unseen_is_spelt_out(text: str, shown: str) -> None:
+    """S06: C0, DEL, C1, ends of lines, marks of direction and order, tags, half a pair: as JSON has them."""
+    assert printable(text) == shown
+
+
+@given(st.text())
+def test_nothing_gets_through_and_json_keeps_its_meaning(text: str) -> None:
+    """S06: whatever the text, what is shown is one line of visible characters, and decodes to the same."""
+    shown = printable(json.dumps(text, ensure_ascii=False))
+    assert shown.isprintable()
+    assert json.loads(shown) == text
