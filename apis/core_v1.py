@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import msgspec
+
 from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from apis.resource import Resource
 
@@ -32,11 +34,13 @@ class EnvVar(APIStruct, frozen=True, gc=False):
 
 
 class ContainerPort(APIStruct, frozen=True, gc=False):
-    """A port that a container listens on."""
+    """A port that a container listens on, with all members: lists of ports are replaced as a whole."""
 
     name: str = ""
     container_port: int = 0
     protocol: str = "TCP"
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
 
 
 class ResourceAmounts(APIStruct, frozen=True, gc=False):
@@ -77,12 +81,17 @@ class PodTemplateSpec(APIStruct, frozen=True, gc=False):
 
 
 class ServicePort(APIStruct, frozen=True, gc=False):
-    """A port of a Service; target_port is a number or the name of a container's port."""
+    """
+    A port of a Service, with all members: lists of ports are replaced as a whole.
+
+    target_port is a number or the name of a container's port.
+    """
 
     name: str = ""
     port: int = 0
     target_port: int | str = 0
     protocol: str = "TCP"
+    app_protocol: str | None = None
     node_port: int = 0
 
 

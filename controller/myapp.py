@@ -8,13 +8,14 @@ without a change in the cluster it writes nothing. What a MyApp owns in its chil
 is Ready, Progressing or Degraded: `myapp_status`; whom it leaves alone: `myapp_child`.
 
 While autoscaling is on, or an autoscaler of ours still exists, the replicas are the autoscaler's; over a
-Deployment that is not ours there is none. A MyApp that is being deleted gets nothing: its children go with
-it, by their owner references.
+Deployment that is not ours there is none. A MyApp that is being deleted gets nothing but a true status: its
+children go with it, by their owner references, and in the foreground before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -23,7 +24,7 @@ from msgspec.structs import replace
 from apis.apps_v1 import Deployment
 from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.core_v1 import Service
-from apis.example_v1 import MyApp, problems
+from apis.example_v1 import MyApp, MyAppStatus, problems
 from apis.meta import Kind, Object, is_controlled_by
 from client.errors import AlreadyExists, NotFound
 from client.resource_client import Client
@@ -32,7 +33,7 @@ from controller.myapp_changes import autoscaler_changes, deployment_changes, ser
 from controller.myapp_child import FIELD_MANAGER, Child
 from controller.myapp_children import new_autoscaler, new_deployment, new_service
 from controller.myapp_reports import MyAppReporter
-from controller.myapp_status import new_status
+from controller.myapp_status import deletion_status, new_status
 from controller.myapp_steps import Steps
 from controller.runtime.builder import controller_for
 from controller.runtime.controller import Controller
@@ -86,6 +87,7 @@ class MyAppReconciler:
         except NotFound:
             return DONE
         if app.metadata.deletion_timestamp is not None:
+            self._tell_of_deletion(app, context)
             return DONE
         steps = Steps()
         wrong = problems(app)
@@ -141,13 +143,23 @@ class MyAppReconciler:
         if status is app.status:
             return
         try:
-            written = self._myapps.update_status(replace(app, status=status), field_manager=FIELD_MANAGER)
+            self._write(app, status, context)
         except NotFound:
             # it is gone, or its definition has no status: who looks again once the cache had time will know
             context.deleted(app)
             raise
-        context.wrote(written)
         self._reporter.changed(app, status, steps.failures)
+
+    def _tell_of_deletion(self, app: MyApp, context: ReconcileContext) -> None:
+        """No events: there is nothing to be done about it, and the namespace may take no more of them."""
+        status = deletion_status(app, self._deployment.owned(app), now=self._clock.time())
+        if status is not app.status:
+            with suppress(NotFound):
+                self._write(app, status, context)
+
+    def _write(self, app: MyApp, status: MyAppStatus, context: ReconcileContext) -> None:
+        told = replace(app, status=status)
+        context.wrote(self._myapps.update_status(told, field_manager=FIELD_MANAGER))
 
 
 def _check_time(context: ReconcileContext) -> None:

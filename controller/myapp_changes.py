@@ -5,31 +5,37 @@ Owned are: our labels; of a Deployment replicas (unless an autoscaler has them) 
 image, the port named `http`, all of env, cpu and memory; of a Service type, selector and the port named
 `http`; of an autoscaler target, bounds and metrics. The selector of a Deployment never changes. All else is
 left to others: what the server defaults or allocates, further containers, ports and labels.
+
+A port is one number of one protocol, but a merge goes by numbers alone and would take a foreign UDP port for
+ours: lists of ports are replaced as a whole, with the others' as they were read. A foreign port of our number
+and protocol gives way to ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from apis.apps_v1 import Deployment
 from apis.autoscaling_v2 import HorizontalPodAutoscaler
 from apis.core_v1 import (
     Container,
     ContainerPort,
-    EnvVar,
     PodTemplateSpec,
     ResourceAmounts,
     ResourceRequirements,
     Service,
     ServicePort,
 )
-from apis.meta import Kind
+from apis.meta import APIStruct, Kind
 from apis.quantity import same_quantity
 
 Changes = dict[str, Any]
+Key = tuple[int, str]
+Port = TypeVar("Port", ContainerPort, ServicePort)
 
 _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
@@ -59,9 +65,9 @@ def service_changes(live: Service, wanted: Service) -> Changes:
     selector |= {key: None for key in live.spec.selector if key not in wanted.spec.selector}
     if selector:
         spec["selector"] = selector
-    ports = _service_port_changes(live, wanted)
-    if ports:
-        spec["ports"] = ports
+    ports = _service_ports(live.spec.ports, wanted)
+    if ports != live.spec.ports:
+        spec["ports"] = _replaced(live.spec.ports, ports)
     return _with_labels(live, wanted, spec)
 
 
@@ -103,30 +109,55 @@ def _container_changes(live: Container, wanted: Container) -> Changes:
     changes: Changes = {}
     if live.image != wanted.image:
         changes["image"] = wanted.image
-    ports = _container_port_changes(live.ports, wanted.ports[0])
-    if ports:
-        changes["ports"] = ports
+    ports = _container_ports(live.ports, wanted.ports[0])
+    if ports != live.ports:
+        changes["ports"] = _replaced(live.ports, ports)
     if live.env != wanted.env:
-        changes["env"] = _replaced(wanted.env)
+        changes["env"] = _replaced(live.env, wanted.env)
     resources = _resource_changes(live.resources, wanted.resources)
     if resources:
         changes["resources"] = resources
     return changes
 
 
-def _replaced(env: tuple[EnvVar, ...]) -> list[Changes]:
-    """A merge would keep variables that are no longer wanted, and their order, which counts for $(NAME)."""
-    return [{"$patch": "replace"}, *msgspec.to_builtins(env)]
+def _replaced(live: tuple[APIStruct, ...], wanted: tuple[APIStruct, ...]) -> list[Changes]:
+    """
+    A list in the place of another: a merge would keep what is wanted no more, and the order of before.
+
+    Where there is none the server would take the directive itself for an element.
+    """
+    return [*([{"$patch": "replace"}] if live else ()), *msgspec.to_builtins(wanted)]
 
 
-def _container_port_changes(live: tuple[ContainerPort, ...], wanted: ContainerPort) -> list[Changes]:
-    found = next((port for port in live if port.name == wanted.name), None)
-    if found == wanted:
-        return []
-    entry = {"name": wanted.name, "containerPort": wanted.container_port, "protocol": wanted.protocol}
-    if found is None or found.container_port == wanted.container_port:
-        return [entry]
-    return [{"containerPort": found.container_port, "$patch": "delete"}, entry]
+def _container_ports(live: tuple[ContainerPort, ...], wanted: ContainerPort) -> tuple[ContainerPort, ...]:
+    found = _found(live, wanted, _container_key)
+    ours = replace(
+        found or wanted,
+        name=wanted.name,
+        container_port=wanted.container_port,
+        protocol=wanted.protocol,
+    )
+    return _with_ours(live, found, ours, _container_key)
+
+
+def _container_key(port: ContainerPort) -> Key:
+    return port.container_port, port.protocol
+
+
+def _found(live: tuple[Port, ...], wanted: Port, key: Callable[[Port], Key]) -> Port | None:
+    """The port of that name, or else of that number and protocol."""
+    named = (port for port in live if port.name == wanted.name)
+    return next(named, None) or next((port for port in live if key(port) == key(wanted)), None)
+
+
+def _with_ours(
+    live: tuple[Port, ...], found: Port | None, ours: Port, key: Callable[[Port], Key]
+) -> tuple[Port, ...]:
+    """The list with ours in the place of what was found, or last; the very same when nothing differs."""
+    if ours == found:
+        return live
+    others = [port for port in live if port is found or key(port) != key(ours)]
+    return tuple(ours if port is found else port for port in others) + ((ours,) if found is None else ())
 
 
 def _resource_changes(live: ResourceRequirements, wanted: ResourceRequirements) -> Changes:
@@ -143,28 +174,16 @@ def _amount_changes(live: ResourceAmounts, wanted: ResourceAmounts) -> Changes:
     return {name: after or None for name, before, after in amounts if not same_quantity(before, after)}
 
 
-def _service_port_changes(live: Service, wanted: Service) -> list[Changes]:
+def _service_ports(live: tuple[ServicePort, ...], wanted: Service) -> tuple[ServicePort, ...]:
     (port,) = wanted.spec.ports
-    keeps = wanted.spec.type in _WITH_NODE_PORTS
-    found = _service_port(live.spec.ports, port)
-    stale = [] if keeps else [each for each in live.spec.ports if each.node_port]
-    changes: list[Changes] = [{"port": each.port, "nodePort": None} for each in stale if each is not found]
-    if found is not None and found not in stale and msgspec.structs.replace(found, node_port=0) == port:
-        return changes
-    entry: Changes = {
-        "name": port.name,
-        "port": port.port,
-        "targetPort": port.target_port,
-        "protocol": port.protocol,
-    }
-    if found is not None and found.port != port.port:
-        changes.append({"port": found.port, "$patch": "delete"})
-    if found is not None and found.node_port:
-        entry["nodePort"] = found.node_port if keeps else None
-    return [*changes, entry]
+    if wanted.spec.type not in _WITH_NODE_PORTS:
+        live = tuple(replace(each, node_port=0) for each in live)
+    found = _found(live, port, _service_key)
+    ours = replace(
+        found or port, name=port.name, port=port.port, target_port=port.target_port, protocol=port.protocol
+    )
+    return _with_ours(live, found, ours, _service_key)
 
 
-def _service_port(ports: tuple[ServicePort, ...], wanted: ServicePort) -> ServicePort | None:
-    """The port of that name, or else of that number."""
-    named = (port for port in ports if port.name == wanted.name)
-    return next(named, None) or next((port for port in ports if port.port == wanted.port), None)
+def _service_key(port: ServicePort) -> Key:
+    return port.port, port.protocol

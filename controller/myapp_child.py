@@ -122,6 +122,8 @@ class Child(Generic[K]):
 
 
 def _is_predecessor(owner: OwnerReference, app: MyApp) -> bool:
+    """Not this very MyApp: that one owns it without being its controller, and it will not go by itself."""
     group = owner.api_version.partition("/")[0]
-    resource = app.resource
-    return (group, owner.kind, owner.name) == (resource.group, resource.kind, app.metadata.name)
+    resource, metadata = app.resource, app.metadata
+    is_namesake = (group, owner.kind, owner.name) == (resource.group, resource.kind, metadata.name)
+    return is_namesake and owner.uid != metadata.uid

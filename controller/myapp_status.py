@@ -4,12 +4,13 @@ The status of a MyApp: a pure function of what was seen, so that it is true and 
     Ready        every wanted replica runs this very spec and is ready, and no step failed
     Progressing  the Deployment is on its way to that
     Degraded     a step failed, or the Deployment says that it cannot make its pods
-All three are always there. A status is about the spec of its observedGeneration.
+All three are always there. A status is about the spec of its observedGeneration. A MyApp that is being
+deleted is neither Ready nor Progressing: nobody keeps its children.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -24,12 +25,15 @@ READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
 DEGRADED: Final = "Degraded"
 
-Reason = Literal["Reconciling", "ReconcileSuccess", "ReconcileError", "DeploymentReady", "ServiceReady"]
+Reason = Literal[
+    "Reconciling", "ReconcileSuccess", "ReconcileError", "DeploymentReady", "ServiceReady", "Deleting"
+]
 RECONCILING: Final = "Reconciling"
 RECONCILE_SUCCESS: Final = "ReconcileSuccess"
 RECONCILE_ERROR: Final = "ReconcileError"
 DEPLOYMENT_READY: Final = "DeploymentReady"
 SERVICE_READY: Final = "ServiceReady"
+DELETING: Final = "Deleting"
 
 _MESSAGE_LENGTH: Final = 32_768
 
@@ -68,20 +72,16 @@ def new_status(
     Args: deployment is ours as last read or written, None = there is none; failures say which step failed and
     why, waits which one cannot be taken yet; now in Unix seconds.
     """
-    status = _observed(app, deployment)
-    claims = _claims(deployment, failures, waits)
-    for condition_type, (holds, reason, message) in claims.items():
-        condition = Condition(
-            type=condition_type,
-            status=TRUE if holds else FALSE,
-            observed_generation=app.metadata.generation,
-            reason=reason,
-            message=message[:_MESSAGE_LENGTH],
-        )
-        status = replace(status, conditions=set_condition(status.conditions, condition, now=now))
-    if status == app.status:
-        return app.status
-    return replace(status, last_update_time=format_time(now))
+    return _with_claims(app, deployment, _claims(deployment, failures, waits), now)
+
+
+def deletion_status(app: MyApp, deployment: Deployment | None, *, now: float) -> MyAppStatus:
+    """The same for a MyApp that is being deleted, which lasts for as long as a finalizer holds it."""
+    wrong = "" if deployment is None else "; ".join(troubles(deployment))
+    going = _Claim(False, DELETING, "The MyApp is being deleted")
+    degraded = _Claim(True, RECONCILE_ERROR, wrong) if wrong else _Claim(False, DELETING, "")
+    claims = {READY: going, PROGRESSING: going, DEGRADED: degraded}
+    return _with_claims(app, deployment, claims, now)
 
 
 def troubles(deployment: Deployment) -> tuple[str, ...]:
@@ -111,6 +111,24 @@ def progress(deployment: Deployment) -> Progress:
         text = f"{text}, to be removed: {status.replicas - wanted}"
     counts = (status.replicas, status.updated_replicas, status.ready_replicas)
     return Progress(wanted, status.ready_replicas, settled=counts == (wanted,) * 3, text=text)
+
+
+def _with_claims(
+    app: MyApp, deployment: Deployment | None, claims: Mapping[str, _Claim], now: float
+) -> MyAppStatus:
+    status = _observed(app, deployment)
+    for condition_type, (holds, reason, message) in claims.items():
+        condition = Condition(
+            type=condition_type,
+            status=TRUE if holds else FALSE,
+            observed_generation=app.metadata.generation,
+            reason=reason,
+            message=message[:_MESSAGE_LENGTH],
+        )
+        status = replace(status, conditions=set_condition(status.conditions, condition, now=now))
+    if status == app.status:
+        return app.status
+    return replace(status, last_update_time=format_time(now))
 
 
 def _observed(app: MyApp, deployment: Deployment | None) -> MyAppStatus:

@@ -26,7 +26,11 @@ def grouped(
 
     Without namespaces a ClusterRole; with them a Role in each, and a ClusterRole for cluster-scoped kinds
     only. What has a purpose of its own comes after, as `NAME-PURPOSE`.
+
+    Raises: TypeError for a str as namespaces, whose letters are not meant.
     """
+    if isinstance(namespaces, str):
+        raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
     places: dict[RolePlace, list[Access]] = {}
     for entry in sorted(merged(access), key=lambda entry: (entry.purpose, entry.resource.namespaced)):
         full_name = f"{name}-{entry.purpose}" if entry.purpose else name

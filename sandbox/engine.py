@@ -21,11 +21,13 @@ from sandbox.api import refusal
 from sandbox.authenticator import Authenticator
 from sandbox.clock import Clock
 from sandbox.cluster.controllers import Controller, Runner, View, Write
+from sandbox.event_expiry import EventExpiry
 from sandbox.faults import control
 from sandbox.faults.asked import asked
 from sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from sandbox.faults.injection import Injection
 from sandbox.faults.outlet import Outlet
+from sandbox.listeners import Listeners
 from sandbox.metrics import RequestCounts, exposition
 from sandbox.requests.access import is_master
 from sandbox.requests.definition import DEFINITIONS
@@ -103,7 +105,7 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._lock = threading.Lock()
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners = Listeners()
         self._counts = RequestCounts()
         self._watchers: dict[Outlet, None] = {}
         self.faults = Faults(
@@ -111,18 +113,26 @@ class Engine:
         )
         self._store = Store(history_size=history_size)
         self._catalog = crds.catalog(self._store, revision=1)
-        self._runner = Runner((crds.DefinitionController(), *controllers))
+        self._expiry = EventExpiry()
+        self._runner = Runner((crds.DefinitionController(), self._expiry, *controllers))
         self._bootstrap()
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have listener called, by any thread, whenever something changed; it must be quick."""
-        self._listeners.append(listener)
+        self._listeners.add(listener)
+
+    def listen_weakly(self, method: Callable[[], None]) -> None:
+        """Have a method called for as long as anybody else knows its object, or until unlisten."""
+        self._listeners.add_weakly(method)
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        """Have listener called no more."""
+        self._listeners.remove(listener)
 
     def tell_listeners(self) -> None:
         """Have everybody look who waits for changes. Locks: none is held."""
-        for listener in self._listeners:
-            listener()
+        self._listeners.tell()
 
     def delay(self, request: Request) -> float:
         """How many seconds a fault has a request wait before handle(); to be asked once."""
@@ -235,6 +245,7 @@ class Engine:
             newest = self._store.resource_version
             version = newest - changes if changes is not None else resource_version or 0
             undone = self._store.rewind(version)
+            self._expiry.committed(undone, self._clock.time())
             self._runner.committed(undone)
             if any(change.group_resource == DEFINITIONS for change in undone):
                 self._follow_definitions()
@@ -320,6 +331,7 @@ class Engine:
         if not changes:
             return
         self._store.commit(changes)
+        self._expiry.committed(changes, self._clock.time())
         self._runner.committed(changes)
         if self.faults.active:
             now = self._clock.time()

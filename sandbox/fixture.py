@@ -80,16 +80,20 @@ class RunningSandbox:
         """
         Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files of it.
 
-        Returns: the objects as they are stored. Raises: RefusedError. Blocks: until a definition is served.
+        Returns: the objects as they are stored. Raises: RefusedError; TypeError and ValueError for what is no
+        manifest, before anything is applied. Blocks: until a definition is served.
         """
-        return [self._apply(obj) for manifest in manifests for obj in _objects(manifest)]
+        objects = [obj for manifest in manifests for obj in _objects(manifest)]
+        for obj in objects:
+            _check(obj)
+        return [self._apply(obj) for obj in objects]
 
     def get(self, path: str) -> Object:
         """The JSON at a path such as `/api/v1/pods`. Raises: RefusedError."""
         return self._request("GET", path)
 
     def _apply(self, obj: Object) -> Object:
-        metadata = obj.get("metadata", {})
+        metadata = obj["metadata"]
         path = self._path(obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"))
         query = "?fieldManager=sandbox-fixture&force=true"
         applied = self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
@@ -143,8 +147,25 @@ def _is_established(definition: Object) -> bool:
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
-def _objects(manifest: Object | Path | str) -> list[Object]:
+def _objects(manifest: Any) -> list[Any]:
+    """What is in a manifest. Raises: TypeError for what is none."""
     if isinstance(manifest, dict):
         return [manifest]
+    if not isinstance(manifest, Path | str):
+        kind = type(manifest).__name__
+        raise TypeError(f"a manifest is a dict, a YAML text or a Path, not a {kind}; each is an argument")
     text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
     return [obj for obj in yaml.safe_load_all(text) if obj]
+
+
+def _check(obj: Any) -> None:
+    """Whether it can be asked for. Raises: TypeError, ValueError."""
+    if isinstance(obj, str):
+        raise TypeError(f"no YAML text of an object: {obj!r}; a file is given as a Path")
+    if not isinstance(obj, dict):
+        raise TypeError(f"no object: {obj!r}")
+    metadata = obj.get("metadata")
+    found = {**obj, "metadata.name": metadata.get("name") if isinstance(metadata, dict) else None}
+    for name in ("apiVersion", "kind", "metadata.name"):
+        if not isinstance(found.get(name), str) or not found[name]:
+            raise ValueError(f"an object to apply needs {name}: {obj!r}")

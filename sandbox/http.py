@@ -18,17 +18,19 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage
+from aiohttp.http import HttpVersion11, RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
+from sandbox import request_target
 from sandbox.api import MAX_BODY_BYTES, refusal
 from sandbox.bind_address import BindAddress
 from sandbox.clock import Clock
 from sandbox.engine import Engine, Stream
 from sandbox.faults.faults import LostAnswerError, NoAnswerError
 from sandbox.faults.outlet import Outlet
+from sandbox.parting import part
 from sandbox.requests.request import Request, Response
 from sandbox.storage.watches import BATCH
 from sandbox.watch_pump import WatchPump, break_connection
@@ -42,7 +44,7 @@ _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _HEAD_SECONDS: Final = 32.0
 _START_SECONDS: Final = 10.0
-_STOP_SECONDS: Final = 5.0
+_STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
 _ROUNDS: Final = 5
 
@@ -51,9 +53,10 @@ class HTTPServer:
     """
     Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _unheard the connections without a request so far, _sleepers the
-    requests that wait for a time of the clock, _silent the ones that are never answered, _timer the next
-    pass; all belong to the loop's thread. _scheduled says whether a pass is on its way, guarded by _lock.
+    State: _pumps are the open watches, _unheard the connections without a request so far, _exchanges
+    those with requests, as long as one may be under way or come; _sleepers the requests that wait for a
+    time of the clock, _silent the ones that are never answered, _timer the next pass; all belong to the
+    loop's thread. _scheduled says whether a pass is on its way, guarded by _lock.
     Threads: start and stop from the owner, the rest runs on `sandbox-http`.
     """
 
@@ -81,6 +84,7 @@ class HTTPServer:
         self._port = 0
         self._pumps: dict[Outlet, WatchPump] = {}
         self._unheard: dict[RequestHandler, asyncio.TimerHandle] = {}
+        self._exchanges: set[RequestHandler] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._scheduled = False
@@ -101,7 +105,7 @@ class HTTPServer:
         return self._port
 
     def stop(self) -> None:
-        """End every watch, stop listening and join the thread."""
+        """End every watch, stop listening and join the thread. Blocks: for a second or two at most."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
@@ -178,6 +182,8 @@ class HTTPServer:
         await _rounds()
         # connections that wait for their next request would be waited for
         server.pre_shutdown()
+        await _rounds()
+        await part(server, self._exchanges)
         await server.shutdown(_STOP_SECONDS)
         await _rounds()  # closed transports let go of their sockets in a later round
 
@@ -192,14 +198,20 @@ class HTTPServer:
         loop = asyncio.get_running_loop()
         if protocol in self._unheard:
             self._unheard.pop(protocol).cancel()
+        if protocol not in self._exchanges:
+            self._exchanges.add(protocol)
+            task.add_done_callback(lambda _: self._exchanges.discard(protocol))
         limit = MAX_BODY_BYTES + 1
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
 
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
-        path, _, query = incoming.raw_path.partition("?")
+        target = request_target.of(incoming.raw_path, incoming.host)
+        path, query = target.path, target.query
+        if not request_target.is_escaped(path):
+            return _not_understood()
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         request = Request(incoming.method, path, Query.parse(query), headers)
-        if not self._answers_for(incoming.host):
+        if not self._answers_for(target.authority):
             return _whole(
                 refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
             )
@@ -210,6 +222,9 @@ class HTTPServer:
         request = Request(incoming.method, path, request.query, headers, body)
         if seconds := self._engine.delay(request):
             await self._sleep_until(self._clock.time() + seconds)
+        return await self._handle(incoming, request)
+
+    async def _handle(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
         try:
             answer = self._engine.handle(request)
         except LostAnswerError:
@@ -246,13 +261,17 @@ class HTTPServer:
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
         response = web.StreamResponse(headers=CIMultiDict(stream.headers))
-        response.enable_chunked_encoding()
+        chunked = incoming.version >= HttpVersion11
+        if chunked:
+            response.enable_chunked_encoding()
+        else:
+            response.force_close()
         try:
             await response.prepare(incoming)
             transport = incoming.transport
             if transport is None:
                 return response
-            pump = WatchPump(stream.watcher, transport)
+            pump = WatchPump(stream.watcher, transport, chunked=chunked)
             self._pumps[stream.watcher] = pump
             pump.send(self._engine.take(stream.watcher))
             self._set_timer(stream.watcher.next_wake())
@@ -310,6 +329,13 @@ class HTTPServer:
                 return
             self._timer.cancel()
         self._timer = loop.call_at(at, self._turn)
+
+
+def _not_understood() -> web.Response:
+    """The answer to a path whose percent signs escape nothing."""
+    response = web.Response(status=400, text="400 Bad Request")
+    response.force_close()
+    return response
 
 
 async def _rounds() -> None:

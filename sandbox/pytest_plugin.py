@@ -31,6 +31,8 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     from sandbox.fixture import running_sandbox  # noqa: PLC0415 - not in a run that never asks for it
 
     marker = request.node.get_closest_marker("sandbox")
+    if marker and marker.args:
+        raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")
     folder: Path = tmp_path_factory.mktemp("sandbox")
     with running_sandbox(folder, **(marker.kwargs if marker else {})) as running:
         yield running

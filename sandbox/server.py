@@ -12,6 +12,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -161,12 +162,13 @@ class Sandbox:
         Args: cpu and memory are quantities, "750m" and "1Gi". Raises: LookupError without that Deployment.
         """
         load = {LOAD_ANNOTATIONS["cpu"]: cpu or None, LOAD_ANNOTATIONS["memory"]: memory or None}
-        answer = self.transport().request(
-            "PATCH",
-            f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}",
-            headers={"Content-Type": "application/merge-patch+json"},
-            body=json.dumps({"metadata": {"annotations": load}}).encode(),
-        )
+        with closing(self.transport()) as transport:
+            answer = transport.request(
+                "PATCH",
+                f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}",
+                headers={"Content-Type": "application/merge-patch+json"},
+                body=json.dumps({"metadata": {"annotations": load}}).encode(),
+            )
         if answer.status != HTTPStatus.OK:
             raise LookupError(json.loads(answer.body)["message"])
 

@@ -90,7 +90,12 @@ class InProcessTransport:
         self._broken = broken
         self._changed = threading.Condition()
         self._commits = 0
-        engine.listen(self.wake)
+        # weakly: most transports are closed by nobody
+        engine.listen_weakly(self.wake)
+
+    def close(self) -> None:
+        """Hear of no more changes: streams that are open look for them by themselves, each second."""
+        self._engine.unlisten(self.wake)
 
     def request(
         self,

@@ -23,22 +23,24 @@ class WatchPump:
     client has so much to read that it gets no more.
     """
 
-    __slots__ = ("halted", "over", "transport", "watcher")
+    __slots__ = ("chunked", "halted", "over", "transport", "watcher")
 
-    def __init__(self, watcher: Outlet, transport: asyncio.Transport) -> None:
+    def __init__(self, watcher: Outlet, transport: asyncio.Transport, *, chunked: bool = True) -> None:
+        """Args: without chunks, which HTTP/1.0 does not know, the end of the connection ends the stream."""
         self.watcher = watcher
         self.transport = transport
+        self.chunked = chunked
         self.over = False
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines as one chunk."""
+        """Write lines, as one chunk where there are chunks."""
         if self.transport.is_closing():
             self.finish()
             return
         if lines:
             content = b"".join(lines)
-            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content))
+            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content) if self.chunked else content)
         if self.watcher.ended:
             if self.watcher.broken:
                 break_connection(self.transport, reset=self.watcher.broken == "reset")

@@ -1,7 +1,8 @@
 """
 What a queue measures, and the provider that makes the instruments.
 
-Follows: client-go util/workqueue/metrics.go.
+Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
+starts with the first get. Before that there is none, and a queue that nobody works on has no thread.
 """
 
 from __future__ import annotations
@@ -182,16 +183,26 @@ class MetricsUpdater:
     """
     The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
 
-    State: `_stopped`, guarded by the queue's lock. Nothing is published once it is set.
+    State: `_stopped`, `_thread` and `_update_at`, guarded by the queue's lock. Nothing is published, and no
+    thread started, once `_stopped` is set.
     """
 
     def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, clock: Clock, spawn: Spawn) -> None:
         self._metrics = metrics
         self._lock = lock
+        self._name = name
         self._clock = clock
+        self._spawn = spawn
         self._stop = condition_over(lock)
         self._stopped = False
-        self._thread: Joinable = spawn(f"metrics-{name}", self._run)
+        self._thread: Joinable | None = None
+        self._update_at = 0.0
+
+    def start_locked(self) -> None:
+        """Start the thread unless it was. Locks: expects the queue's lock held."""
+        if self._thread is None and not self._stopped:
+            self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
+            self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
     def stop_locked(self) -> None:
         """End the thread. Locks: expects the queue's lock held."""
@@ -199,13 +210,13 @@ class MetricsUpdater:
         self._stop.notify_all()
 
     def join(self) -> None:
-        """Wait for the end of the thread."""
-        self._thread.join()
+        """Wait for the end of the thread, once stopped."""
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         with self._lock:
-            update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             while not self._stopped:
-                if not self._clock.wait_until(self._stop, update_at) and not self._stopped:
+                if not self._clock.wait_until(self._stop, self._update_at) and not self._stopped:
                     self._metrics.update_unfinished_work()
-                    update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
+                    self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS

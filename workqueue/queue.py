@@ -171,6 +171,8 @@ class Queue(Generic[T]):
         if not self._acquire(False):
             acquire_contended(self._lock)
         try:
+            if self._updater is not None:
+                self._updater.start_locked()
             while not self._container:
                 if self._shutting_down:
                     raise ShutDown

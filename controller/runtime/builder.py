@@ -151,12 +151,15 @@ class ControllerBuilder:
 
     def complete(self, reconciler: Reconciler) -> Controller:
         """
-        Make the controller and add it to the manager.
+        Make the controller and add it to the manager; before that runs.
 
-        Raises: BuilderError without a kind to reconcile; ValueError when the name is taken.
+        Raises: BuilderError without a kind to reconcile; TypeError for what cannot reconcile; what
+        Manager.accept does.
         """
+        _check(reconciler)
         if self._for is None:
             raise BuilderError(f"controller {self._name}: there are no watches configured: call for_()")
+        self._manager.accept(self._name)
         informers = {asked.kind: self._manager.informer_for(asked.kind) for asked in self._asked}
         queue = self._new_queue()
         own_writes = OwnWrites(
@@ -167,11 +170,7 @@ class ControllerBuilder:
             clock=self._manager.clock,
         )
         controller = self._new_controller(reconciler, queue, own_writes)
-        try:
-            self._manager.add(controller)
-        except ValueError:
-            queue.shut_down()
-            raise
+        self._manager.add(controller)
         self._manager.declare(*self._access)
         for asked in self._asked:
             controller.watch(self._new_watch(asked, informers, queue, own_writes))
@@ -235,6 +234,14 @@ class ControllerBuilder:
             panicked=self._new_metrics().panic,
         )
         return InformerWatch(informer, source, undecodable)
+
+
+def _check(reconciler: Any) -> None:
+    """Whether it can be called as a reconciler. Raises: TypeError."""
+    if isinstance(reconciler, type):
+        raise TypeError(f"a reconciler is an object, not a class: call {reconciler.__name__}(...)")
+    if not callable(getattr(reconciler, "reconcile", None)):
+        raise TypeError(f"a reconciler has a method reconcile(name, context): {reconciler!r} has none")
 
 
 def controller_for(manager: Manager, name: str) -> ControllerBuilder:

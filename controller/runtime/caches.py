@@ -51,7 +51,10 @@ class Caches:
         Make them; nothing is asked of the server before start.
 
         Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
+        Raises: TypeError for a str as namespaces, whose letters are not meant.
         """
+        if isinstance(namespaces, str):
+            raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
         self._progress_seconds = progress_seconds
         self._clock = clock
         wanted = list(dict.fromkeys(namespaces)) or [""]

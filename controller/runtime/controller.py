@@ -49,9 +49,10 @@ class ControllerOptions:
     How a controller works.
 
     Args: rate_limiter None = per name 5 ms doubling up to 1000 s. max_retries = so many in a row, then the
-    name waits for a change as after a TerminalError; None = no limit. reconcile_timeout_seconds None = no
-    deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait for our
-    own writes.
+    name waits for a change as after a TerminalError; None = no limit. reconcile_timeout_seconds is positive,
+    None = no deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait
+    for our own writes.
+    Raises: ValueError.
     """
 
     max_concurrent_reconciles: int = 1
@@ -67,6 +68,11 @@ class ControllerOptions:
             raise ValueError("max_concurrent_reconciles must be at least 1")
         if self.max_retries is not None and self.max_retries < 0:
             raise ValueError("max_retries must not be negative")
+        if self.reconcile_timeout_seconds is not None and not self.reconcile_timeout_seconds > 0:
+            raise ValueError("reconcile_timeout_seconds must be positive; None means no deadline")
+        for name in ("cache_sync_timeout_seconds", "own_write_timeout_seconds", "shutdown_timeout_seconds"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative")
 
 
 class Watch(Protocol):

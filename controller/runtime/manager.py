@@ -62,10 +62,11 @@ class Manager:
     """
     Informers, events, metrics and the life of the controllers of one process.
 
-    State, under _lock: _runnables and _access, complete before run; _stop, that of run; _failure, the first
-    one, why run ends. _guarded is set by run before another thread reads it. Informers are made before run,
-    by whoever sets up a controller. Requests that wait, for the rate limit or as the server asked, outlast a
-    stop: _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
+    State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
+    that of run; _failure, the first one, why run ends. _guarded is set by run before another thread reads
+    it. Informers are made before run, by whoever sets up a controller. Requests that wait, for the rate
+    limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long
+    or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -90,6 +91,7 @@ class Manager:
         Args: namespaces to watch, () = all. transform makes what the caches keep of every object, and must be
         pure and idempotent. cache_sync_timeout_seconds is what controllers take that say
         nothing else; it may be infinite. A registry takes one manager.
+        Raises: TypeError for a str as namespaces.
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
@@ -119,6 +121,7 @@ class Manager:
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
+        self._ran = False
         self._failure: BaseException | None = None
         self._registry = registry
         self._leader_election: LeaderElection | None = None
@@ -154,14 +157,30 @@ class Manager:
 
     def add(self, runnable: Runnable) -> None:
         """
-        Run it, too.
+        Run it, too; before run.
 
-        Raises: ValueError when the name is taken.
+        Raises: as accept.
         """
         with self._lock:
-            if any(known.name == runnable.name for known in self._runnables):
-                raise ValueError(f"controller with name {runnable.name} already exists")
+            self._accept_locked(runnable.name)
             self._runnables.append(runnable)
+
+    def accept(self, name: str) -> None:
+        """
+        See whether a runnable of that name can be added.
+
+        Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
+        """
+        with self._lock:
+            self._accept_locked(name)
+
+    def _accept_locked(self, name: str) -> None:
+        if self._ran:
+            raise RuntimeError(f"controller {name} would never start: the manager runs already, or has ended")
+        if not name:
+            raise ValueError("a controller needs a name")
+        if any(known.name == name for known in self._runnables):
+            raise ValueError(f"controller with name {name} already exists")
 
     def declare(self, *access: Access) -> None:
         """Say what a controller asks of the server."""
@@ -242,15 +261,13 @@ class Manager:
 
     def run(self, stop: threading.Event) -> None:
         """
-        Work until stop is set, then stop everything in order; stop is set, too, when a controller fails.
+        Once: work until stop is set, then stop everything in order; a controller that fails sets stop, too.
 
-        Raises: LeadershipLost; what a controller raised.
+        Raises: LeadershipLost; what a controller raised; RuntimeError when called again.
         Blocks: until stop is set, and then at most the shutdown timeout and a few seconds for events and
                 sockets.
         """
-        with self._lock:
-            self._stop = stop
-        free = self._prepare()
+        free = self._prepare(stop)
         lease: Joinable | None = None
         try:
             self._recorders.start()
@@ -268,9 +285,13 @@ class Manager:
             self._end(free, lease)
         self._raise_failure()
 
-    def _prepare(self) -> RunnableGroup:
-        """Set the runnables that only run while we lead apart. Returns: the others."""
+    def _prepare(self, stop: threading.Event) -> RunnableGroup:
+        """Take no further runnables; set those that only run while we lead apart. Returns: the others."""
         with self._lock:
+            if self._ran:
+                raise RuntimeError("a manager runs once: make another one, on a registry of its own")
+            self._ran = True
+            self._stop = stop
             runnables = list(self._runnables)
         self._guarded = self._group([each for each in runnables if needs_leader_election(each)])
         return self._group([each for each in runnables if not needs_leader_election(each)])

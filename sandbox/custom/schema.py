@@ -93,10 +93,15 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     actual = _type_name(value)
     if actual in wanted or (actual == "integer" and "number" in wanted):
         return _format_causes(schema, value, path)
+    whole = actual == "number" and wanted == ("integer",)
+    format_ = schema.get("format") if whole else None
+    if format_ in _INT_BOUNDS:
+        wanted, actual = (format_,), "float64"
     text = f"{path} in body must be of type {','.join(wanted)}: {shown(actual)}"
     causes = [invalid_type(path, actual, text)]
-    if actual == "number" and wanted == ("integer",):
-        detail = f"Checked value must be of type integer (default format) in {path}"
+    if whole:
+        asked = f"with format {format_}" if format_ in _INT_BOUNDS else "(default format)"
+        detail = f"Checked value must be of type integer {asked} in {path}"
         causes.append(invalid_value(_NO_FIELD, "", detail))
     return causes
 
@@ -109,9 +114,15 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _type_name(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and _is_int64(int(value)):
         return "integer"
+    if isinstance(value, int) and not _is_int64(value):
+        return "number"
     return "null" if value is None else _TYPE_NAMES[type(value)]
+
+
+def _is_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
 
 
 def _format_causes(schema: Schema, value: Any, path: str) -> list[Cause]:

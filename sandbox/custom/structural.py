@@ -29,12 +29,17 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
     return pruned, sorted(unknown)
 
 
-def default(schema: Schema | None, obj: Mapping[str, Any]) -> dict[str, Any]:
-    """A custom object with its schema's defaults, and without nulls where null is no value."""
+def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
+    """
+    A custom object with its schema's defaults, and without nulls where null is no value.
+
+    Args: keep_nulls leaves those that no default takes the place of, for validation to refuse: what is
+        applied was not decoded by what drops them.
+    """
     if schema is None:
         return dict(obj)
     rest = {key: value for key, value in obj.items() if key not in _TYPE_META}
-    filled: dict[str, Any] = _default_object(schema, rest)
+    filled: dict[str, Any] = _default_object(schema, rest, keep_nulls=keep_nulls)
     kept = {key: obj[key] for key in _TYPE_META if key in obj}
     return kept | filled
 
@@ -120,16 +125,16 @@ def _preserves(schema: Schema) -> bool:
     return bool(schema.get("x-kubernetes-preserve-unknown-fields"))
 
 
-def _default(schema: Schema, value: Any) -> Any:
+def _default(schema: Schema, value: Any, *, keep_nulls: bool) -> Any:
     if isinstance(value, dict):
-        return _default_object(schema, value)
+        return _default_object(schema, value, keep_nulls=keep_nulls)
     if isinstance(value, list):
         items = structure.items_of(schema)
-        return value if items is None else [_default(items, entry) for entry in value]
+        return value if items is None else [_default(items, entry, keep_nulls=keep_nulls) for entry in value]
     return value
 
 
-def _default_object(schema: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
+def _default_object(schema: Schema, value: Mapping[str, Any], *, keep_nulls: bool) -> dict[str, Any]:
     properties = structure.properties(schema)
     values = structure.value_of(schema)
     result: dict[str, Any] = {}
@@ -137,11 +142,11 @@ def _default_object(schema: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
         member = properties.get(name, values)
         if member is None:
             result[name] = entry
-        elif entry is not None or is_nullable(member):
-            result[name] = _default(member, entry)
+        elif entry is not None or is_nullable(member) or (keep_nulls and member.get("default") is None):
+            result[name] = _default(member, entry, keep_nulls=keep_nulls)
     for name, member in properties.items():
         if name not in result and member.get("default") is not None:
-            result[name] = _default(member, copy.deepcopy(member["default"]))
+            result[name] = _default(member, copy.deepcopy(member["default"]), keep_nulls=keep_nulls)
     return result
 
 

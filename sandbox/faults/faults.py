@@ -309,6 +309,8 @@ class Faults:
         chosen: dict[str, Any] = dict(where)
         for name in ("verbs", "resources"):
             if name in chosen:
+                if isinstance(chosen[name], str):
+                    raise TypeError(f"{name} is a list of names, such as [{chosen[name]!r}], and not a str")
                 chosen[name] = tuple(chosen[name])
         return self.inject(kind(**arguments, **chosen))
 

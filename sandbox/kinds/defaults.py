@@ -1,9 +1,9 @@
 """
 The defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
 
-Rules hang on types, not on kinds, so that a pod template has its defaults wherever it occurs. A type's
-own rule runs before those of its members. "Unset" means absent, null, or the zero value of a member that
-cannot be told from absent.
+Amounts of resources are rounded on the way, before the rule of their type. Rules hang on types, not on
+kinds, so that a pod template has its defaults wherever it occurs. A type's own rule runs before those of
+its members. "Unset" means absent, null, or the zero value of a member that cannot be told from absent.
 Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver
 pkg/apis/apiextensions/v1/defaults.go.
 """
@@ -15,14 +15,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sandbox.kinds.default_rules import RULES, Object, Rule
+from sandbox.kinds.resource_lists import rounded
 from sandbox.kinds.structure import (
     Omission,
+    Shape,
     items_of,
     named,
     omission,
     properties,
     reference_of,
     resolve,
+    shape_of,
     value_of,
 )
 from sandbox.wire.resource import Schema, ServedResource
@@ -113,13 +116,14 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 class _Plan(NamedTuple):
     """
-    What to default in one type: constants, then its rule, then members that have a plan.
+    What to default in one type: constants, then its amounts and its rule, then members that have a plan.
 
     A pointer that Go finds set stays, even to an empty text.
     """
 
     constants: Mapping[str, Any]
     pointers: frozenset[str]
+    amounts: tuple[str, ...]  # members that are lists of resources
     rule: Rule | None
     members: tuple[tuple[str, str, str], ...]  # name, "one" | "list" | "map", type
 
@@ -127,6 +131,7 @@ class _Plan(NamedTuple):
 def _apply(plan: _Plan, obj: Object) -> Object:
     missing = {name: value for name, value in plan.constants.items() if _unset(plan, obj, name)}
     done = {**obj, **missing} if missing else obj
+    done = _rounded(plan, done)
     if plan.rule:
         done = plan.rule(done)
     changed: Object = {}
@@ -141,6 +146,12 @@ def _apply(plan: _Plan, obj: Object) -> Object:
             if after:
                 changed[name] = after
     return {**done, **changed} if changed else done
+
+
+def _rounded(plan: _Plan, obj: Object) -> Object:
+    given = {name: obj[name] for name in plan.amounts if obj.get(name)}
+    changed = {name: after for name, value in given.items() if (after := rounded(value)) is not value}
+    return {**obj, **changed} if changed else obj
 
 
 def _unset(plan: _Plan, obj: Object, name: str) -> bool:
@@ -190,11 +201,17 @@ def _plan_below(kind: str, above: frozenset[str]) -> _Plan | None:
         if below and below not in above and below != kind and _plan_below(below, above | {kind}):
             members.append((name, shape, below))
     rule = RULES.get(kind)
-    if not (constants or rule or members):
-        return None
     found = properties(schema).items()
+    amounts = tuple(name for name, child in found if _is_resource_list(child))
+    if not (constants or amounts or rule or members):
+        return None
     pointers = frozenset(name for name, child in found if omission(child) is Omission.POINTER)
-    return _Plan(constants, pointers, rule, tuple(members))
+    return _Plan(constants, pointers, amounts, rule, tuple(members))
+
+
+def _is_resource_list(child: Schema) -> bool:
+    value = value_of(child)
+    return value is not None and shape_of(value) is Shape.QUANTITY
 
 
 def _typed(child: Schema) -> tuple[str, str]:

@@ -94,7 +94,7 @@ def decode_value(
     if resource.custom:
         if not kind:
             raise UnrecognizedError(f"Object 'Kind' is missing in '{text.decode(errors='replace')}'")
-        return _custom(value, strict, resource, api_version)
+        return _custom(value, strict, resource, text)
     kind = kind or resource.kind
     api_version = api_version or resource.api_version
     _check_registered(kind, api_version, resource, catalog)
@@ -195,12 +195,15 @@ def _type_meta(value: Any) -> tuple[str, str]:
     return value.get("kind") or "", api_version
 
 
-def _custom(value: Object, strict: list[str], resource: ServedResource, api_version: str) -> Decoded:
+def _custom(value: Object, strict: list[str], resource: ServedResource, text: bytes) -> Decoded:
+    api_version = value.get("apiVersion") or ""
     schema = resource.schema if api_version == resource.api_version else None
     version = api_version.rpartition("/")[2]
     if value.get("apiVersion", "") is None:
         raise MisfitError(_NO_TEXT, kind=value["kind"], version="")
     try:
+        if go_json.has_odd_numbers(text):
+            value = go_json.unstructured(value)
         obj, unknown = structural.decode_metadata(value)
         in_group = (api_version.rpartition("/")[0], value["kind"]) == (resource.group, resource.kind)
         if in_group:
@@ -208,7 +211,7 @@ def _custom(value: Object, strict: list[str], resource: ServedResource, api_vers
             unknown += pruned
             if _has_embedded(resource):
                 obj = structural.decode_embedded(schema, obj, unknown)
-    except typed.DecodeError as error:
+    except (typed.DecodeError, go_json.RangeError) as error:
         raise MisfitError(str(error), kind=value["kind"], version=version) from error
     return Decoded(obj, strict + [f'unknown field "{path}"' for path in sorted(unknown)])
 

@@ -45,7 +45,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
     Raises: StatusError, PageNotFoundError.
     """
-    if request.method not in ("GET", "HEAD"):
+    if request.method != "GET" and not (request.method == "HEAD" and _has_head(site.catalog, tuple(parts))):
         raise _refusal(site, request, parts)
     match tuple(parts):
         case ():
@@ -61,6 +61,16 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
         case ("api" | "apis", *_):
             return _discovery(site, request, tuple(parts))
     raise PageNotFoundError
+
+
+def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
+    """Whether HEAD is answered: not where a built-in group's own router knows only GET."""
+    match parts:
+        case ("version",) | ("api", *_):
+            return False
+        case ("apis", group, _):
+            return not routes.is_built_in_group(catalog, group)
+    return True
 
 
 def _refusal(site: Site, request: Request, parts: Sequence[str]) -> Exception:

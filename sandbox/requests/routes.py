@@ -119,8 +119,8 @@ def _built_in(resource: ServedResource, path: ResourcePath, method: str) -> Serv
         raise resource_not_found()
     if path.subresource and resource.subresource(path.subresource) is None:
         raise resource_not_found()
-    if path.verb(method) not in _verbs(resource, path):
-        raise wrong_method()
+    if method == "HEAD" or path.verb(method) not in _verbs(resource, path):
+        raise wrong_method()  # HEAD is for documents and custom resources
     return resource
 
 

@@ -111,7 +111,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     )
     check_name(call, merged)
     decoded = _decoded(call, merged, APPLY)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
             text = (
@@ -140,6 +140,8 @@ def applied_configuration(call: Call, options: WriteOptions) -> Object:
         for line in parsed.duplicates:
             call.warn(line)
     value = parsed.value
+    if call.resource.custom and go_json.has_odd_numbers(call.request.body):
+        value = go_json.unstructured(value)
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -150,11 +152,17 @@ def applied_configuration(call: Call, options: WriteOptions) -> Object:
 
 
 def _parsed(body: bytes, kind: str) -> Any:
+    prefix = "" if kind == STRATEGIC else "error decoding patch: "
     try:
-        return go_json.parse(body.decode(errors="replace"))
+        value = go_json.parse(body.decode(errors="replace"))
+        if go_json.has_odd_numbers(body):
+            go_json.unstructured(value)  # numbers that are too large for it are refused
     except go_json.JSONError as error:
-        prefix = "" if kind == STRATEGIC else "error decoding patch: "
         raise bad_request(f"{prefix}{error}") from error
+    except go_json.RangeError as error:
+        where = "struct field jsonPatchOp.value" if kind == JSON_PATCH else "value"
+        raise bad_request(f"{prefix}{error}".replace("Go value", f"Go {where}")) from error
+    return value
 
 
 def _mapping(value: Any, prefix: str) -> dict[str, Any]:

@@ -37,10 +37,10 @@ _NOT_CHECKED: Final = (
 )
 
 
-def defaulted(resource: ServedResource, obj: Object) -> Object:
-    """An object with the defaults of its kind."""
+def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
+    """An object with the defaults of its kind; keep_nulls: see structural.default."""
     if resource.custom:
-        return structural.default(resource.schema, obj)
+        return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
     if resource.kind == "Secret" and obj.get("stringData"):
         obj = _with_string_data(obj)
     return defaults.default_object(resource, obj)

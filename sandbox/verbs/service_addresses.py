@@ -77,7 +77,7 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
         causes = _port_causes(spec, before, taken, dry=dry)
         if causes:
             raise invalid(call.resource, name, causes)
-        spec = {**spec, "ports": _with_node_ports(call, spec, taken)}
+        spec = {**spec, "ports": _with_node_ports(call, spec, taken, is_new=not before)}
     if service_changes.has_health_port(spec) and not spec.get("healthCheckNodePort"):
         spec = {**spec, "healthCheckNodePort": _free_port(call, set(_ports_of(taken.specs)))}
     return spec
@@ -175,17 +175,26 @@ def _free_address(call: Call, taken: _Taken) -> str:
             return address
 
 
-def _with_node_ports(call: Call, spec: Object, taken: _Taken) -> list[dict[str, Any]]:
+def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
+    """Ports of one number and several protocols share a node port, but only when the service is new."""
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
     used = {*_ports_of(taken.specs), *_ports_of([spec])}
+    shared = _asked(ports) if is_new else {}
     result = []
     for port in ports:
-        number = port.get("nodePort") or _free_port(call, used)
+        number = port.get("nodePort") or shared.get(port.get("port", 0)) or _free_port(call, used)
         used.add(number)
+        if is_new:
+            shared.setdefault(port.get("port", 0), number)
         result.append({**port, "nodePort": number})
     return result
+
+
+def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
+    """The node port that is asked for first, by port: entries of other protocols get it, too."""
+    return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
 def _free_port(call: Call, taken: set[int]) -> int:

@@ -66,14 +66,13 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Each port without a node port gets the one its name had, unless another has it now."""
+    """Each port without a node port gets the one its name had, unless a port has asked for that one."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []
     for port in ports:
         number = port.get("nodePort") or known.get(port.get("name", ""))
         if not port.get("nodePort") and number and number not in used:
-            used.add(number)
             port = {**port, "nodePort": number}  # noqa: PLW2901 - the entry with its number
         result.append(port)
     return result
@@ -97,7 +96,7 @@ def without_what_the_type_lost(service: Object, old: Object) -> Object:
     rest = {name: value for name, value in spec.items() if name not in lost}
     ports = spec.get("ports") or []
     no_more = has_node_ports(before) and not has_node_ports(spec)
-    if no_more and _numbers(ports) == _numbers(before.get("ports") or []):
+    if no_more and _numbers(ports) <= _numbers(before.get("ports") or []):
         rest["ports"] = [{name: port[name] for name in port if name != "nodePort"} for port in ports]
     return {**service, "spec": rest}
 

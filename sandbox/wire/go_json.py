@@ -1,12 +1,15 @@
 """
-JSON with Go's manners: its words for a syntax error, and the members that occur twice.
+JSON with Go's manners: its words for a syntax error, the members that occur twice, halves of surrogate pairs.
 
-Follows: encoding/json scanner.go (error texts), sigs.k8s.io/json (duplicate fields).
+Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
+from decimal import Decimal
 from typing import Any, Final
 
 _SPACE: Final = " \t\r\n"
@@ -16,10 +19,28 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _END: Final = "unexpected end of JSON input"
 _MAX_DEPTH: Final = 10_000
 _WHOLE_LIMIT: Final = 1e21
+_ODD_NUMBER: Final = re.compile(rb"[:\[,\s]-?(?:\d{19}|\d[\d.]*[eE][+\d])")
+_INT64: Final = 2**63
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""One escape or a pair of surrogates; the group is half a pair."""
 
 
 class JSONError(ValueError):
     """A text is not JSON; the message is Go's."""
+
+
+class RangeError(ValueError):
+    """A number is no float64; the message is Go's, but for what it was to become."""
+
+
+class Overflown(float):
+    """A number beyond every float64, which a type that reads the digits itself may still take."""
+
+    text: str = ""
 
 
 class _Duplicated(dict[str, Any]):
@@ -35,7 +56,7 @@ def parse(text: str) -> Any:
     Raises: JSONError.
     """
     try:
-        return json.loads(text, parse_float=_number, parse_constant=_refuse_constant)
+        return json.loads(_whole_pairs(text), parse_float=_number, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise JSONError(syntax_error(text)) from error
 
@@ -61,7 +82,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
     try:
         value = json.loads(
-            text, object_pairs_hook=build, parse_float=_number, parse_constant=_refuse_constant
+            _whole_pairs(text), object_pairs_hook=build, parse_float=_number, parse_constant=_refuse_constant
         )
     except (ValueError, RecursionError) as error:
         raise JSONError(syntax_error(text)) from error
@@ -82,10 +103,57 @@ def syntax_error(text: str) -> str:
     return _END
 
 
+def unstructured(value: Any) -> Any:
+    """
+    A value as Go keeps it where no type is known: what is no int64 is a float64.
+
+    Raises: RangeError.
+    """
+    if isinstance(value, dict):
+        return {name: unstructured(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [unstructured(entry) for entry in value]
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        return _as_float(value)
+    if isinstance(value, Overflown):
+        raise RangeError(f"json: cannot unmarshal number {value.text} into Go value of type float64")
+    return value
+
+
+def has_odd_numbers(text: bytes) -> bool:
+    """Whether there may be numbers in a text that unstructured() changes or refuses."""
+    return _ODD_NUMBER.search(text) is not None
+
+
+def _as_float(value: int) -> float:
+    try:
+        return _shortest(float(value))
+    except OverflowError as error:
+        raise RangeError(f"json: cannot unmarshal number {value} into Go value of type float64") from error
+
+
 def _number(text: str) -> float:
     """A number with a fraction or exponent; Go writes whole ones back without a point."""
     number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _WHOLE_LIMIT else number
+    if math.isinf(number):
+        number = Overflown(number)
+        number.text = text
+        return number
+    return _shortest(number)
+
+
+def _shortest(number: float) -> float:
+    """Whole numbers as an int with the fewest digits that name this float64, and zeros."""
+    if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
+        return number
+    return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))
+
+
+def _whole_pairs(text: str) -> str:
+    """A text in which half a pair of surrogates is U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
 
 
 def _refuse_constant(name: str) -> Any:

@@ -95,31 +95,32 @@ class _Loader(_LOADER):  # type: ignore[misc]  # the C loader when there is one
         }
 
 
-def _integer(loader: Any, node: Any) -> int | float:
+def _integer(loader: Any, node: Any) -> int | float | str:
     del loader
     text = node.value.replace("_", "")
     sign, digits = (text[0], text[1:]) if text[0] in "+-" else ("", text)
     if digits.startswith("0") and digits[1:].isdigit():
         digits = f"0o{digits[1:]}"
     if len(digits) > _LONGEST:
-        return _whole(float(f"{sign}{digits}"))
+        return _whole(float(f"{sign}{digits}"), node.value)
     value = int(f"{sign}{digits}", 0)
-    return value if -(2**63) <= value < 2**64 else _whole(float(value))
+    return value if -(2**63) <= value < 2**64 else _whole(float(value), node.value)
 
 
-def _float(loader: Any, node: Any) -> int | float:
+def _float(loader: Any, node: Any) -> int | float | str:
     del loader
     if _NO_NUMBER.match(node.value):
         text = node.value.lower()
         raise YAMLError(
             f"json: unsupported value: {'NaN' if 'nan' in text else '-Inf' if '-' in text else '+Inf'}"
         )
-    return _whole(float(node.value.replace("_", "")))
+    return _whole(float(node.value.replace("_", "")), node.value)
 
 
-def _whole(value: float) -> int | float:
+def _whole(value: float, text: str) -> int | float | str:
+    """Whole numbers as an int; what is beyond every float64 stays text."""
     if math.isinf(value):
-        raise YAMLError(f"json: unsupported value: {'-' if value < 0 else '+'}Inf")
+        return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
 
 

@@ -7,7 +7,7 @@ Follows: apimachinery pkg/api/resource quantity.go.
 from __future__ import annotations
 
 import re
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_UP, Context, Decimal
 from typing import Final, NamedTuple
 
 _PATTERN: Final = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(.*)$", re.DOTALL)
@@ -21,6 +21,9 @@ _STEP: Final = 3
 _LARGEST_EXPONENT: Final = 1000
 _LONGEST: Final = 1000
 _ODD_BITS: Final = 0x07
+_LARGEST_BINARY: Final = 2**63 - 1
+_EXACT: Final = Context(prec=4 * _LONGEST)
+"""Holds every digit of the longest number with the largest exponent."""
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -35,10 +38,8 @@ def parse(text: str) -> Decimal:
     """The number a quantity stands for. Raises: QuantityError."""
     number, suffix = _split(text)
     if suffix in _BINARY:
-        return number * Decimal(_KIBI) ** _BINARY[suffix]
-    if suffix in _DECIMAL:
-        return number.scaleb(_DECIMAL[suffix])
-    return number.scaleb(int(suffix[1:]))
+        return _capped(_EXACT.multiply(number, Decimal(_KIBI ** _BINARY[suffix])))
+    return _EXACT.scaleb(number, _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
 
 
 def canonical(value: str | float) -> str:
@@ -68,8 +69,14 @@ def _split(text: str) -> tuple[Decimal, str]:
     return Decimal(number), suffix
 
 
+def _capped(number: Decimal) -> Decimal:
+    """Quantities with a binary suffix end where an int64 does, on both sides."""
+    return number if number.copy_abs() <= _LARGEST_BINARY else Decimal(_LARGEST_BINARY).copy_sign(number)
+
+
 def _rounded_up(number: Decimal) -> Decimal:
-    return number if number % _NANO == 0 else number.quantize(_NANO, rounding=ROUND_UP)
+    whole = _EXACT.remainder(number, _NANO) == 0
+    return number if whole else number.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
 
 
 def _binary(number: int) -> str:
@@ -81,7 +88,7 @@ def _binary(number: int) -> str:
 
 def _decimal(number: Decimal) -> str:
     mantissa, exponent = _mantissa(number)
-    return f"{mantissa}{_SUFFIX_OF[exponent]}" if exponent in _SUFFIX_OF else f"{mantissa}e{exponent}"
+    return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # beyond E the server leaves the suffix out
 
 
 def _exponential(number: Decimal) -> str:
@@ -94,7 +101,7 @@ def _mantissa(number: Decimal) -> tuple[int, int]:
     if number == 0:
         return 0, 0
     exponent = -9
-    scaled = int(number.scaleb(-exponent))
+    scaled = int(_EXACT.scaleb(number, -exponent))
     while scaled % 10**_STEP == 0:
         scaled //= 10**_STEP
         exponent += _STEP
@@ -121,7 +128,7 @@ def int64_amount(text: str) -> Int64Amount:
     number, suffix = _split(text)
     _, digits, exponent = number.as_tuple()
     places = -int(exponent)
-    shifted = int(number.scaleb(places))
+    shifted = int(_EXACT.scaleb(number, places))
     if suffix in _BINARY:
         power = 10 * _BINARY[suffix]
         kept = text if shifted & _ODD_BITS else ""

@@ -132,6 +132,23 @@ def test_apply_removes_what_it_no_longer_wants(widgets: Widgets) -> None:
     assert "tags" not in applied.body["spec"]
 
 
+@pytest.mark.parametrize(("field", "kind"), [("tags", "array"), ("free", "object"), ("fixed", "string")])
+def test_apply_does_not_drop_nulls(widgets: Widgets, field: str, kind: str) -> None:
+    """An applied null that is no value of its field is refused, not left out, and nothing is changed."""
+    path = f"{widgets.path}/a?fieldManager=one"
+    created = widgets.server.patch(path, widgets.new("a"), APPLY)
+    refused = widgets.server.patch(path, widgets.new("a", **{field: None}), APPLY)
+    text = f'Invalid value: "null": spec.{field} in body must be of type {kind}: "null"'
+    assert (refused.status, refused.causes[0]) == (422, ("FieldValueTypeInvalid", f"spec.{field}", text))
+    assert widgets.server.get(f"{widgets.path}/a").body == created.body
+
+
+def test_apply_of_null_where_there_is_a_default(widgets: Widgets) -> None:
+    """The default takes its place."""
+    applied = widgets.server.patch(f"{widgets.path}/a?fieldManager=one", widgets.new("a", color=None), APPLY)
+    assert (applied.status, applied.body["spec"]["color"]) == (201, "red")
+
+
 def test_patch_options(widgets: Widgets) -> None:
     """Apply needs a manager; force is for apply only."""
     widgets.create("a")

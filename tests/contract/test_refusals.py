@@ -117,3 +117,47 @@ def test_no_credentials(server: APIServer) -> None:
         "at the cluster scope"
     )
     assert server.get("/api", token="").message == 'forbidden: User "system:anonymous" cannot get path "/api"'
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/version", 405),
+        ("/api", 405),
+        ("/api/v1", 405),
+        ("/apis", 200),
+        ("/apis/apps", 200),
+        ("/apis/apps/v1", 405),
+        ("/healthz", 200),
+        ("/api/v1/nodes", 405),
+        ("/api/v1/namespaces/default", 405),
+        ("/api/v1/namespaces/default/configmaps/nosuch", 405),
+        ("/api/v1/watch/pods", 405),
+        ("/apis/apps/v1/nosuch", 404),
+        ("/no/such/path", 404),
+    ],
+)
+def test_head(server: APIServer, path: str, status: int) -> None:
+    """HEAD is for documents, and not for built-in resources, whether they are there or not."""
+    assert server.request("HEAD", path).status == status
+
+
+def test_head_of_custom_resources(widgets: Widgets) -> None:
+    """They are served by another handler, which answers HEAD like GET."""
+    widgets.create("a")
+    paths = [widgets.path, f"{widgets.path}/a", f"{widgets.path}/nosuch", f"/apis/{widgets.group}/v1"]
+    assert [widgets.server.request("HEAD", path).status for path in paths] == [200, 200, 404, 200]
+
+
+@pytest.mark.parametrize("path", ["/%zz", "/api/v1/namespaces/%", "/api/v1/namespaces/default%2"])
+def test_percent_signs_that_escape_nothing(server: APIServer, path: str) -> None:
+    """A path that cannot be decoded is 400 in plain text."""
+    answer = server.get(path)
+    assert (answer.status, answer.body) == (400, "400 Bad Request")
+    assert answer.content_type == "text/plain; charset=utf-8"
+
+
+def test_targets_in_absolute_form(server: APIServer) -> None:
+    """A request line with a whole URL, as a proxy gets it, asks for what is at its path."""
+    answer = server.get(f"{server.endpoint.url}/api/v1/namespaces/default?pretty=false")
+    assert (answer.status, answer.body["metadata"]["name"]) == (200, "default")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from support.api_server import APIServer
@@ -175,3 +176,19 @@ def test_the_watches_of_a_removed_kind_end(server: APIServer, widgets: Widgets) 
         events = watch.finish(seconds=30)
     assert ("DELETED", "t") in _seen(events)
     server.eventually(path, lambda answer: answer.status == 404)
+
+
+def test_http_1_0(server: APIServer, widgets: Widgets) -> None:
+    """It knows no chunks: the lines come as they are, and the server closes at the end."""
+    widgets.create("a")
+    connection = server.endpoint.connect(60)
+    connection._http_vsn, connection._http_vsn_str = 10, "HTTP/1.0"  # type: ignore[attr-defined]
+    fields = {"Authorization": f"Bearer {server.endpoint.token}"} if server.endpoint.token else {}
+    try:
+        connection.request("GET", f"{widgets.path}?watch=1&timeoutSeconds=1", headers=fields)
+        response = connection.getresponse()
+        lines = response.read().splitlines()
+    finally:
+        connection.close()
+    assert (response.status, response.version, response.headers.get("Transfer-Encoding")) == (200, 10, None)
+    assert [json.loads(line)["type"] for line in lines] == ["ADDED"]

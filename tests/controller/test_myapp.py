@@ -12,7 +12,7 @@ from apis.example_v1 import MyApp
 from apis.meta import Kind
 from client.errors import NotFound
 from controller.myapp import LOOK_AGAIN_SECONDS
-from controller.runtime.reconcile import DONE, ReconcileContext, ReconcileError
+from controller.runtime.reconcile import ReconcileContext, ReconcileError
 from informers.keys import ObjectName
 from support.myapp_rig import NAMESPACE, MyAppRig, Object
 from support.myapp_scenes import (
@@ -178,24 +178,63 @@ def test_what_others_add_is_left_alone() -> None:
     assert service["sessionAffinity"] == "ClientIP"
 
 
-def test_a_myapp_that_goes_gets_nothing() -> None:
-    """Neither one that is gone nor one that is being deleted has anything written."""
-    rig = MyAppRig()
-    assert rig.sync("never") is None
-    assert rig.reconcile("never") is DONE
-    rig.create_app(metadata={"finalizers": ["example.com/wait"]})
-    rig.delete(MyApp)
-    assert rig.sync() is None
-    assert rig.reconcile() is DONE
-    assert rig.transport.writes == []
+def test_foreign_ports_of_our_number_stay() -> None:
+    """A port is a number of a protocol: a UDP port listed before ours outlives corrections and moves."""
+    rig = settled(serviceType="NodePort")
+    http: Object = {"name": "http", "port": 8080, "targetPort": "wrong"}
+    rig.change(
+        Service,
+        {"spec": {"ports": [{"name": "h3", "port": 8080, "protocol": "UDP", "targetPort": 8443}, http]}},
+    )
+    node_ports = [port["nodePort"] for port in rig.raw(Service)["spec"]["ports"]]
+    dns = {"name": "dns", "containerPort": 8080, "protocol": "UDP", "hostPort": 53}
+    container = {"ports": [{"$patch": "replace"}, dns, {"name": "web", "containerPort": 8080}], "name": "app"}
+    rig.strategic(Deployment, {"spec": {"template": {"spec": {"containers": [container]}}}})
+    theirs = {
+        "name": "h3",
+        "port": 8080,
+        "protocol": "UDP",
+        "targetPort": 8443,
+        "nodePort": node_ports[0],
+    }
+
+    def ours(number: int) -> Object:
+        return {"name": "http", "port": number, "protocol": "TCP", "targetPort": "http"}
+
+    for number in (8080, 9090):
+        rig.set_spec(port=number)
+        rig.settle()
+        assert rig.raw(Service)["spec"]["ports"] == [theirs, {**ours(number), "nodePort": node_ports[1]}]
+        assert container_of(rig.raw(Deployment))["ports"] == [
+            dns,
+            {"name": "http", "containerPort": number, "protocol": "TCP"},
+        ]
+    rig.set_spec(serviceType="ClusterIP")
+    rig.settle()
+    del theirs["nodePort"]
+    assert rig.raw(Service)["spec"]["ports"] == [theirs, ours(9090)]
+    assert rig.conditions() == READY
 
 
-def test_children_go_with_their_myapp() -> None:
-    """Garbage collection takes them by their owner references."""
+def test_a_container_that_was_renamed_comes_back() -> None:
+    """With its variables and its port, beside the one that somebody made of it."""
     rig = settled(**FULL)
-    rig.delete(MyApp)
-    rig.pass_time(60)
-    assert not any(rig.exists(kind) for kind in CHILDREN)
+    before = container_of(rig.raw(Deployment))
+    path = Deployment.resource.path(namespace=NAMESPACE, name="a")
+    rename = {"op": "replace", "path": "/spec/template/spec/containers/0/name", "value": "web"}
+    rig.call("PATCH", path, [rename], "application/json-patch+json")
+    rig.settle()
+    containers = rig.raw(Deployment)["spec"]["template"]["spec"]["containers"]
+    assert {each["name"]: each for each in containers} == {"app": before, "web": {**before, "name": "web"}}
+    assert rig.conditions() == READY
+
+
+@pytest.mark.parametrize("amount", ["500u", "0.0005", "1e-9", "1.0001Ki", "8Ei", "1e19", "1000E", "00012"])
+def test_amounts_that_the_server_rounds_are_no_difference(amount: str) -> None:
+    """It keeps thousandths, and as much as an int64 holds: what it made of the amount is what is wanted."""
+    rig = settled(resources={"limits": {"memory": amount}, "requests": {"cpu": amount}})
+    patches = [write for write in rig.transport.writes if write.method == "PATCH"]
+    assert patches == []
 
 
 @pytest.mark.parametrize("broken", CHILDREN)

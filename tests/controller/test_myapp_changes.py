@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -24,10 +25,12 @@ from apis.example_v1 import AutoScaling
 from apis.meta import FrozenMap
 from controller.myapp_changes import autoscaler_changes, deployment_changes, guarded, service_changes
 from controller.myapp_children import new_autoscaler, new_deployment, new_service
+from sandbox.kinds.kind_table import named_schema
 from support.myapp_builders import deployment_of, new_app
 
 APP = new_app(replicas=2, env=[{"name": "A", "value": "1"}], resources={"limits": {"cpu": "1000m"}})
 WANTED = new_deployment(APP)
+REPLACE = {"$patch": "replace"}
 
 
 def with_container(*others: Container, **fields: Any) -> Deployment:
@@ -97,26 +100,70 @@ def test_image_and_amounts() -> None:
 )
 def test_variables_are_replaced_as_a_list(env: tuple[EnvVar, ...]) -> None:
     """A merge would keep what is wanted no more, or mix a value with a source."""
-    expected = [{"$patch": "replace"}, {"name": "A", "value": "1"}]
+    expected = [*([REPLACE] if env else []), {"name": "A", "value": "1"}]
     assert container_changes(with_container(env=env)) == {"env": expected}
 
 
+def container_ports(*live: ContainerPort) -> Any:
+    """The list that the ports of the container are to be replaced with."""
+    return container_changes(with_container(ports=live))["ports"]
+
+
 def test_the_port_of_a_container() -> None:
-    """Found by its name; a merge goes by its number, so the old number is taken out."""
-    entry = {"name": "http", "containerPort": 8080, "protocol": "TCP"}
-    moved = (ContainerPort(name="http", container_port=80),)
-    assert container_changes(with_container(ports=moved)) == {
-        "ports": [{"containerPort": 80, "$patch": "delete"}, entry]
-    }
-    assert container_changes(with_container(ports=())) == {"ports": [entry]}
-    udp = (ContainerPort(name="http", container_port=8080, protocol="UDP"),)
-    assert container_changes(with_container(ports=udp)) == {"ports": [entry]}
+    """Found by its name, or else by number and protocol, and changed where it is with what it has besides."""
+    entry = {"name": "http", "containerPort": 8080}
+    assert container_ports() == [entry]
+    assert container_ports(ContainerPort(name="http", container_port=80)) == [REPLACE, entry]
+    assert container_ports(ContainerPort(name="http", container_port=8080, protocol="UDP")) == [
+        REPLACE,
+        entry,
+    ]
+    metrics = ContainerPort(name="metrics", container_port=9100)
+    assert container_ports(
+        ContainerPort(name="web", container_port=8080, host_port=81, host_ip="10.0.0.1"), metrics
+    ) == [
+        REPLACE,
+        {**entry, "hostPort": 81, "hostIP": "10.0.0.1"},
+        {"name": "metrics", "containerPort": 9100},
+    ]
+
+
+def test_a_port_of_a_container_with_our_number_and_another_protocol() -> None:
+    """It is somebody else's, and stays with all that it has, before ours and after it."""
+    dns = ContainerPort(name="dns", container_port=8080, protocol="UDP", host_port=53)
+    theirs = {"name": "dns", "containerPort": 8080, "protocol": "UDP", "hostPort": 53}
+    entry = {"name": "http", "containerPort": 8080}
+    assert changes(with_container(ports=(dns, *_ports()))) == {}
+    assert container_ports(dns) == [REPLACE, theirs, entry]
+    assert container_ports(dns, ContainerPort(name="web", container_port=8080)) == [REPLACE, theirs, entry]
+    assert container_ports(ContainerPort(name="http", container_port=80), dns) == [REPLACE, entry, theirs]
+
+
+def test_a_port_of_a_container_in_the_place_of_ours_gives_way() -> None:
+    """There is one port of a number and protocol; what is as wanted is not touched for it."""
+    theirs = ContainerPort(name="metrics", container_port=8080)
+    moved = ContainerPort(name="http", container_port=80)
+    assert container_ports(theirs, moved) == [REPLACE, {"name": "http", "containerPort": 8080}]
+    assert changes(with_container(ports=(*_ports(), theirs))) == {}
+
+
+@pytest.mark.parametrize("view", [ContainerPort, ServicePort])
+def test_ports_are_seen_with_all_that_they_have(view: type[ContainerPort | ServicePort]) -> None:
+    """Lists of them are replaced as a whole: what a view did not hold would be lost."""
+    members = named_schema(f"api.core.v1.{view.__name__}")
+    assert members is not None
+    assert {field.encode_name for field in msgspec.structs.fields(view)} == members["properties"].keys()
 
 
 def test_a_container_that_is_not_there() -> None:
-    """It is sent whole, and merged beside the others."""
+    """It is sent whole, and without directives: the server would take them for elements of its lists."""
     live = replace(WANTED, spec=replace(WANTED.spec, template=replace(WANTED.spec.template, spec=PodSpec())))
-    assert container_changes(live).keys() == {"image", "ports", "env", "resources"}
+    assert container_changes(live) == {
+        "image": "nginx:1",
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "env": [{"name": "A", "value": "1"}],
+        "resources": {"limits": {"cpu": "1000m"}},
+    }
 
 
 def test_labels() -> None:
@@ -155,7 +202,7 @@ def with_ports(live: Service, *ports: ServicePort) -> Service:
 
 
 HTTP = ServicePort(name="http", port=8080, target_port="http")
-ENTRY = {"name": "http", "port": 8080, "targetPort": "http", "protocol": "TCP"}
+ENTRY = {"name": "http", "port": 8080, "targetPort": "http"}
 
 
 def test_a_service_as_wanted() -> None:
@@ -176,16 +223,20 @@ def test_node_ports_are_cleared_where_there_are_none() -> None:
     assert service_changes(live, service("ClusterIP")) == {
         "spec": {
             "type": "ClusterIP",
-            "ports": [{"port": 1, "nodePort": None}, {**ENTRY, "nodePort": None}],
+            "ports": [REPLACE, ENTRY, {"name": "x", "port": 1}],
         }
     }
 
 
 def test_a_port_that_moves_keeps_its_node_port() -> None:
-    """The entry of the old number goes, the new one has what the server gave."""
-    live = with_ports(service("NodePort"), replace(HTTP, port=80, node_port=30001))
+    """It is changed where it is, and keeps what the server gave and others added."""
+    live = with_ports(
+        service("NodePort"), replace(HTTP, port=80, node_port=30001, app_protocol="kubernetes.io/h2c")
+    )
     assert service_changes(live, service("NodePort")) == {
-        "spec": {"ports": [{"port": 80, "$patch": "delete"}, {**ENTRY, "nodePort": 30001}]}
+        "spec": {
+            "ports": [REPLACE, {**ENTRY, "appProtocol": "kubernetes.io/h2c", "nodePort": 30001}],
+        }
     }
     gone = with_ports(service())
     assert service_changes(gone, service()) == {"spec": {"ports": [ENTRY]}}
@@ -194,7 +245,34 @@ def test_a_port_that_moves_keeps_its_node_port() -> None:
 def test_a_port_that_lost_its_name_is_found_by_number() -> None:
     """A Service with one port may leave its name out."""
     live = with_ports(service(), replace(HTTP, name=""))
-    assert service_changes(live, service()) == {"spec": {"ports": [ENTRY]}}
+    assert service_changes(live, service()) == {"spec": {"ports": [REPLACE, ENTRY]}}
+
+
+def test_a_port_of_our_number_and_another_protocol_is_somebody_elses() -> None:
+    """It stays with all that it has, whichever of the two is listed first."""
+    udp = ServicePort(name="h3", port=8080, target_port=8443, protocol="UDP", node_port=30002)
+    theirs = {"name": "h3", "port": 8080, "targetPort": 8443, "protocol": "UDP", "nodePort": 30002}
+    wanted = service("NodePort")
+    assert service_changes(with_ports(wanted, udp, HTTP), wanted) == {}
+    spoilt = replace(HTTP, target_port="wrong")
+    assert service_changes(with_ports(wanted, udp, spoilt), wanted) == {
+        "spec": {"ports": [REPLACE, theirs, ENTRY]}
+    }
+    assert service_changes(with_ports(wanted, replace(HTTP, port=80), udp), wanted) == {
+        "spec": {"ports": [REPLACE, ENTRY, theirs]}
+    }
+    assert service_changes(with_ports(wanted, udp), wanted) == {"spec": {"ports": [REPLACE, theirs, ENTRY]}}
+    del theirs["nodePort"]
+    assert service_changes(with_ports(service(), udp, HTTP), service()) == {
+        "spec": {"ports": [REPLACE, theirs, ENTRY]}
+    }
+
+
+def test_a_port_in_the_place_of_ours_gives_way() -> None:
+    """A Service has one port of a number and protocol."""
+    theirs = ServicePort(name="metrics", port=8080, target_port="metrics")
+    live = with_ports(service(), theirs, replace(HTTP, port=80))
+    assert service_changes(live, service()) == {"spec": {"ports": [REPLACE, ENTRY]}}
 
 
 def test_the_selector_of_a_service_is_ours_alone() -> None:

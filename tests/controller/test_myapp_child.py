@@ -138,6 +138,18 @@ def test_a_predecessors_is_waited_for() -> None:
     assert rig.child.owned(rig.app) is service
 
 
+def test_what_it_owns_without_controlling_it_is_in_the_way() -> None:
+    """Nobody will take away what this very MyApp owns: that is no predecessor's, and no reason to wait."""
+    rig = ChildRig()
+    service, _ = rig.ensure()
+    owners = tuple(replace(owner, controller=False) for owner in service.metadata.owner_references)
+    rig.cache(replace(service, metadata=replace(service.metadata, owner_references=owners)))
+    begin = rig.rig.transport.requests
+    with pytest.raises(NameTakenError, match='Service "a" already exists and belongs to MyApp "a"'):
+        rig.ensure()
+    assert rig.rig.transport.requests == begin
+
+
 def test_what_is_being_deleted_is_left_to_go() -> None:
     """Neither corrected nor deleted again."""
     rig = ChildRig()

@@ -11,7 +11,15 @@ from apis.apps_v1 import DeploymentCondition
 from apis.conditions import Condition, find_condition
 from apis.example_v1 import MyAppStatus
 from apis.time import format_time
-from controller.myapp_status import DEGRADED, PROGRESSING, READY, new_status, progress, troubles
+from controller.myapp_status import (
+    DEGRADED,
+    PROGRESSING,
+    READY,
+    deletion_status,
+    new_status,
+    progress,
+    troubles,
+)
 from support.myapp_builders import deployment_of, new_app
 
 NOW = 1_700_000_000.0
@@ -70,6 +78,23 @@ def test_a_deployment_that_is_being_deleted_is_not_ready() -> None:
     going = replace(deployment, metadata=replace(deployment.metadata, deletion_timestamp=format_time(NOW)))
     assert progress(going).text == "Ready replicas: 1/1, being deleted"
     assert summary(new_status(app, going, now=NOW)) == COMING
+
+
+def test_a_myapp_that_is_being_deleted() -> None:
+    """Neither Ready nor Progressing, whatever there is; Degraded as the Deployment says; said once."""
+    app = new_app(replicas=3, generation=5)
+    gone = (("False", "Deleting"),) * 3
+    status = deletion_status(app, deployment_of(app), now=NOW)
+    assert summary(status) == gone
+    assert (status.ready_replicas, status.observed_generation) == (3, 5)
+    told = replace(app, status=status)
+    assert deletion_status(told, deployment_of(app), now=NOW + 1) is status
+    last = deletion_status(told, None, now=NOW + 1)
+    assert (summary(last), last.ready_replicas, last.available_replicas) == (gone, 0, 0)
+    failed = DeploymentCondition(type="ReplicaFailure", status="True", message="no quota")
+    degraded = deletion_status(app, deployment_of(app, conditions=(failed,)), now=NOW)
+    assert summary(degraded) == (*gone[:2], ("True", "ReconcileError"))
+    assert message(degraded, DEGRADED) == "Deployment: no quota"
 
 
 def test_nothing_is_not_ready() -> None:

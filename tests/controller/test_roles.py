@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from apis.apps_v1 import Deployment
 from apis.coordination_v1 import Lease
 from apis.resource import Resource
@@ -50,6 +52,12 @@ def test_several_namespaces_make_a_role_in_each() -> None:
     made = roles(FOO_ACCESS, namespaces=("a", "b"), name="x")
     assert heads(made) == [("Role", "a", "x"), ("Role", "b", "x")]
     assert made[0]["rules"] == made[1]["rules"]
+
+
+def test_one_namespace_is_a_sequence_of_one() -> None:
+    """A str is refused: there would be a role for each of its letters."""
+    with pytest.raises(TypeError, match=r"such as \('demo',\), and not a str"):
+        roles(FOO_ACCESS, namespaces="demo", name="x")
 
 
 def test_a_kind_without_namespaces_needs_a_cluster_role_even_then() -> None:

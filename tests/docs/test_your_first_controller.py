@@ -28,6 +28,7 @@ BLOCKS = {
     match["name"]: match["text"]
     for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 }
+GREETINGS = "/apis/example.org/v1/namespaces/default/greetings"
 PACKAGES = {"apis", "client", "controller", "informers", "sandbox", "workqueue"}
 
 
@@ -74,7 +75,7 @@ def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureF
     manager: Manager = cluster.manager(resync_seconds=1)
     controller = greeter.set_up(manager)
     with cluster.running(manager):
-        cluster.post("/apis/example.org/v1/namespaces/default/greetings", yaml.safe_load(BLOCKS["greeting"]))
+        cluster.post(GREETINGS, yaml.safe_load(BLOCKS["greeting"]))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
         greetings.patch("world", {"spec": {"name": "you"}}, namespace="default")
         eventually(lambda: text_of(cluster, greeter) == "Hello, you!", "changed")
@@ -86,6 +87,46 @@ def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureF
         assert config_maps.get("world", namespace="default").metadata.resource_version == version
         greetings.delete("world", namespace="default")
         eventually(lambda: text_of(cluster, greeter) is None, "gone with its owner")
+    assert controller.statistics().failed == 0
+
+
+def greeting(name: str, *finalizers: str) -> dict[str, Any]:
+    """The page's Greeting under another name, held by finalizers."""
+    document: dict[str, Any] = yaml.safe_load(BLOCKS["greeting"])
+    return document | {"metadata": {"name": name, "namespace": "default", "finalizers": list(finalizers)}}
+
+
+def test_it_does_not_fight_a_deletion(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a foreground deletion the ConfigMap goes first, and is not made anew while its Greeting is there."""
+    cluster = installed(greeter, capsys)
+    greetings = cluster.client.resource(greeter.Greeting)
+    manager: Manager = cluster.manager(resync_seconds=1)
+    controller = greeter.set_up(manager)
+    with cluster.running(manager):
+        cluster.post(GREETINGS, greeting("world", "example.org/held"))
+        eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
+        greetings.delete("world", namespace="default", propagation_policy="Foreground")
+        eventually(lambda: text_of(cluster, greeter) is None, "its ConfigMap gone")
+        before = controller.statistics().succeeded
+        eventually(lambda: controller.statistics().succeeded > before + 2, "resynced")
+        assert greetings.get("world", namespace="default").metadata.deletion_timestamp is not None
+        with pytest.raises(NotFound):
+            cluster.client.resource(greeter.ConfigMap).get("world", namespace="default")
+
+
+def test_it_does_not_take_what_is_somebody_elses(
+    greeter: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A ConfigMap that was there before stays as it is, whatever Greeting has its name."""
+    cluster = installed(greeter, capsys)
+    config_maps = cluster.client.resource(greeter.ConfigMap)
+    theirs = config_maps.get("kube-root-ca.crt", namespace="default")
+    manager: Manager = cluster.manager(resync_seconds=1)
+    controller = greeter.set_up(manager)
+    with cluster.running(manager):
+        cluster.post(GREETINGS, greeting("kube-root-ca.crt"))
+        eventually(lambda: controller.statistics().succeeded > 2, "reconciled")
+        assert config_maps.get("kube-root-ca.crt", namespace="default") == theirs
     assert controller.statistics().failed == 0
 
 

@@ -271,6 +271,32 @@ def test_a_myapp_made_again_gets_children_of_its_own(
         observed.check(last["metadata"]["resourceVersion"])
 
 
+def is_done_for(app: Object) -> bool:
+    """Whether a MyApp says that it is being deleted, and that nothing of it runs any more."""
+    status = app["status"]
+    reasons = {condition["type"]: condition["reason"] for condition in status["conditions"]}
+    return reasons["Ready"] == "Deleting" and not status.get("readyReplicas", 0)
+
+
+def test_a_myapp_that_somebody_holds_says_that_it_goes(
+    cluster: Cluster, myapps: MyApps, operate: Operate
+) -> None:
+    """Deleted in the foreground and held by a finalizer, it is not Ready when its children have gone."""
+    with operate(), observing(cluster, myapps) as observed:
+        myapps.create("web", replicas=2)
+        myapps.wait_ready("web", 2)
+        cluster.change(myapps.apps, "web", {"metadata": {"finalizers": ["example.com/hold"]}})
+        cluster.call("DELETE", f"{myapps.apps}/web", {"propagationPolicy": "Foreground"})
+        for collection in (myapps.services, cluster.deployments):
+            cluster.wait(collection, lambda found: "web" not in found, f"{collection} without web")
+        cluster.wait(myapps.apps, lambda found: is_done_for(found["web"]), "a MyApp that says so")
+        held = cluster.get(myapps.apps, "web")
+        assert set(statuses(held["status"]).values()) == {"False"}
+        observed.check(held["metadata"]["resourceVersion"])
+        cluster.change(myapps.apps, "web", {"metadata": {"finalizers": None}})
+        cluster.wait(myapps.apps, lambda found: "web" not in found, "no MyApp")
+
+
 def test_an_idle_myapp_is_not_written(cluster: Cluster, myapps: MyApps, operate: Operate) -> None:
     """A hundred resyncs after the last change there has been no write: no status, no child, no event."""
     with operate("--resync=1s") as program:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,35 @@ def test_what_is_refused_is_said(running: RunningSandbox) -> None:
         running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "A_"}})
     with pytest.raises(RefusedError, match="not found"):
         running.get("/api/v1/namespaces/default/configmaps/a")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "error", "message"),
+    [
+        ("manifests/foo.yaml", TypeError, "'manifests/foo.yaml'; a file is given as a Path"),
+        ("- a\n- b", TypeError, r"no object: \['a', 'b'\]"),
+        ([{"kind": "ConfigMap"}], TypeError, "not a list; each is an argument"),
+        (None, TypeError, "not a NoneType"),
+        ({"kind": "ConfigMap"}, ValueError, "an object to apply needs apiVersion: {'kind': 'ConfigMap'}"),
+        ({"apiVersion": "v1", "metadata": {"name": "a"}}, ValueError, "needs kind"),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, ValueError, r"needs metadata\.name"),
+        ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": None}, ValueError, r"needs metadata\.name"),
+        (
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a"}},
+            ValueError,
+            r"needs metadata\.name",
+        ),
+    ],
+)
+def test_what_is_no_manifest_is_said(
+    running: RunningSandbox, manifest: Any, error: type[Exception], message: str
+) -> None:
+    """Before any of what was handed in is applied."""
+    good = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good"}}
+    with pytest.raises(error, match=message):
+        running.apply(good, manifest)
+    with pytest.raises(RefusedError, match="not found"):
+        running.get("/api/v1/namespaces/default/configmaps/good")
 
 
 def test_the_client_is_typed_and_meets_faults(running: RunningSandbox) -> None:

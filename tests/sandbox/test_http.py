@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -143,7 +144,7 @@ def _fill(running: _Running, objects: int) -> None:
         assert answer.status == 201
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def _until(holds: Callable[[], object]) -> None:
     """Wait for something the server's thread does."""
     for _ in range(800):
         if holds():
@@ -189,6 +190,46 @@ def test_a_slow_client_that_leaves_is_forgotten(running: _Running, caplog: pytes
     slow.close()
     _until(lambda: not running.engine._watchers)
     assert not caplog.records
+
+
+def _begin(running: _Running, head: str) -> socket.socket:
+    """A connection on which a request has begun to come."""
+    connection = socket.create_connection(("127.0.0.1", running.port), timeout=20)
+    connection.sendall(f"{head}Host: localhost\r\n\r\n".encode())
+    return connection
+
+
+@pytest.mark.parametrize("stuck", ["watch", "watches", "list", "half a body"])
+def test_nobody_is_waited_for_who_does_not_read_or_write(
+    running: _Running, stuck: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stop breaks connections that are stuck after a grace, without a word."""
+    _fill(running, 600)
+    watch = f"GET {_PATH}?watch=1&resourceVersion=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    if stuck == "half a body":
+        connection = _begin(running, f"POST {_PATH} HTTP/1.1\r\nContent-Length: 10\r\n")
+        connection.sendall(b"abc")
+    else:
+        connection = _unread(running, "limit=600" if stuck == "list" else "watch=1&resourceVersion=0")
+    with connection:
+        if stuck == "watches":
+            connection.sendall(watch.encode() * 2)
+        _until(running.is_pausing if stuck.startswith("watch") else lambda: running.server._exchanges)
+        began_at = time.monotonic()
+        running.server.stop()
+        assert time.monotonic() - began_at < 3
+    assert not running.engine._watchers
+    assert not caplog.records
+
+
+def test_an_answer_on_its_way_arrives(running: _Running) -> None:
+    """A stop gives a request that waits, and the client that reads, the time for it."""
+    running.engine.faults.latency(3600, count=1)
+    with _begin(running, "GET /version HTTP/1.1\r\n") as connection, connection.makefile("rb") as reader:
+        _until(lambda: running.server._sleepers)
+        running.server.stop()
+        assert reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        assert b"gitVersion" in reader.read()
 
 
 def test_long_answers_arrive_whole(running: _Running) -> None:

@@ -68,6 +68,14 @@ def test_two(sandbox):
     assert "2 passed" in _pytest(tmp_path, test_mine=text)
 
 
+def test_arguments_of_the_marker_have_names(tmp_path: Path) -> None:
+    """One without would be ignored, without a word."""
+    text = "import pytest\n@pytest.mark.sandbox(50)\ndef test_it(sandbox):\n    pass\n"
+    report = _pytest(tmp_path, test_mine=text)
+    assert "1 error" in report
+    assert "TypeError: pytest.mark.sandbox takes arguments by name, such as speed=50: (50,)" in report
+
+
 def test_nobody_pays_for_it_unasked(tmp_path: Path) -> None:
     """A run without the fixture imports no server."""
     text = """

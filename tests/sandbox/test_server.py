@@ -113,6 +113,16 @@ def _autoscaler(most: int, kind: str = "Deployment", api_version: str = "apps/v1
     ).encode()
 
 
+def test_loads_leave_nothing_behind() -> None:
+    """However often one is set, nobody more has to hear of changes."""
+    sandbox = Sandbox(token="", controllers=())
+    assert sandbox.transport().request("POST", _PATH, body=_deployment(1)).status == 201
+    before = len(sandbox.engine._listeners)
+    for number in range(3):
+        sandbox.set_load("web", cpu=f"{number}m")
+    assert len(sandbox.engine._listeners) == before
+
+
 def test_a_load_set_from_python_moves_an_autoscaler() -> None:
     """set_load is what all pods of a Deployment use together; "" takes it back; it has to exist."""
     clock = ManualClock()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Callable
@@ -44,6 +45,22 @@ def test_the_token_is_sent_along() -> None:
     assert transport.request("GET", _PATH).status == 200
     assert transport.request("GET", _PATH, headers={"Authorization": "Bearer x"}).status == 401
     assert InProcessTransport(engine, clock=clock).request("GET", _PATH).status == 403
+
+
+def test_a_transport_that_nobody_has_is_forgotten() -> None:
+    """Whether it was closed, or only dropped; a stream keeps its own."""
+    clock = ManualClock()
+    engine = Engine(clock=clock, seed=1)
+    transports = [InProcessTransport(engine, clock=clock) for _ in range(100)]
+    assert len(engine._listeners) == 100
+    transports[0].close()
+    assert transports[0].request("GET", _PATH).status == 200
+    assert len(engine._listeners) == 99
+    stream = transports[1].stream("GET", _PATH, query={"watch": "true"})
+    transports.clear()
+    gc.collect()
+    assert len(engine._listeners) == 1
+    stream.close()
 
 
 def test_streams_bring_what_happens() -> None:

@@ -55,6 +55,14 @@ def test_lines_are_one_chunk() -> None:
     assert not pump.over
 
 
+def test_http_1_0_has_no_chunks() -> None:
+    """Its lines go out as they are."""
+    transport = _Transport()
+    pump = WatchPump(_watch(LocalServer()), transport, chunked=False)
+    pump.send([b"a\n", b"b\n"])
+    assert transport.written == b"a\nb\n"
+
+
 def test_the_end_of_the_watch_is_the_end_of_the_stream() -> None:
     """With its last lines; a client that has gone ends it, too."""
     transport, watch = _Transport(), _watch(LocalServer())

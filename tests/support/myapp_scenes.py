@@ -22,6 +22,7 @@ READY: Final = {
     "Progressing": ("False", "ReconcileSuccess"),
     "Degraded": ("False", "ReconcileSuccess"),
 }
+DELETING: Final = dict.fromkeys(("Ready", "Progressing", "Degraded"), ("False", "Deleting"))
 FULL: Final[Object] = {
     "env": [
         {"name": "PLAIN", "value": "x"},

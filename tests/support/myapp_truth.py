@@ -100,7 +100,7 @@ def _check(name: str, versions: Sequence[Version], deployments: Sequence[Version
         status = app.get("status") or {}
         if status == last or not status:
             continue
-        _check_itself(name, status, last)
+        _check_itself(name, status, last, going="deletionTimestamp" in app["metadata"])
         spec, uid = specs[status["observedGeneration"]], app["metadata"]["uid"]
         possible = {i: _of(uid, seen[i].obj) for i in range(at, len(seen)) if seen[i].number < number}
         fitting = [i for i, deployment in possible.items() if _tells_of(status, spec, deployment)]
@@ -110,12 +110,16 @@ def _check(name: str, versions: Sequence[Version], deployments: Sequence[Version
     return count
 
 
-def _check_itself(name: str, status: Object, last: Object) -> None:
+def _check_itself(name: str, status: Object, last: Object, *, going: bool) -> None:
     """What must hold between the parts of a status, and between it and the one before."""
+    reasons = {condition["type"]: condition["reason"] for condition in status["conditions"]}
     conditions = statuses(status)
     assert conditions.keys() == {"Ready", "Progressing", "Degraded"}, (name, status)
     if conditions["Ready"] == "True":
         assert (conditions["Progressing"], conditions["Degraded"]) == ("False", "False"), (name, status)
+    elif reasons["Ready"] == "Deleting":
+        assert going, (name, status)
+        assert conditions["Progressing"] == "False", (name, status)
     else:
         assert "True" in (conditions["Progressing"], conditions["Degraded"]), (name, status)
     generations = {condition["observedGeneration"] for condition in status["conditions"]}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from support.fake_clock import FakeClock
@@ -8,6 +10,7 @@ from workqueue import metrics
 from workqueue.delaying_queue import DelayingQueue
 from workqueue.metrics import ProviderSetting, set_provider
 from workqueue.queue import Queue
+from workqueue.spawn import Joinable, spawn_thread
 
 US = 1e-6
 MS = 1e-3
@@ -24,6 +27,8 @@ def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
     queue: Queue[str] = Queue(name="test", metrics_provider=provider, clock=clock)
+    queue.add("foo")
+    assert queue.get() == "foo"
     clock.wait_for_deadline(1 * MS)
     clock.advance(1 * MS)
     provider.longest_running_processor.wait_for_sets(1)
@@ -32,6 +37,28 @@ def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert provider.unfinished_work.set_count == 1
     assert provider.longest_running_processor.set_count == 1
+
+
+def test_a_queue_that_nobody_works_on_has_no_thread() -> None:
+    """Whatever is added, the thread starts with the first get, once; after shut_down none does."""
+    provider, names = FakeMetricsProvider(), list[str]()
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        names.append(name)
+        return spawn_thread(name, target)
+
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, spawn=spawn)
+    queue.add_all(["a", "b"])
+    assert names == []
+    assert (queue.get(), queue.get()) == ("a", "b")
+    assert names == ["metrics-test"]
+    queue.shut_down()
+
+    unused: Queue[str] = Queue(name="unused", metrics_provider=provider, spawn=spawn)
+    unused.add("left")
+    unused.shut_down()
+    assert unused.get() == "left"
+    assert names == ["metrics-test"]
 
 
 def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:

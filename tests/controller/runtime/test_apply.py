@@ -2,14 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
 import pytest
 from msgspec.structs import replace
 
-from apis.core_v1 import Service, ServicePort, ServiceSpec
-from apis.meta import FrozenMap, ObjectMeta
+from apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
+from apis.autoscaling_v2 import (
+    CrossVersionObjectReference,
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    MetricSpec,
+    MetricTarget,
+    ResourceMetricSource,
+)
+from apis.core_v1 import (
+    Container,
+    ContainerPort,
+    EnvVar,
+    PodSpec,
+    PodTemplateSpec,
+    ResourceAmounts,
+    ResourceRequirements,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, OwnerReference
+from apis.resource import Resource
 from client.errors import Conflict
+from controller.runtime import apply as applying
 from controller.runtime.apply import apply, is_applied, owned_fields
+from sandbox.kinds.kind_table import named_schema, resource_entries
+from sandbox.kinds.structure import items_of, list_type, map_keys, map_type, properties, value_of
 from support.managed_sandbox import ManagedSandbox
+
+# lists of schemas, Endpoints, Nodes and of a claim's status, which are taken for replaced
+SELDOM_APPLIED = {"x-kubernetes-validations", "addresses", "podCIDRs", "conditions"}
+META = ObjectMeta(name="s", namespace="default")
+
+
+class ConfigMap(Kind, frozen=True, tag="ConfigMap"):
+    """A map at the top."""
+
+    resource: ClassVar[Resource] = Resource("", "v1", "configmaps", "ConfigMap")
+    api_version: Literal["v1"] = "v1"
+    data: FrozenMap = EMPTY_MAP
+
+
+class Subject(APIStruct, frozen=True):
+    """Who is bound."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    api_group: str = ""
+
+
+class RoleRef(APIStruct, frozen=True):
+    """What to."""
+
+    kind: str
+    name: str
+    api_group: str
+
+
+class RoleBinding(Kind, frozen=True, kw_only=True, tag="RoleBinding"):
+    """A list whose elements have names and that is replaced as a whole all the same."""
+
+    resource: ClassVar[Resource] = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+    api_version: Literal["rbac.authorization.k8s.io/v1"] = "rbac.authorization.k8s.io/v1"
+    role_ref: RoleRef = RoleRef(kind="Role", name="r", api_group="rbac.authorization.k8s.io")
+    subjects: tuple[Subject, ...]
+
+
+class Strategy(APIStruct, frozen=True):
+    """A struct that the server fills in."""
+
+    type: str = ""
+
+
+class RolloutSpec(APIStruct, frozen=True):
+    """Fields that are called as those of pods are; what has no default is always said."""
+
+    containers: tuple[Container, ...]
+    ports: tuple[ServicePort, ...] = ()
+    strategy: Strategy | None = None
+    resources: ResourceRequirements = ResourceRequirements()
+
+
+class Rollout(Kind, frozen=True, kw_only=True, tag="Rollout"):
+    """A custom kind."""
+
+    resource: ClassVar[Resource] = Resource("example.org", "v1", "rollouts", "Rollout")
+    api_version: Literal["example.org/v1"] = "example.org/v1"
+    spec: RolloutSpec
 
 
 def wanted(port: int = 80, **labels: str) -> Service:
@@ -88,12 +176,192 @@ def test_only_what_is_said_is_compared(desired: Service, present: Service, appli
     assert is_applied(desired, present) is applied
 
 
-def test_lists_are_compared_by_key_where_elements_have_one() -> None:
-    """An element that somebody added does not count; in lists of plain values every place does."""
+def test_lists_are_compared_by_key_where_the_server_merges_them() -> None:
+    """A port, an owner or a finalizer that somebody added does not count; one that is not there does."""
     ports = (ServicePort(name="http", port=80), ServicePort(name="more", port=81))
     present = replace(wanted(), spec=replace(wanted().spec, ports=ports))
     assert is_applied(wanted(), present)
-    finalizers = replace(wanted(), metadata=replace(wanted().metadata, finalizers=("a", "b")))
-    fewer = replace(wanted(), metadata=replace(wanted().metadata, finalizers=("a",)))
-    assert not is_applied(fewer, finalizers)
-    assert not is_applied(finalizers, fewer)
+    assert not is_applied(present, wanted())
+    both, one = with_metadata(finalizers=("a", "b")), with_metadata(finalizers=("b",))
+    assert is_applied(one, both)
+    assert not is_applied(both, one)
+    ours, theirs = (OwnerReference(api_version="v1", kind="K", name="o", uid=uid) for uid in "uv")
+    assert is_applied(with_metadata(owner_references=(ours,)), with_metadata(owner_references=(theirs, ours)))
+    assert not is_applied(with_metadata(owner_references=(ours,)), with_metadata(owner_references=(theirs,)))
+
+
+def with_metadata(**fields: Any) -> ConfigMap:
+    """A ConfigMap with more metadata."""
+    return ConfigMap(metadata=replace(META, **fields))
+
+
+def binding(*names: str, kind: str = "User", **fields: str) -> RoleBinding:
+    """A binding of some users."""
+    return RoleBinding(
+        metadata=META, subjects=tuple(Subject(kind=kind, name=name, **fields) for name in names)
+    )
+
+
+def test_a_list_that_is_replaced_as_a_whole_must_be_equal() -> None:
+    """Names in the elements merge nothing: who was added to a role binding must go."""
+    assert is_applied(binding("alice"), binding("alice"))
+    assert not is_applied(binding("alice"), binding("alice", "mallory"))
+    assert not is_applied(binding("alice", "bob"), binding("bob", "alice"))
+    assert not is_applied(binding(), binding("mallory"))
+
+
+def test_a_map_that_is_replaced_as_a_whole_must_be_equal() -> None:
+    """A selector is, labels are not; nor is any other map, unless it is said empty."""
+    selector = FrozenMap({"app": "a", "more": "x"})
+    assert not is_applied(wanted(), replace(wanted(), spec=replace(wanted().spec, selector=selector)))
+    full, empty = (
+        ConfigMap(metadata=META, data=FrozenMap({"k": "v"})),
+        ConfigMap(metadata=META, data=FrozenMap()),
+    )
+    assert is_applied(full, replace(full, data=FrozenMap({"k": "v", "more": "x"})))
+    assert not is_applied(empty, full)
+    assert is_applied(empty, empty)
+    assert is_applied(with_metadata(labels=FrozenMap()), with_metadata(labels=FrozenMap({"theirs": "x"})))
+
+
+def test_what_equals_its_default_is_neither_sent_nor_compared() -> None:
+    """A type of Service that is wanted as it would be anyway is left to others."""
+    node_port = replace(wanted(), spec=replace(wanted().spec, type="NodePort"))
+    assert "type" not in owned_fields(wanted())["spec"]
+    assert is_applied(wanted(), node_port)
+    assert not is_applied(node_port, wanted())
+
+
+def deployment(**fields: Any) -> Deployment:
+    """Pods of one container."""
+    labels = FrozenMap({"app": "a"})
+    pods = PodSpec(containers=(Container(name="c", image="i", **fields),))
+    template = PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=pods)
+    spec = DeploymentSpec(replicas=0, selector=LabelSelector(match_labels=labels), template=template)
+    return Deployment(metadata=META, spec=spec)
+
+
+def env(*names: str) -> Deployment:
+    """Pods with these variables."""
+    return deployment(env=tuple(EnvVar(name=name, value="1") for name in names))
+
+
+def amounts(cpu: str) -> Deployment:
+    """Pods with a limit."""
+    return deployment(resources=ResourceRequirements(limits=ResourceAmounts(cpu=cpu)))
+
+
+def test_the_order_of_what_is_wanted_counts() -> None:
+    """A variable can name only those before it; others may stand between, and none may be there twice."""
+    assert is_applied(env("A", "B"), env("X", "A", "Y", "B"))
+    assert not is_applied(env("A", "B"), env("B", "A"))
+    assert not is_applied(env("A", "B"), env("A", "B", "A"))
+
+
+def test_ports_are_told_apart_by_their_protocol_too() -> None:
+    """DNS has the same port twice; a protocol that is not said is TCP."""
+    udp, tcp = (ContainerPort(container_port=53, protocol=name) for name in ("UDP", "TCP"))
+    unsaid = ContainerPort(container_port=53, protocol="")
+    assert is_applied(deployment(ports=(udp,)), deployment(ports=(tcp, udp)))
+    assert not is_applied(deployment(ports=(udp,)), deployment(ports=(tcp,)))
+    assert not is_applied(deployment(ports=(tcp,)), deployment(ports=(udp,)))
+    assert applying._key(unsaid, ("containerPort", "protocol")) == (53, "TCP")
+
+
+def test_amounts_are_compared_and_not_their_spelling() -> None:
+    """Where the server spells them in its own way; in a custom kind a text is a text."""
+    assert is_applied(amounts("0.5"), amounts("500m"))
+    assert not is_applied(amounts("0.5"), amounts("501m"))
+    assert not is_applied(rollout(amounts("0.5")), rollout(amounts("500m")))
+
+
+def rollout(pods: Deployment, **fields: Any) -> Rollout:
+    """The same fields in a custom kind."""
+    containers = pods.spec.template.spec.containers
+    spec = RolloutSpec(containers=containers, resources=containers[0].resources, **fields)
+    return Rollout(metadata=META, spec=spec)
+
+
+def test_lists_of_custom_kinds_are_taken_for_replaced() -> None:
+    """Whatever they are called: that they are merged is for their schema to say."""
+    one, two = ServicePort(name="a", port=1), ServicePort(name="b", port=2)
+    assert is_applied(rollout(env("A"), ports=(one, two)), rollout(env("A"), ports=(one, two)))
+    assert not is_applied(rollout(env("A"), ports=(one,)), rollout(env("A"), ports=(one, two)))
+    assert not is_applied(rollout(env("A")), rollout(env("A", "B")))
+
+
+def test_a_struct_that_says_nothing_asks_for_itself_only() -> None:
+    """What the server fills in is no difference; that it is not there is one."""
+    said, filled = (rollout(env("A"), strategy=Strategy(type=name)) for name in ("", "RollingUpdate"))
+    assert is_applied(said, filled)
+    assert not is_applied(said, rollout(env("A")))
+
+
+def autoscaler(*names: str) -> HorizontalPodAutoscaler:
+    """Metrics of one type."""
+    target = MetricTarget(type="Utilization", average_utilization=50)
+    sources = [ResourceMetricSource(name=name, target=target) for name in names]
+    spec = HorizontalPodAutoscalerSpec(
+        scale_target_ref=CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="s"),
+        max_replicas=3,
+        metrics=tuple(MetricSpec(type="Resource", resource=source) for source in sources),
+    )
+    return HorizontalPodAutoscaler(metadata=META, spec=spec)
+
+
+@pytest.mark.parametrize(
+    "desired",
+    [
+        RoleBinding(
+            metadata=META,
+            subjects=tuple(Subject(kind="ServiceAccount", name="default", namespace=each) for each in "ab"),
+        ),
+        autoscaler("cpu", "memory"),
+        deployment(
+            resources=ResourceRequirements(
+                limits=ResourceAmounts(cpu="0.5", memory="1024Mi"), requests=ResourceAmounts(cpu="0.25")
+            )
+        ),
+        deployment(env=(EnvVar(name="B", value=""), EnvVar(name="A", value="$(B)"))),
+        deployment(ports=tuple(ContainerPort(container_port=53, protocol=each) for each in ("UDP", "TCP"))),
+        wanted(a="1"),
+    ],
+    ids=["subjects", "metrics", "amounts", "env", "ports", "service"],
+)
+def test_what_has_just_been_applied_is_applied(cluster: ManagedSandbox, desired: Kind) -> None:
+    """Whatever the server makes of it, and read again, too: else each reconcile would be a request."""
+    client = cluster.client.resource(type(desired))
+    assert is_applied(desired, apply(client, desired, field_manager="us"))
+    assert is_applied(desired, client.get("s", namespace="default"))
+
+
+def test_the_tables_say_what_the_schemas_say() -> None:
+    """Of every built-in kind: which lists are merged, by which keys, and which maps are replaced."""
+    lists: dict[tuple[str, ...], set[tuple[str, ...] | None]] = {}
+    replaced: dict[tuple[str, str], set[bool]] = {}
+    for way, schema in all_fields():
+        if items_of(schema) is not None:
+            lists.setdefault(way, set()).add(None if list_type(schema) == "atomic" else map_keys(schema))
+        elif value_of(schema) is not None:
+            replaced.setdefault(way, set()).add(map_type(schema) == "atomic")
+    merged = {way: keys for way, (keys, *more) in lists.items() if keys is not None and not more}
+    assert {way: keys for way, keys in merged.items() if way[1] not in SELDOM_APPLIED} == applying._MERGED
+    assert {way for way, found in replaced.items() if True in found} == applying._REPLACED_MAPS
+
+
+def all_fields() -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+    """The last two fields of the way to each field of each built-in kind, without status, and its schema."""
+    waiting: list[tuple[str, Mapping[str, Any]]] = [
+        ("built-in", named_schema(entry.schema) or {}) for entry in resource_entries()
+    ]
+    seen: set[tuple[str, int]] = set()
+    while waiting:
+        parent, schema = waiting.pop()
+        fields: Mapping[str, Any] = properties(schema)
+        if (parent, id(fields)) in seen:
+            continue
+        seen.add((parent, id(fields)))
+        for name, child in fields.items():
+            if (parent, name) != ("built-in", "status"):
+                yield (parent, name), child
+                waiting.append((name, items_of(child) or value_of(child) or child))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
+from apis.apps_v1 import Deployment
 from apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from apis.meta import Kind, ObjectMeta, new_controller_ref
 from apis.resource import Resource
@@ -251,17 +252,13 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     own = controller_for(manager, "own").for_(Foo).with_options(cache_sync_timeout_seconds=3)
     other = own.complete(Exposer(manager))
     assert other._options.cache_sync_timeout_seconds == 3
-    for each in (controller, other):
-        each.queue.shut_down()
 
 
 def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None:
     """Each verb once, whoever declared it."""
     manager = cluster.manager()
-    made = [
+    for name in ("a", "b"):
         controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete(Exposer(manager))
-        for name in ("a", "b")
-    ]
     assert {entry.rule_resource for entry in manager.access()} == {
         "foos",
         "foos/status",
@@ -269,8 +266,6 @@ def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None
         "events",
     }
     assert len(manager.access()) == 4
-    for each in made:
-        each.queue.shut_down()
 
 
 def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
@@ -280,7 +275,31 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
         controller_for(manager, "a").for_(Foo).for_(Foo)
     with pytest.raises(BuilderError, match="call for_"):
         controller_for(manager, "a").owns(Service).complete(Exposer(manager))
-    made = controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
+    controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
     with pytest.raises(ValueError, match="controller with name a already exists"):
         controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
-    made.queue.shut_down()
+    with pytest.raises(ValueError, match="needs a name"):
+        controller_for(manager, "").for_(Foo).complete(Exposer(manager))
+
+
+@pytest.mark.parametrize(
+    ("reconciler", "message"),
+    [(None, "None has none"), ({}, "{} has none"), (Exposer, r"not a class: call Exposer\(\.\.\.\)")],
+)
+def test_what_cannot_reconcile_is_refused(cluster: ManagedSandbox, reconciler: Any, message: str) -> None:
+    """Where it is handed in, and not by the first reconcile."""
+    with pytest.raises(TypeError, match=message):
+        controller_for(cluster.manager(), "a").for_(Foo).complete(reconciler)
+
+
+def test_a_controller_is_complete_before_the_manager_runs(cluster: ManagedSandbox) -> None:
+    """Later it would never start, and its caches never fill: it is refused, and nothing of it is left."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    with cluster.running(manager):
+        eventually(lambda: not manager.readiness_checks()["informers-synced"](), "running")
+        with pytest.raises(RuntimeError, match="controller late would never start"):
+            controller_for(manager, "late").for_(Deployment).complete(exposer)
+        assert manager.readiness_checks()["informers-synced"]() is None
+    with pytest.raises(RuntimeError, match="controller late would never start"):
+        controller_for(manager, "late").for_(Deployment).complete(exposer)

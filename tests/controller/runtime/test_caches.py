@@ -50,6 +50,12 @@ def test_an_informer_per_namespace() -> None:
     assert names(two) == ["services@a", "namespaces@a", "services@b"]
 
 
+def test_one_namespace_is_a_sequence_of_one() -> None:
+    """A str is refused: its letters would be watched, without a word."""
+    with pytest.raises(TypeError, match=r"such as \('default',\), and not a str"):
+        Caches(ManagedSandbox().client, namespaces="default")
+
+
 def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     """Of every kind, in every namespace."""
     caches = Caches(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -256,6 +257,23 @@ def test_news_from_outside_can_be_enqueued() -> None:
     rig.controller.enqueue(NAME, "webhook")
     rig.work()
     assert rig.calls[0][1].causes == ("webhook",)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reconcile_timeout_seconds": -1}, "reconcile_timeout_seconds must be positive"),
+        ({"reconcile_timeout_seconds": 0}, "reconcile_timeout_seconds must be positive"),
+        ({"reconcile_timeout_seconds": math.nan}, "reconcile_timeout_seconds must be positive"),
+        ({"own_write_timeout_seconds": -1}, "own_write_timeout_seconds must not be negative"),
+        ({"cache_sync_timeout_seconds": -1}, "cache_sync_timeout_seconds must not be negative"),
+        ({"shutdown_timeout_seconds": -1}, "shutdown_timeout_seconds must not be negative"),
+    ],
+)
+def test_a_time_that_is_over_before_it_begins_is_a_mistake(options: dict[str, Any], message: str) -> None:
+    """It would warn of every reconcile, or wait for none."""
+    with pytest.raises(ValueError, match=message):
+        ControllerOptions(**options)
 
 
 def test_at_least_one_worker() -> None:

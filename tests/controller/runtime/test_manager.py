@@ -341,6 +341,21 @@ def test_names_are_unlike_each_other(cluster: ManagedSandbox) -> None:
         manager.add(Worker([], "a"))
 
 
+def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:
+    """Neither a second run nor what is added later is accepted, while it runs and when it has ended."""
+    manager, story, over = cluster.manager(), list[str](), threading.Event()
+    over.set()
+    manager.add(Worker(story, "a"))
+    with cluster.running(manager):
+        eventually(lambda: story, "running")
+        with pytest.raises(RuntimeError, match="a manager runs once"):
+            manager.run(over)
+    with pytest.raises(RuntimeError, match="a manager runs once"):
+        manager.run(over)
+    with pytest.raises(RuntimeError, match="controller late would never start"):
+        manager.add(Worker([], "late"))
+
+
 # leader election
 
 
@@ -381,6 +396,19 @@ def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
         assert manager.may_write()
     assert api.holders[-1] == ""
     assert story == ["free begins", "free ends"]
+
+
+def test_a_standby_that_ends_leaves_nothing_behind(cluster: ManagedSandbox) -> None:
+    """Its controllers never ran: none of their threads is there before, while or after it waits."""
+    api = LeaseAPI()
+    api.put(LEASE, holderIdentity="other", leaseDurationSeconds=3600, leaseTransitions=0)
+    manager = electing(cluster, api, **PATIENT)
+    before = set(threading.enumerate())
+    controller_for(manager, "services").for_(Service).complete(Counting())
+    assert set(threading.enumerate()) == before
+    with cluster.running(manager):
+        eventually(lambda: api.ops.count("get") > 1, "waiting for the lease")
+    assert not [thread.name for thread in threading.enumerate() if "services" in thread.name]
 
 
 def test_the_lease_is_released_after_the_controllers_have_ended(cluster: ManagedSandbox) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sandbox.engine import Stream
 from sandbox.faults.fault import Error
-from sandbox.faults.faults import LostAnswerError, NoAnswerError
+from sandbox.faults.faults import LostAnswerError, NoAnswerError, Where
 from sandbox.requests.request import Request, User
 from support.local_server import LocalServer, with_widgets
 
@@ -88,6 +88,15 @@ def test_faults_are_listed_and_cleared() -> None:
     assert faults.clear() == 1
     assert faults.clear("f2") == 0
     assert server.request("GET", _MAPS).status == 200
+
+
+@pytest.mark.parametrize("name", ["verbs", "resources"])
+def test_one_name_is_a_list_of_one(name: str) -> None:
+    """A str is refused: none of its letters would be met."""
+    faults, where = LocalServer().engine.faults, cast("Where", {name: "get"})
+    with pytest.raises(TypeError, match=rf"{name} is a list of names, such as \['get'\], and not a str"):
+        faults.error(500, **where)
+    assert faults.list() == []
 
 
 def test_lost_answers() -> None:

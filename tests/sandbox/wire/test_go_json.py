@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,55 @@ def test_gos_words_for_a_syntax_error(text: str, message: str) -> None:
     with pytest.raises(go_json.JSONError) as raised:
         go_json.parse(text)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud800"', "\ufffd"),
+        (r'"\udc00y"', "\ufffdy"),
+        (r'"\uD83D\uDE00"', "\U0001f600"),
+        (r'"\ud800\ud83d\ude00"', "\ufffd\U0001f600"),
+        (r'"\\ud800"', r"\ud800"),
+        (r'"\\\ud800"', "\\\ufffd"),
+        (r'{"\udfff":1}', {"\ufffd": 1}),
+    ],
+)
+def test_halves_of_surrogate_pairs(text: str, value: Any) -> None:
+    """Half a pair is U+FFFD; pairs, and what only looks like an escape, stay."""
+    assert go_json.parse(text) == value
+    assert go_json.parse_noting_duplicates(text) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("9223372036854775807", "9223372036854775807"),
+        ("9223372036854775808", "9223372036854776000"),
+        ("-9223372036854775809", "-9223372036854776000"),
+        ("12345678901234567e3", "12345678901234567000"),
+        ("123456789012345678901234567890", "1.2345678901234568e+29"),
+        ("[1.0, 0.5]", "[1, 0.5]"),
+    ],
+)
+def test_numbers_of_no_known_type(text: str, shown: str) -> None:
+    """What is no int64 is the nearest float64, with as few digits as name it."""
+    assert json.dumps(go_json.unstructured(go_json.parse(text))) == shown
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "9" * 400])
+def test_numbers_that_nothing_holds(text: str) -> None:
+    """Beyond every float64 they are refused where no type reads their digits."""
+    content = f'{{"a":[{text}]}}'
+    assert go_json.has_odd_numbers(content.encode())
+    with pytest.raises(go_json.RangeError) as raised:
+        go_json.unstructured(go_json.parse(content))
+    assert str(raised.value) == f"json: cannot unmarshal number {text} into Go value of type float64"
+
+
+def test_texts_without_such_numbers() -> None:
+    """Strings and small numbers are no reason to look at every value."""
+    assert not go_json.has_odd_numbers(b'{"uid":"3e4a-123456789012345678901","n":-12.5e-3,"m":[1,20]}')
 
 
 def test_duplicate_members_are_found_where_they_are() -> None:

@@ -40,8 +40,6 @@ def test_texts_are_read_as_go_reads_them(text: str, value: Any) -> None:
         ("a: *b", "yaml: unknown anchor 'b' referenced"),
         ("a: .inf", "json: unsupported value: +Inf"),
         ("a: [-.inf]", "json: unsupported value: -Inf"),
-        ("a: 1e999", "json: unsupported value: +Inf"),
-        ("a: " + "9" * 5000, "json: unsupported value: +Inf"),
         ("a: .nan", "json: unsupported value: NaN"),
         ("~: x", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
         ("a: &x [*x]", "yaml: exceeded max depth"),
