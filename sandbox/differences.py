@@ -56,8 +56,8 @@ DIFFERENCES: Final = (
         "auth can-i --list does not name it."
     ),
     Difference(
-        "Of what hardly anybody writes some is taken: whole numbers such as 1e18, null in fields without a type, "
-        "methods that there are not, and %2f in paths."
+        "Of what hardly anybody writes some is taken: whole numbers such as 1e18, null in fields without a "
+        "type, methods that there are not, and %2f in paths."
     ),
     Difference("Nodes have fewer labels and no annotations."),
     Difference("The scheduler ignores resources, taints and affinities."),
