@@ -33,6 +33,30 @@ _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
 
+# the built-in groups with a dot, without .k8s.io
+_GROUPS: Final = frozenset(
+    {
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    }
+)
+
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 # lists that an apply merges, and by what: these keys, or () the elements themselves; all others it replaces
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
@@ -114,9 +138,13 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     what must be so no default. An entry of a merged list or map that is no longer wanted is not noticed,
     either: apply once per change of the owner.
     """
-    group = desired.resource.group
-    built_in = "." not in group or group.endswith(".k8s.io")
-    return _covers(present, desired, owned_fields(desired), (_BUILT_IN if built_in else _CUSTOM,))
+    whose = _BUILT_IN if _is_built_in(desired.resource.group) else _CUSTOM
+    return _covers(present, desired, owned_fields(desired), (whose,))
+
+
+def _is_built_in(group: str) -> bool:
+    """Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds, as ours of Foo does."""
+    return "." not in group or group.removesuffix(".k8s.io") in _GROUPS
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:

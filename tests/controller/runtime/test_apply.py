@@ -290,6 +290,15 @@ def test_lists_of_custom_kinds_are_taken_for_replaced() -> None:
     assert not is_applied(rollout(env("A")), rollout(env("A", "B")))
 
 
+@pytest.mark.parametrize(
+    "group", ["samplecontroller.k8s.io", "gateway.networking.k8s.io", "example.com", "apps.example.com"]
+)
+def test_groups_of_custom_kinds_are_not_taken_for_built_in_ones(group: str) -> None:
+    """Some end as built-in groups do, and what their lists are called says nothing."""
+    assert not applying._is_built_in(group)
+    assert all(applying._is_built_in(entry.group) for entry in resource_entries())
+
+
 def test_a_struct_that_says_nothing_asks_for_itself_only() -> None:
     """What the server fills in is no difference; that it is not there is one."""
     said, filled = (rollout(env("A"), strategy=Strategy(type=name)) for name in ("", "RollingUpdate"))
