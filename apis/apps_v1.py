@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from apis.core_v1 import PodTemplateSpec
-from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind
-from apis.resource import Resource
+from handloop.apis.core_v1 import PodTemplateSpec
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind
+from handloop.apis.resource import Resource
 
 
 class LabelSelector(APIStruct, frozen=True, gc=False):

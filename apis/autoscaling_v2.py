@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from apis.meta import APIStruct, Kind
-from apis.resource import Resource
+from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.resource import Resource
 
 
 class CrossVersionObjectReference(APIStruct, frozen=True, gc=False):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from apis.meta import APIStruct, Kind
-from apis.resource import Resource
+from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.resource import Resource
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 """The strategy by which the candidate of the oldest emulation version is chosen."""

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
-from apis.resource import Resource
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
+from handloop.apis.resource import Resource
 
 
 class KeySelector(APIStruct, frozen=True, gc=False):

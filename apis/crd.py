@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from apis.meta import FrozenMap, Kind, ObjectMeta
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from apis.core_v1 import ObjectReference
-from apis.meta import APIStruct, Kind
-from apis.resource import Resource
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.resource import Resource
 
 
 class EventSeries(APIStruct, frozen=True, gc=False):

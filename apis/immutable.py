@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from apis.meta import FrozenMap
+from handloop.apis.meta import FrozenMap
 
 _PLAIN: Final = (
     inspect.NoneType,

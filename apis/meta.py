@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 import msgspec
 
-from apis.resource import Resource
+from handloop.apis.resource import Resource
 
 
 class FrozenMap(dict[str, str]):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from apis import events_v1
-from apis.apps_v1 import Deployment
-from apis.autoscaling_v2 import HorizontalPodAutoscaler
-from apis.coordination_v1 import Lease
-from apis.core_v1 import Event, Service
-from apis.example_v1 import MyApp
-from apis.meta import Kind
-from apis.resource import GroupVersionKind, Resource
-from apis.samplecontroller_v1alpha1 import Foo
+from handloop.apis import events_v1
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.core_v1 import Event, Service
+from handloop.apis.meta import Kind
+from handloop.apis.resource import GroupVersionKind, Resource
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.types import MyApp
 
 
 class Scheme:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from apis.meta import ObjectMeta, decode_hook
+from handloop.apis.meta import ObjectMeta, decode_hook
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):

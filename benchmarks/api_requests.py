@@ -29,8 +29,8 @@ from http_load import Lap, Watches, send
 from load_server import deployment
 from servers import Server, cpu_seconds, resident_bytes, servers
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.foo.types import Foo
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]

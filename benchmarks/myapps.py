@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from http_load import send
 from servers import Server, cpu_seconds, cpu_seconds_of, resident_bytes_of, servers
 
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.myapp.types import MyApp
 
 ROOT = Path(__file__).parents[1]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -20,11 +20,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from informers.keys import ObjectName
-from workqueue.priority_queue import PriorityQueue
-from workqueue.queue import Queue
-from workqueue.rate_limiters import default_controller_rate_limiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import Queue
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 THREADS = (1, 4)
 

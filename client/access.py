@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from apis.resource import Resource
-from client.decoding.json_text import MALFORMED, shown
-from client.errors import DecodeError, Forbidden, NotFound
-from client.rest_client import Call, RESTClient
+from handloop.apis.resource import Resource
+from handloop.client.decoding.json_text import MALFORMED, shown
+from handloop.client.errors import DecodeError, Forbidden, NotFound
+from handloop.client.rest_client import Call, RESTClient
 
 R = TypeVar("R")
 

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from client.auth.credentials import Credentials, StaticCredentials
-from client.auth.in_cluster import (
+from handloop.client.auth.credentials import Credentials, StaticCredentials
+from handloop.client.auth.in_cluster import (
     SERVICE_ACCOUNT,
     in_cluster_ca,
     in_cluster_namespace,
@@ -27,12 +27,20 @@ from client.auth.in_cluster import (
     in_cluster_server,
     in_cluster_token,
 )
-from client.auth.kubeconfig import Cluster, Context, Kubeconfig, User, merge, raw_cluster, read_kubeconfig
-from client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
-from client.errors import ConfigError, ConfigProblem
-from client.http.proxy import proxy_from_environment
-from client.http.tls import KeyPair, TLSOptions
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.client.auth.kubeconfig import (
+    Cluster,
+    Context,
+    Kubeconfig,
+    User,
+    merge,
+    raw_cluster,
+    read_kubeconfig,
+)
+from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.proxy import proxy_from_environment
+from handloop.client.http.tls import KeyPair, TLSOptions
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("client")
 

@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from apis.resource import Resource
-from client.decoding.json_text import MALFORMED, shown
-from client.errors import DecodeError, NotFound
-from client.rest_client import Call, RESTClient
+from handloop.apis.resource import Resource
+from handloop.client.decoding.json_text import MALFORMED, shown
+from handloop.client.errors import DecodeError, NotFound
+from handloop.client.rest_client import Call, RESTClient
 
 A = TypeVar("A")
 

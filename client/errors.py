@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
 
-from apis.resource import Resource
-from client.status import Status, StatusDetails
+from handloop.apis.resource import Resource
+from handloop.client.status import Status, StatusDetails
 
 
 class ClientError(Exception):

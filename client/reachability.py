@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition
 
 
 class Reachability:

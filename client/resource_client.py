@@ -17,19 +17,19 @@ from urllib.parse import quote
 
 import msgspec
 
-from apis.meta import Kind, Object
-from apis.resource import Resource
-from apis.unstructured import Unstructured
-from client.decoding.codec import Codec, TypedCodec, UnstructuredCodec
-from client.decoding.pages import ListPage
-from client.discovery import Discovery, Version
-from client.metrics import NO_METRICS, RequestMetrics
-from client.options import ListOptions
-from client.reachability import Reachability
-from client.rest_client import Call, RESTClient
-from client.transport import Transport
-from client.watch_stream import WatchStream
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.apis.meta import Kind, Object
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
+from handloop.client.decoding.codec import Codec, TypedCodec, UnstructuredCodec
+from handloop.client.decoding.pages import ListPage
+from handloop.client.discovery import Discovery, Version
+from handloop.client.metrics import NO_METRICS, RequestMetrics
+from handloop.client.options import ListOptions
+from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Call, RESTClient
+from handloop.client.transport import Transport
+from handloop.client.watch_stream import WatchStream
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)

@@ -14,17 +14,17 @@ from typing import Final, NamedTuple, Self
 
 import structlog
 
-from client.errors import APIError, Cancelled, TransportError, error_from_status
-from client.http.response import Response, Stream
-from client.metrics import NO_METRICS, RequestMetrics
-from client.reachability import Reachability
-from client.request_log import log_answer, log_body
-from client.retry import MAX_RETRIES, retry_after_seconds, wait_before_retry
-from client.status import status_from_body
-from client.transport import Transport
-from client.user_agent import default_user_agent
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.token_bucket import TokenBucket
+from handloop.client.errors import APIError, Cancelled, TransportError, error_from_status
+from handloop.client.http.response import Response, Stream
+from handloop.client.metrics import NO_METRICS, RequestMetrics
+from handloop.client.reachability import Reachability
+from handloop.client.request_log import log_answer, log_body
+from handloop.client.retry import MAX_RETRIES, retry_after_seconds, wait_before_retry
+from handloop.client.status import status_from_body
+from handloop.client.transport import Transport
+from handloop.client.user_agent import default_user_agent
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.token_bucket import TokenBucket
 
 log = structlog.get_logger("client")
 

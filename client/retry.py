@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from client.errors import (
+from handloop.client.errors import (
     APIError,
     ConnectionBroken,
     TooManyRequests,

@@ -16,21 +16,21 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from client.config import ClientConfig
-from client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
-from client.http.certificate import Certificate
-from client.http.connection import Answer, Route, arm, exchange
-from client.http.connections import Connections, Lent
-from client.http.failures import FAILURES, Attempt, explain
-from client.http.http_stream import HTTPStream, dispose
-from client.http.resolver import connect, resolve
-from client.http.response import Headers, Response, Stream
-from client.http.tls import KeyPair, TLSContexts
-from client.http.tls_errors import shown_certificate
-from client.metrics import NO_METRICS, RequestMetrics
-from client.request_log import log_headers
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.client.config import ClientConfig
+from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
+from handloop.client.http.certificate import Certificate
+from handloop.client.http.connection import Answer, Route, arm, exchange
+from handloop.client.http.connections import Connections, Lent
+from handloop.client.http.failures import FAILURES, Attempt, explain
+from handloop.client.http.http_stream import HTTPStream, dispose
+from handloop.client.http.resolver import connect, resolve
+from handloop.client.http.response import Headers, Response, Stream
+from handloop.client.http.tls import KeyPair, TLSContexts
+from handloop.client.http.tls_errors import shown_certificate
+from handloop.client.metrics import NO_METRICS, RequestMetrics
+from handloop.client.request_log import log_headers
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("client")
 
@@ -107,7 +107,7 @@ class _Request(NamedTuple):
 
 class HTTPTransport:
     """
-    A client.transport.Transport over sockets.
+    A handloop.client.transport.Transport over sockets.
 
     Every request ends within its deadline, however slowly the server drips. A GET on a connection that the
     server had given up meanwhile is repeated once on a new one; a write is not: its outcome is unknown. A 401

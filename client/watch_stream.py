@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from typing import Final, Generic, TypeVar
 
-from apis.meta import Object
-from client.decoding.event_decoder import Decoded, EventDecoder
-from client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent, WrongKind
-from client.errors import ClientError, DeadlineExceeded, DecodeError
-from client.http.response import Stream
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.apis.meta import Object
+from handloop.client.decoding.event_decoder import Decoded, EventDecoder
+from handloop.client.decoding.watch_events import (
+    INITIAL_EVENTS_END,
+    Bookmark,
+    EventType,
+    WatchEvent,
+    WrongKind,
+)
+from handloop.client.errors import ClientError, DeadlineExceeded, DecodeError
+from handloop.client.http.response import Stream
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 __all__ = ["INITIAL_EVENTS_END", "Bookmark", "EventType", "WatchEvent", "WatchStream", "WrongKind"]
 

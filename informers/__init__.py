@@ -1,17 +1,17 @@
 """How the cluster is mirrored: list and watch, delta FIFO, indexed store, handlers, listers."""
 
-from informers.delta import Delta, Deltas, DeltaType
-from informers.delta_fifo import DeltaFIFO, FIFOClosed
-from informers.factory import GenericInformer, SharedInformerFactory, UnknownResource
-from informers.handlers import (
+from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.factory import GenericInformer, SharedInformerFactory, UnknownResource
+from handloop.informers.handlers import (
     FilteringResourceEventHandler,
     ResourceEventHandler,
     ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
 )
-from informers.informer_errors import InformerError
-from informers.informer_statistics import InformerStatistics
-from informers.keys import (
+from handloop.informers.informer_errors import InformerError
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.keys import (
     DeletedFinalStateUnknown,
     ObjectName,
     deletion_handling_meta_namespace_key_func,
@@ -21,16 +21,16 @@ from informers.keys import (
     object_name,
     split_meta_namespace_key,
 )
-from informers.lister import Lister, NamespaceLister
-from informers.listwatch import ListerWatcher, ListWatch, Watch
-from informers.metrics import MetricsProvider, set_provider
-from informers.progress import SyncProgress
-from informers.reflector import Reflector
-from informers.registration import Registration
-from informers.shared_informer import SharedIndexInformer
-from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
-from informers.store.thread_safe_store import ThreadSafeStore
-from informers.sync import CacheSyncError, wait_for, wait_for_cache_sync, wait_for_named_cache_sync
+from handloop.informers.lister import Lister, NamespaceLister
+from handloop.informers.listwatch import ListerWatcher, ListWatch, Watch
+from handloop.informers.metrics import MetricsProvider, set_provider
+from handloop.informers.progress import SyncProgress
+from handloop.informers.reflector import Reflector
+from handloop.informers.registration import Registration
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.informers.store.thread_safe_store import ThreadSafeStore
+from handloop.informers.sync import CacheSyncError, wait_for, wait_for_cache_sync, wait_for_named_cache_sync
 
 __all__ = [
     "NAMESPACE_INDEX",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from apis.meta import Object
-from informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func
+from handloop.apis.meta import Object
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func
 
 T = TypeVar("T", bound=Object)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from informers.keys import DeletedFinalStateUnknown
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 T = TypeVar("T")
 

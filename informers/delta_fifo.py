@@ -30,8 +30,8 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from informers.delta import Delta, Deltas, DeltaType, extend
-from informers.keys import (
+from handloop.informers.delta import Delta, Deltas, DeltaType, extend
+from handloop.informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
     KeyFunc,
@@ -39,8 +39,8 @@ from informers.keys import (
     final_state,
     meta_namespace_key_func,
 )
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition
 
 log = structlog.get_logger("delta_fifo")
 

@@ -14,22 +14,22 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from apis.meta import Kind
-from informers.delta import Deltas, DeltaType
-from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from informers.metrics import InformerMetrics
-from informers.processor import (
+from handloop.apis.meta import Kind
+from handloop.informers.delta import Deltas, DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
     Notification,
     SharedProcessor,
     UpdateNotification,
 )
-from informers.reflecting.history_guard import HistoryGuard
-from informers.store.indexer import Indexer
-from informers.store.thread_safe_store import OperationType, TransactionError
-from workqueue.clock import Clock
-from workqueue.locks import Lock
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.store.indexer import Indexer
+from handloop.informers.store.thread_safe_store import OperationType, TransactionError
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import Lock
 
 log = structlog.get_logger("informers")
 

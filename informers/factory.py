@@ -15,20 +15,20 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from apis.meta import Kind
-from apis.resource import Resource
-from apis.scheme import SCHEME, Scheme
-from client.reachability import Reachability
-from informers.lister import Lister
-from informers.listwatch import ListWatch, Resources, Tweak
-from informers.metrics import MetricsProvider
-from informers.progress import INTERVAL_SECONDS, SyncProgress
-from informers.shared_informer import SharedIndexInformer
-from informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
-from informers.sync import SyncResult, wait_for_cache_sync
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.apis.scheme import SCHEME, Scheme
+from handloop.client.reachability import Reachability
+from handloop.informers.lister import Lister
+from handloop.informers.listwatch import ListWatch, Resources, Tweak
+from handloop.informers.metrics import MetricsProvider
+from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.informers.sync import SyncResult, wait_for_cache_sync
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("informers")
 
@@ -45,7 +45,7 @@ class ResourceSource(Protocol):
         """The collection of a kind."""
 
 
-class UnknownResource(LookupError):  # noqa: N818 - as client.errors.NotFound
+class UnknownResource(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
     """No type is registered for a resource."""
 
     def __init__(self, resource: Resource) -> None:

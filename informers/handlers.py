@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from informers.keys import DeletedFinalStateUnknown
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

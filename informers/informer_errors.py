@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apis.meta import Kind
+from handloop.apis.meta import Kind
 
 
 class InformerError(Exception):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from informers.processor import ListenerStatistics
-from informers.reflecting.reflector_statistics import ReflectorStatistics
+from handloop.informers.processor import ListenerStatistics
+from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics
 
 
 class InformerStatistics(msgspec.Struct, frozen=True):

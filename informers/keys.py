@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from apis.meta import Object
+from handloop.apis.meta import Object
 
 T = TypeVar("T")
 

@@ -12,13 +12,13 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from apis.labels import Selector, everything
-from apis.meta import Object
-from apis.resource import Resource
-from client.errors import new_not_found
-from informers.keys import ObjectName
-from informers.store.indexer import NAMESPACE_INDEX
-from informers.store.thread_safe_store import IndexNotFound
+from handloop.apis.labels import Selector, everything
+from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
+from handloop.client.errors import new_not_found
+from handloop.informers.keys import ObjectName
+from handloop.informers.store.indexer import NAMESPACE_INDEX
+from handloop.informers.store.thread_safe_store import IndexNotFound
 
 log = structlog.get_logger("lister")
 
@@ -67,7 +67,7 @@ class Lister(Generic[T]):
         """
         The cluster-scoped object of this name.
 
-        Raises: client.errors.NotFound.
+        Raises: handloop.client.errors.NotFound.
         """
         return self._get(ObjectName("", name))
 
@@ -107,7 +107,7 @@ class NamespaceLister(Lister[T]):
         """
         The object of this name in the namespace.
 
-        Raises: client.errors.NotFound.
+        Raises: handloop.client.errors.NotFound.
         """
         return self._get(ObjectName(self._namespace, name))
 

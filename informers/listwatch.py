@@ -12,9 +12,9 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from client.decoding.pages import ListPage
-from client.decoding.watch_events import WatchEvent
-from client.options import ListOptions
+from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.options import ListOptions
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from workqueue.locks import new_lock
+from handloop.workqueue.locks import new_lock
 
 _DIGITS: Final = 15
 
@@ -115,7 +115,7 @@ class NoopMetricsProvider:
     new_handler_panics_metric = new_watch_restarts_metric
 
 
-_provider_lock: Final = new_lock("informers.metrics._provider_lock", 95)
+_provider_lock: Final = new_lock("handloop.informers.metrics._provider_lock", 95)
 _provider: MetricsProvider = NoopMetricsProvider()
 _provider_is_set = False
 

@@ -24,13 +24,13 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 import msgspec
 import structlog
 
-from informers.handlers import ResourceEventHandler, handler_name
-from informers.keys import DeletedFinalStateUnknown, object_name
-from informers.metrics import Counter
-from informers.synctrack import SingleFileTracker
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition, new_lock
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.keys import DeletedFinalStateUnknown, object_name
+from handloop.informers.metrics import Counter
+from handloop.informers.synctrack import SingleFileTracker
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition, new_lock
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("informers")
 

@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from informers.informer_statistics import InformerStatistics
-from informers.reflecting.reflector_statistics import ReflectorStatistics, State
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
 

@@ -32,41 +32,41 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from apis.meta import Kind
-from client.decoding.watch_events import WatchEvent
-from client.errors import ClientError, DeadlineExceeded
-from client.options import ListOptions
-from client.reachability import Reachability
-from informers.listwatch import ListerWatcher
-from informers.metrics import InformerMetrics
-from informers.reflecting.bookmark_ticker import BookmarkTicker
-from informers.reflecting.consistency_detector import (
+from handloop.apis.meta import Kind
+from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.errors import ClientError, DeadlineExceeded
+from handloop.client.options import ListOptions
+from handloop.client.reachability import Reachability
+from handloop.informers.listwatch import ListerWatcher
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
+from handloop.informers.reflecting.consistency_detector import (
     ConsistencyDetector,
     DataInconsistent,
     is_consistency_detection_on,
 )
-from informers.reflecting.event_block import EventBlock, translate
-from informers.reflecting.event_intake import EventIntake, ReflectorStore
-from informers.reflecting.history_guard import HistoryGuard
-from informers.reflecting.initial_list import NOT_OLDER_THAN
-from informers.reflecting.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
-from informers.reflecting.open_response import OpenResponse
-from informers.reflecting.outage import Doing, Outage
-from informers.reflecting.quarantine import Quarantine
-from informers.reflecting.reflector_statistics import ReflectorStatistics, State
-from informers.reflecting.relist_policy import (
+from handloop.informers.reflecting.event_block import EventBlock, translate
+from handloop.informers.reflecting.event_intake import EventIntake, ReflectorStore
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.reflecting.initial_list import NOT_OLDER_THAN
+from handloop.informers.reflecting.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
+from handloop.informers.reflecting.open_response import OpenResponse
+from handloop.informers.reflecting.outage import Doing, Outage
+from handloop.informers.reflecting.quarantine import Quarantine
+from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from handloop.informers.reflecting.relist_policy import (
     RelistPolicy,
     RelistReason,
     VeryShortWatch,
     may_open_again,
     relist_reason,
 )
-from informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
-from informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
-from informers.reflecting.retry_with_deadline import RetryWithDeadline
-from informers.reflecting.tally import Tally
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
+from handloop.informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
+from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
+from handloop.informers.reflecting.tally import Tally
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("informers")
 

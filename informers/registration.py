@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from apis.meta import Kind
-from informers.processor import ProcessorListener
+from handloop.apis.meta import Kind
+from handloop.informers.processor import ProcessorListener
 
 T = TypeVar("T", bound=Kind)
 

@@ -26,28 +26,28 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from apis.immutable import mutable_parts
-from apis.meta import Kind
-from client.reachability import Reachability
-from informers.delta_fifo import DeltaFIFO, FIFOClosed
-from informers.delta_processing import DeltaProcessor
-from informers.handlers import ResourceEventHandler, handler_name
-from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
-from informers.informer_statistics import InformerStatistics
-from informers.listwatch import ListerWatcher
-from informers.metrics import InformerMetrics, MetricsProvider
-from informers.processor import AddNotification, ProcessorListener, SharedProcessor
-from informers.reflecting.history_guard import HistoryGuard
-from informers.reflecting.quarantine import Quarantine, UndecodableCallback
-from informers.reflecting.resource_versions import is_older
-from informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
-from informers.registration import Registration
-from informers.resync_periods import ResyncPeriods
-from informers.store.indexer import Indexer
-from informers.store.store_index import Indexers
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.immutable import mutable_parts
+from handloop.apis.meta import Kind
+from handloop.client.reachability import Reachability
+from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.delta_processing import DeltaProcessor
+from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.listwatch import ListerWatcher
+from handloop.informers.metrics import InformerMetrics, MetricsProvider
+from handloop.informers.processor import AddNotification, ProcessorListener, SharedProcessor
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.reflecting.quarantine import Quarantine, UndecodableCallback
+from handloop.informers.reflecting.resource_versions import is_older
+from handloop.informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
+from handloop.informers.registration import Registration
+from handloop.informers.resync_periods import ResyncPeriods
+from handloop.informers.store.indexer import Indexer
+from handloop.informers.store.store_index import Indexers
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("informers")
 

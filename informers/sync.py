@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from apis.meta import Kind
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.apis.meta import Kind
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from workqueue.locks import new_lock
+from handloop.workqueue.locks import new_lock
 
 V = TypeVar("V")
 K = TypeVar("K", bound=Hashable)

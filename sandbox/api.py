@@ -11,24 +11,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from sandbox.requests import access, documents, routes
-from sandbox.requests.call import Call, warning_headers
-from sandbox.requests.documents import Site
-from sandbox.requests.impersonation import acting_user
-from sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
-from sandbox.requests.routes import ResourcePath
-from sandbox.verbs import evictions, pods, reviews, scale, token_requests
-from sandbox.verbs.create import create
-from sandbox.verbs.deletion import delete, delete_collection
-from sandbox.verbs.patching import patch
-from sandbox.verbs.reading import get, list_objects
-from sandbox.verbs.update import update
-from sandbox.verbs.watching import watch
-from sandbox.wire import negotiate, status_protobuf
-from sandbox.wire.negotiate import Form
-from sandbox.wire.options import boolean
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import (
+from handloop.sandbox.requests import access, documents, routes
+from handloop.sandbox.requests.call import Call, warning_headers
+from handloop.sandbox.requests.documents import Site
+from handloop.sandbox.requests.impersonation import acting_user
+from handloop.sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.verbs import evictions, pods, reviews, scale, token_requests
+from handloop.sandbox.verbs.create import create
+from handloop.sandbox.verbs.deletion import delete, delete_collection
+from handloop.sandbox.verbs.patching import patch
+from handloop.sandbox.verbs.reading import get, list_objects
+from handloop.sandbox.verbs.update import update
+from handloop.sandbox.verbs.watching import watch
+from handloop.sandbox.wire import negotiate, status_protobuf
+from handloop.sandbox.wire.negotiate import Form
+from handloop.sandbox.wire.options import boolean
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import (
     PageNotFoundError,
     StatusError,
     bad_request,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
-from sandbox.requests import tokens
-from sandbox.requests.access import ANONYMOUS
-from sandbox.requests.request import Request, User
-from sandbox.secret_path import unveil
-from sandbox.verbs import reviews
+from handloop.sandbox.requests import tokens
+from handloop.sandbox.requests.access import ANONYMOUS
+from handloop.sandbox.requests.request import Request, User
+from handloop.sandbox.secret_path import unveil
+from handloop.sandbox.verbs import reviews
 
 
 class Authenticator:
@@ -19,7 +19,7 @@ class Authenticator:
         """
         Prepare.
 
-        Args: users None = every request is everybody's. tokens_in_paths: see sandbox.secret_path.
+        Args: users None = every request is everybody's. tokens_in_paths: see handloop.sandbox.secret_path.
         """
         self._users = users
         self._everybody = everybody

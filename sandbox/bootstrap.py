@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sandbox.cluster.controllers import Write
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.wire.resource import GroupResource
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _RBAC: Final = "rbac.authorization.k8s.io"

@@ -10,16 +10,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.call import shallow_metadata
-from sandbox.requests.definition import CLEANUP_FINALIZER, DEFINITIONS, condition_status, with_condition
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire import go_time
-from sandbox.wire.resource import GroupResource, ScalePaths, ServedResource, Subresource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.call import shallow_metadata
+from handloop.sandbox.requests.definition import (
+    CLEANUP_FINALIZER,
+    DEFINITIONS,
+    condition_status,
+    with_condition,
+)
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.resource import GroupResource, ScalePaths, ServedResource, Subresource
+from handloop.sandbox.wire.status import Status
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _SUB_VERBS: Final = ("get", "patch", "update")

@@ -16,31 +16,31 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from sandbox import api, bootstrap, crds
-from sandbox.api import refusal
-from sandbox.authenticator import Authenticator
-from sandbox.clock import Clock
-from sandbox.cluster.controllers import Controller, Runner, View, Write
-from sandbox.event_expiry import EventExpiry
-from sandbox.faults import control
-from sandbox.faults.asked import asked
-from sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
-from sandbox.faults.injection import Injection
-from sandbox.faults.outlet import Outlet
-from sandbox.listeners import Listeners
-from sandbox.metrics import RequestCounts, exposition
-from sandbox.requests.access import is_master
-from sandbox.requests.definition import DEFINITIONS
-from sandbox.requests.documents import Site
-from sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
-from sandbox.storage.past_state import PastState
-from sandbox.storage.state import State
-from sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
-from sandbox.storage.stored import Change
-from sandbox.storage.watches import Watcher
-from sandbox.system_writes import carry_out
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import (
+from handloop.sandbox import api, bootstrap, crds
+from handloop.sandbox.api import refusal
+from handloop.sandbox.authenticator import Authenticator
+from handloop.sandbox.clock import Clock
+from handloop.sandbox.cluster.controllers import Controller, Runner, View, Write
+from handloop.sandbox.event_expiry import EventExpiry
+from handloop.sandbox.faults import control
+from handloop.sandbox.faults.asked import asked
+from handloop.sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
+from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.listeners import Listeners
+from handloop.sandbox.metrics import RequestCounts, exposition
+from handloop.sandbox.requests.access import is_master
+from handloop.sandbox.requests.definition import DEFINITIONS
+from handloop.sandbox.requests.documents import Site
+from handloop.sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
+from handloop.sandbox.storage.past_state import PastState
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
+from handloop.sandbox.storage.stored import Change
+from handloop.sandbox.storage.watches import Watcher
+from handloop.sandbox.system_writes import carry_out
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import (
     PageNotFoundError,
     Status,
     StatusError,
@@ -96,7 +96,7 @@ class Engine:
         Build the state of a new cluster.
 
         Args: users by bearer token; None = everybody is an administrator. seed None = different every time.
-        tokens_in_paths: see sandbox.secret_path.
+        tokens_in_paths: see handloop.sandbox.secret_path.
         """
         self.address = "127.0.0.1"
         self._clock = clock

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.requests.conversion import EVENTS
-from sandbox.storage.stored import Change, ChangeType
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.requests.conversion import EVENTS
+from handloop.sandbox.storage.stored import Change, ChangeType
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 TTL_SECONDS: Final = 3600.0
 

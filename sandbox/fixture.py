@@ -12,14 +12,14 @@ from urllib.parse import quote
 
 import yaml
 
-from client.config import load_config
-from client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
-from client.resource_client import Client
-from client.transport import HTTPTransport
-from sandbox.faults.faults import Faults
-from sandbox.server import Sandbox
-from sandbox.settable_clock import SettableClock
-from sandbox.transport import InProcessTransport
+from handloop.client.config import load_config
+from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.sandbox.faults.faults import Faults
+from handloop.sandbox.server import Sandbox
+from handloop.sandbox.settable_clock import SettableClock
+from handloop.sandbox.transport import InProcessTransport
 
 Object = dict[str, Any]
 
@@ -73,7 +73,7 @@ class RunningSandbox:
         return self._client
 
     def in_process_transport(self) -> InProcessTransport:
-        """A transport for `client.resource_client.Client` that needs no sockets, with the client's errors."""
+        """A transport for `handloop.client.resource_client.Client` that needs no sockets, with the client's errors."""
         return self.server.transport(closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken)
 
     def apply(self, *manifests: Object | Path | str) -> list[Object]:

@@ -23,19 +23,19 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
-from sandbox import request_target
-from sandbox.api import MAX_BODY_BYTES, refusal
-from sandbox.bind_address import BindAddress
-from sandbox.clock import Clock
-from sandbox.engine import Engine, Stream
-from sandbox.faults.faults import LostAnswerError, NoAnswerError
-from sandbox.faults.outlet import Outlet
-from sandbox.parting import part
-from sandbox.requests.request import Request, Response
-from sandbox.storage.watches import BATCH
-from sandbox.watch_pump import WatchPump, break_connection
-from sandbox.wire.query import Query
-from sandbox.wire.status import StatusError, failure, request_entity_too_large
+from handloop.sandbox import request_target
+from handloop.sandbox.api import MAX_BODY_BYTES, refusal
+from handloop.sandbox.bind_address import BindAddress
+from handloop.sandbox.clock import Clock
+from handloop.sandbox.engine import Engine, Stream
+from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError
+from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.parting import part
+from handloop.sandbox.requests.request import Request, Response
+from handloop.sandbox.storage.watches import BATCH
+from handloop.sandbox.watch_pump import WatchPump, break_connection
+from handloop.sandbox.wire.query import Query
+from handloop.sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
 

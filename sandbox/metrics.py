@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sandbox.storage.state import State
+from handloop.sandbox.storage.state import State
 
 
 class RequestCounts:

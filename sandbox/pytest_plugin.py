@@ -5,7 +5,7 @@ The fixture `sandbox`: an API server of its own for every test that asks for it.
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
         assert my_program(kubeconfig=sandbox.kubeconfig) == 0
 
-`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to sandbox.server.Sandbox. pytest loads this module
+`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox. pytest loads this module
 by its entry point in every run, so nothing heavy is imported before a test asks for the fixture.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-_MARKER = "sandbox(**arguments): arguments of sandbox.server.Sandbox for the fixture of that name"
+_MARKER = "sandbox(**arguments): arguments of handloop.sandbox.server.Sandbox for the fixture of that name"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,8 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A running sandbox.fixture.RunningSandbox; it ends with the test."""
-    from sandbox.fixture import running_sandbox  # noqa: PLC0415 - not in a run that never asks for it
+    """A running handloop.sandbox.fixture.RunningSandbox; it ends with the test."""
+    from handloop.sandbox.fixture import running_sandbox  # noqa: PLC0415 - not in a run that never asks for it
 
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sandbox.requests.request import Request
+from handloop.sandbox.requests.request import Request
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:

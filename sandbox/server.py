@@ -18,20 +18,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox import kubeconfig
-from sandbox.bind_address import LOOPBACK, BindAddress
-from sandbox.certificate import self_signed
-from sandbox.clock import Clock, RealClock
-from sandbox.cluster import lifecycle
-from sandbox.cluster.controllers import Controller
-from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
-from sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
-from sandbox.faults.faults import Faults
-from sandbox.http import HTTPServer
-from sandbox.requests.request import User
-from sandbox.settable_clock import SettableClock
-from sandbox.storage.store import DEFAULT_HISTORY_SIZE
-from sandbox.transport import BrokenConnectionError, InProcessTransport, SilenceError, StreamClosedError
+from handloop.sandbox import kubeconfig
+from handloop.sandbox.bind_address import LOOPBACK, BindAddress
+from handloop.sandbox.certificate import self_signed
+from handloop.sandbox.clock import Clock, RealClock
+from handloop.sandbox.cluster import lifecycle
+from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
+from handloop.sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
+from handloop.sandbox.faults.faults import Faults
+from handloop.sandbox.http import HTTPServer
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.settable_clock import SettableClock
+from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE
+from handloop.sandbox.transport import (
+    BrokenConnectionError,
+    InProcessTransport,
+    SilenceError,
+    StreamClosedError,
+)
 
 log = logging.getLogger("sandbox")
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox.cluster.controllers import Write
-from sandbox.requests import bodies
-from sandbox.requests.bodies import MisfitError, UnrecognizedError
-from sandbox.requests.call import Call
-from sandbox.requests.documents import Site
-from sandbox.requests.request import Context, Request
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.stored import Change, Object
-from sandbox.verbs import pods, rules
-from sandbox.verbs.create import in_request_namespace, store_new
-from sandbox.verbs.deletion import remove
-from sandbox.verbs.update import replace
-from sandbox.wire.negotiate import PLAIN
-from sandbox.wire.options import DeleteOptions, WriteOptions
-from sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.requests.documents import Site
+from handloop.sandbox.requests.request import Context, Request
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.verbs import pods, rules
+from handloop.sandbox.verbs.create import in_request_namespace, store_new
+from handloop.sandbox.verbs.deletion import remove
+from handloop.sandbox.verbs.update import replace
+from handloop.sandbox.wire.negotiate import PLAIN
+from handloop.sandbox.wire.options import DeleteOptions, WriteOptions
+from handloop.sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
 
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 

@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from sandbox.clock import Clock
-from sandbox.engine import Engine, Stream
-from sandbox.faults.faults import LostAnswerError, NoAnswerError
-from sandbox.faults.outlet import Outlet
-from sandbox.requests.request import Request, Response
-from sandbox.wire.query import Query
+from handloop.sandbox.clock import Clock
+from handloop.sandbox.engine import Engine, Stream
+from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError
+from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.requests.request import Request, Response
+from handloop.sandbox.wire.query import Query
 
 _REQUEST_SECONDS: Final = 30.0
 _READ_SECONDS: Final = 75.0

@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp.abc import AbstractStreamWriter
 
-from sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.outlet import Outlet
 
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
 _FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing

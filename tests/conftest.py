@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from handloop.workqueue.locks import set_lock_factory
 from support.ranked_lock import RankedLock
-from workqueue.locks import set_lock_factory
 
 _GRACE_SECONDS = 2.0
 

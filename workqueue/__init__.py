@@ -1,15 +1,15 @@
 """When a key is worked on: queues, rate limiters, orders, and the seams for time, locks and threads."""
 
-from workqueue.backoff import Backoff, ExponentialBackoff
-from workqueue.clock import REAL_CLOCK, Clock, RealClock
-from workqueue.delaying_queue import DelayingQueue
-from workqueue.item_backoff import ItemBackoff
-from workqueue.metrics import MetricsProvider, set_provider
-from workqueue.parallelizer import parallelize_until
-from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY, PriorityOrder
-from workqueue.priority_queue import PriorityQueue
-from workqueue.queue import FIFO, Container, Queue, QueueStatistics, ShutDown
-from workqueue.rate_limiters import (
+from handloop.workqueue.backoff import Backoff, ExponentialBackoff
+from handloop.workqueue.clock import REAL_CLOCK, Clock, RealClock
+from handloop.workqueue.delaying_queue import DelayingQueue
+from handloop.workqueue.item_backoff import ItemBackoff
+from handloop.workqueue.metrics import MetricsProvider, set_provider
+from handloop.workqueue.parallelizer import parallelize_until
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY, PriorityOrder
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import FIFO, Container, Queue, QueueStatistics, ShutDown
+from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
@@ -19,9 +19,9 @@ from workqueue.rate_limiters import (
     default_controller_rate_limiter,
     default_item_based_rate_limiter,
 )
-from workqueue.rate_limiting_queue import RateLimitingQueue
-from workqueue.spawn import Joinable, Spawn, spawn_thread
-from workqueue.token_bucket import TokenBucket, WaitTooLongError
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.token_bucket import TokenBucket, WaitTooLongError
 
 __all__ = [
     "DEFAULT_PRIORITY",

@@ -10,7 +10,7 @@ import math
 import random as _random
 from collections.abc import Callable
 
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 
 class Backoff:

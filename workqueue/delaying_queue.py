@@ -17,11 +17,11 @@ import heapq
 import itertools
 from typing import Final
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition
-from workqueue.metrics import CounterMetric, MetricsProvider, provider_for
-from workqueue.queue import Container, Queue, QueueStatistics, T
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition
+from handloop.workqueue.metrics import CounterMetric, MetricsProvider, provider_for
+from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64

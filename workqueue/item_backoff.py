@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 _RANK: Final = 90
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, Protocol
 
-from workqueue.clock import Clock
-from workqueue.locks import Lock, condition_over, new_lock
-from workqueue.spawn import Joinable, Spawn
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import Lock, condition_over, new_lock
+from handloop.workqueue.spawn import Joinable, Spawn
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import structlog
 
-from workqueue.locks import new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("workqueue")
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.metrics import MetricsProvider
-from workqueue.priority import DEFAULT_PRIORITY, PriorityOrder
-from workqueue.queue import T
-from workqueue.rate_limiters import RateLimiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.metrics import MetricsProvider
+from handloop.workqueue.priority import DEFAULT_PRIORITY, PriorityOrder
+from handloop.workqueue.queue import T
+from handloop.workqueue.rate_limiters import RateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 
 class PriorityQueue(RateLimitingQueue[T]):

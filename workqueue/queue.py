@@ -26,10 +26,10 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import acquire_contended, condition_over, new_lock
-from workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
+from handloop.workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 T = TypeVar("T", bound=Hashable)
 

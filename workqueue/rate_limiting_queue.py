@@ -13,12 +13,12 @@ Follows: client-go util/workqueue/rate_limiting_queue.go.
 
 from __future__ import annotations
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.delaying_queue import DelayingQueue
-from workqueue.metrics import MetricsProvider
-from workqueue.queue import Container, T
-from workqueue.rate_limiters import RateLimiter
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.delaying_queue import DelayingQueue
+from handloop.workqueue.metrics import MetricsProvider
+from handloop.workqueue.queue import Container, T
+from handloop.workqueue.rate_limiters import RateLimiter
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 
 class RateLimitingQueue(DelayingQueue[T]):

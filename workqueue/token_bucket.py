@@ -10,8 +10,8 @@ import math
 import threading
 from typing import Final
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 _NANOSECONDS: Final = 1e9
 _LEAF_RANK: Final = 99

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from load_server import Load
 from meter import Meter, report
 
-from apis.apps_v1 import Deployment
-from apis.meta import decode_hook
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import decode_hook
 
 
 class Page(msgspec.Struct):

@@ -11,16 +11,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from meter import EVENT_TIMEOUT_SECONDS, Meter, report
 
-from apis.apps_v1 import Deployment
-from client.config import ClientConfig
-from client.resource_client import Client
-from client.transport import HTTPTransport
-from controller.cached_fields import cached_fields
-from controller.runtime.collector import relax_collector
-from informers.factory import SharedInformerFactory
-from informers.handlers import ResourceEventHandlerFuncs
-from informers.keys import object_name
-from workqueue.queue import Queue
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.config import ClientConfig
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.cached_fields import cached_fields
+from handloop.controller.runtime.collector import relax_collector
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.keys import object_name
+from handloop.workqueue.queue import Queue
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition, new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition, new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("client")
 

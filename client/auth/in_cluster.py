@@ -12,10 +12,10 @@ from pathlib import Path
 
 import structlog
 
-from client.auth.credentials import TokenFile, read_token
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import TLSOptions, build_context
-from workqueue.clock import Clock
+from handloop.client.auth.credentials import TokenFile, read_token
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import TLSOptions, build_context
+from handloop.workqueue.clock import Clock
 
 log = structlog.get_logger("client")
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import yaml
 
-from client.errors import ConfigError, ConfigProblem
+from handloop.client.errors import ConfigError, ConfigProblem
 
 _SIZE_LIMIT: Final = 1 << 20
 _DEPTH_LIMIT: Final = 50

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from apis.time import parse_time
-from client.auth.credentials import Fetched
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
+from handloop.apis.time import parse_time
+from handloop.client.auth.credentials import Fetched
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
 
 # how often a provider is asked whether it has something newer; it keeps its own token until that expires
 _PROVIDER_SECONDS = 60.0

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from client.auth.credentials import Credentials, FetchedCredentials, StaticCredentials, TokenFile
-from client.auth.kubeconfig import User
-from client.auth.login import fetch_from_plugin, fetch_from_provider
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
-from workqueue.clock import Clock
+from handloop.client.auth.credentials import Credentials, FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.kubeconfig import User
+from handloop.client.auth.login import fetch_from_plugin, fetch_from_provider
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
+from handloop.workqueue.clock import Clock
 
 
 def credentials_for(

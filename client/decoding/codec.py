@@ -7,13 +7,13 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from apis.meta import Kind, Object, decode_hook
-from apis.resource import Resource
-from apis.unstructured import Unstructured
-from client.decoding.event_decoder import EventDecoder, WireEvent
-from client.decoding.json_text import MALFORMED, prune, require_utf8, shown
-from client.decoding.page_decoder import Page, PageDecoder
-from client.errors import DecodeError
+from handloop.apis.meta import Kind, Object, decode_hook
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
+from handloop.client.decoding.event_decoder import EventDecoder, WireEvent
+from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from handloop.client.decoding.page_decoder import Page, PageDecoder
+from handloop.client.errors import DecodeError
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)

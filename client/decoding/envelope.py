@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from client.decoding.json_text import MALFORMED, prune, shown
-from client.decoding.pages import RAW_LIMIT, Undecodable
-from client.errors import DecodeError
+from handloop.client.decoding.json_text import MALFORMED, prune, shown
+from handloop.client.decoding.pages import RAW_LIMIT, Undecodable
+from handloop.client.errors import DecodeError
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):

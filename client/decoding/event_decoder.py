@@ -14,14 +14,14 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import msgspec
 import structlog
 
-from apis.meta import Object
-from apis.resource import Resource
-from client.decoding.envelope import read_envelope, undecodable
-from client.decoding.json_text import MALFORMED, prune, require_utf8, shown
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import Bookmark, EventType, WatchEvent, WrongKind
-from client.errors import APIError, DecodeError, error_from_status
-from client.status import status_from_json
+from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
+from handloop.client.decoding.envelope import read_envelope, undecodable
+from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent, WrongKind
+from handloop.client.errors import APIError, DecodeError, error_from_status
+from handloop.client.status import status_from_json
 
 log = structlog.get_logger("client")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from client.errors import DecodeError
+from handloop.client.errors import DecodeError
 
 SHOWN_CHARS: Final = 200
 # well below the interpreter's recursion limit, well above what any modelled field needs

@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from apis.meta import Object
-from apis.resource import Resource
-from client.decoding.envelope import undecodable
-from client.decoding.json_text import MALFORMED, prune, require_utf8, shown
-from client.decoding.pages import ListPage, Undecodable
-from client.errors import DecodeError
+from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
+from handloop.client.decoding.envelope import undecodable
+from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.errors import DecodeError
 
 T = TypeVar("T", bound=Object)
 I = TypeVar("I")  # noqa: E741 - an item: the object itself, or its JSON

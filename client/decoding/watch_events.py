@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
-from client.decoding.pages import Undecodable
-from client.errors import APIError
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.errors import APIError
 
 T = TypeVar("T")
 

@@ -18,10 +18,10 @@ from urllib.parse import SplitResult, unquote
 from urllib3.connection import HTTPConnection, HTTPSConnection, ProxyConfig
 from urllib3.util import parse_url
 
-from client.http.chunked import Dechunker
-from client.http.deadline_socket import DeadlineSocket, DeadlineSSLSocket, with_deadline
-from client.http.resolver import connect, resolve
-from workqueue.spawn import Spawn
+from handloop.client.http.chunked import Dechunker
+from handloop.client.http.deadline_socket import DeadlineSocket, DeadlineSSLSocket, with_deadline
+from handloop.client.http.resolver import connect, resolve
+from handloop.workqueue.spawn import Spawn
 
 BLOCK_BYTES: Final = 131_072
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

@@ -6,9 +6,9 @@ import time
 import weakref
 from typing import Final, NamedTuple
 
-from client.http.connection import Connection, Route, new_connection, open_connection
-from client.http.tls import KeyPair, TLSContexts
-from workqueue.locks import new_lock
+from handloop.client.http.connection import Connection, Route, new_connection, open_connection
+from handloop.client.http.tls import KeyPair, TLSContexts
+from handloop.workqueue.locks import new_lock
 
 # net/http's IdleConnTimeout as client-go sets it; servers and balancers drop idle connections a little later
 _IDLE_SECONDS: Final = 90.0

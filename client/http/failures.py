@@ -9,7 +9,7 @@ import ssl
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from client.errors import (
+from handloop.client.errors import (
     BadAnswer,
     ClientError,
     ConfigError,
@@ -21,8 +21,8 @@ from client.errors import (
     ProxyError,
     TransportError,
 )
-from client.http.chunked import ChunkError
-from client.http.tls_errors import Probe, tls_error
+from handloop.client.http.chunked import ChunkError
+from handloop.client.http.tls_errors import Probe, tls_error
 
 FAILURES: Final = (OSError, http.client.HTTPException, ChunkError, ConfigError)
 """What a request may raise on its way; anything else is a bug."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Final
 
-from client.errors import BadAnswer, ClientError, StreamClosed
-from client.http.connection import Answer, Connection
-from client.http.failures import FAILURES
-from client.http.response import Headers
-from workqueue.locks import new_lock
+from handloop.client.errors import BadAnswer, ClientError, StreamClosed
+from handloop.client.http.connection import Answer, Connection
+from handloop.client.http.failures import FAILURES
+from handloop.client.http.response import Headers
+from handloop.workqueue.locks import new_lock
 
 _LOCK_RANK: Final = 98
 _SHORT_BYTES: Final = 4 << 20

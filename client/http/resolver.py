@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any, NamedTuple
 
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 
 class Address(NamedTuple):

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from client.errors import ConfigError, ConfigProblem
-from client.http.deadline_socket import DeadlineSSLSocket
-from workqueue.locks import new_lock
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.deadline_socket import DeadlineSSLSocket
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("client")
 

@@ -7,8 +7,8 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from client.errors import TLSError, TLSProblem
-from client.http.certificate import Certificate, parse_certificate
+from handloop.client.errors import TLSError, TLSProblem
+from handloop.client.http.certificate import Certificate, parse_certificate
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {

@@ -9,11 +9,11 @@ from typing import TextIO
 
 import structlog
 
-from controller.cli.durations import format_duration
-from controller.cli.options import Options
-from controller.cli.printable import printable
-from controller.cli.tell import show
-from controller.cli.version import DISTRIBUTION, version
+from handloop.controller.cli.durations import format_duration
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.printable import printable
+from handloop.controller.cli.tell import show
+from handloop.controller.cli.version import DISTRIBUTION, version
 
 log = structlog.get_logger("controller")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from controller.cli.values import MAX_PORT
+from handloop.controller.cli.values import MAX_PORT
 
 
 @dataclass(frozen=True, slots=True)

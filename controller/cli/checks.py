@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from client.config import ClientConfig
-from client.resource_client import Client
-from controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
-from controller.cli.expiry import expired_credentials
-from controller.cli.options import Options
-from controller.cli.preflight import Preflight
-from workqueue.clock import Clock
+from handloop.client.config import ClientConfig
+from handloop.client.resource_client import Client
+from handloop.controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
+from handloop.controller.cli.expiry import expired_credentials
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.preflight import Preflight
+from handloop.workqueue.clock import Clock
 
 
 def preflight_for(client: Client, config: ClientConfig, options: Options, clock: Clock) -> Preflight:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from client.errors import ConfigError, ConfigProblem
-from controller.cli.problems import EXIT_CONFIG, Problem
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.controller.cli.problems import EXIT_CONFIG, Problem
 
 
 def config_problem(error: ConfigError) -> Problem:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
-from apis.meta import Kind
-from controller.access import Access
-from controller.cli.options import Options
-from controller.controllers import access, kinds
-from controller.runtime.election.access import leader_election_access
-from controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
+from handloop.apis.meta import Kind
+from handloop.controller.cli.controllers import access, kinds
+from handloop.controller.cli.options import Options
+from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 _COMMAND: Final = "python -m controller manifests rbac"
 

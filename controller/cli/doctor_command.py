@@ -7,18 +7,18 @@ import threading
 from contextlib import closing
 from typing import Any, Final, TextIO
 
-from client.config import ClientConfig, load_config
-from client.errors import ConfigError
-from client.resource_client import Client
-from client.transport import HTTPTransport
-from controller.cli.checks import preflight_for
-from controller.cli.config_problems import config_problem
-from controller.cli.options import Options
-from controller.cli.preflight import REQUEST_SECONDS, Finding, Report
-from controller.cli.printable import printable
-from controller.cli.problems import Problem
-from controller.cli.version import version
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.errors import ConfigError
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.checks import preflight_for
+from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Report
+from handloop.controller.cli.printable import printable
+from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.version import version
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 _CONFIGURATION: Final = "configuration"
 

@@ -10,23 +10,23 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from apis.coordination_v1 import Lease
-from client.config import ClientConfig
-from client.metrics import RequestMetrics
-from client.reachability import Reachability
-from client.resource_client import Client, ResourceClient
-from client.transport import HTTPTransport
-from controller.cli.election_problems import lost_lease
-from controller.cli.options import Options
-from controller.cli.problems import EXIT_FATAL, Problem
-from controller.cli.standby_report import StandbyReport
-from controller.cli.version import version
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.leader_election import LeadershipLost
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.manager import Manager
-from workqueue.clock import Clock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.config import ClientConfig
+from handloop.client.metrics import RequestMetrics
+from handloop.client.reachability import Reachability
+from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.election_problems import lost_lease
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_FATAL, Problem
+from handloop.controller.cli.standby_report import StandbyReport
+from handloop.controller.cli.version import version
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.manager import Manager
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 LINGER_SECONDS: Final = 1.0
 COMPONENT: Final = "handloop-leader-election"

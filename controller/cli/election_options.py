@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
-from controller.cli.durations import format_duration
-from controller.cli.options import ASKING, Options
-from controller.runtime.election.config import validate_durations
+from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
+from handloop.controller.cli.durations import format_duration
+from handloop.controller.cli.options import ASKING, Options
+from handloop.controller.runtime.election.config import validate_durations
 
 _SANDBOX_NAMESPACE: Final = "default"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.leader_election import LeadershipLost
 
 
 def standby(seen: ElectionStatistics) -> Problem:

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, NoReturn
 
-from controller.cli.bind_address import LOOPBACK
-from controller.cli.election_options import checked_election
-from controller.cli.options import Options
-from controller.cli.sandbox_help import sandbox_differences
-from controller.cli.values import boolean
+from handloop.controller.cli.bind_address import LOOPBACK
+from handloop.controller.cli.election_options import checked_election
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.sandbox_help import sandbox_differences
+from handloop.controller.cli.values import boolean
 
 
 class UsageError(Exception):

@@ -24,11 +24,11 @@ from typing import Any, Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from client import request_log
-from controller.cli.printable import printable
-from informers.keys import ObjectName
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.client import request_log
+from handloop.controller.cli.printable import printable
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4

@@ -10,18 +10,18 @@ from typing import TextIO
 
 import structlog
 
-from controller.cli.doctor_command import doctor
-from controller.cli.flags import UsageError, parse_options
-from controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging, default_format
-from controller.cli.manifests_command import manifests
-from controller.cli.options import Options
-from controller.cli.printable import printable
-from controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
-from controller.cli.run import run
-from controller.cli.sandbox_command import run_sandbox
-from controller.cli.signals import SignalHandler
-from controller.cli.tell import show
-from controller.cli.version import version_text
+from handloop.controller.cli.doctor_command import doctor
+from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging, default_format
+from handloop.controller.cli.manifests_command import manifests
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.printable import printable
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.run import run
+from handloop.controller.cli.sandbox_command import run_sandbox
+from handloop.controller.cli.signals import SignalHandler
+from handloop.controller.cli.tell import show
+from handloop.controller.cli.version import version_text
 
 log = structlog.get_logger("controller")
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import yaml
 
-from apis.crd import custom_resource_definition
-from controller.cli.declared import declared_access, declared_kinds, watched_namespaces
-from controller.cli.options import Options
-from controller.roles import roles
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.cli.declared import declared_access, declared_kinds, watched_namespaces
+from handloop.controller.cli.options import Options
+from handloop.controller.runtime.roles import roles
 
 HEADER: Final = "# made by `python -m controller manifests {what}`; do not edit\n"
 

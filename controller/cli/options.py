@@ -1,7 +1,7 @@
 """
 What can be said on the command line and in the environment, and what it means when nothing is said.
 
-One field is one flag; controller.cli.flags reads them.
+One field is one flag; handloop.controller.cli.flags reads them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from controller.cli.bind_address import HEALTH_ADDRESS, METRICS_ADDRESS, BindAddress, parse_bind_address
-from controller.cli.values import (
+from handloop.controller.cli.bind_address import (
+    HEALTH_ADDRESS,
+    METRICS_ADDRESS,
+    BindAddress,
+    parse_bind_address,
+)
+from handloop.controller.cli.controllers import NAMES, controller_names
+from handloop.controller.cli.values import (
     boolean,
     duration,
     ip_address_text,
@@ -23,8 +29,7 @@ from controller.cli.values import (
     whole,
     workers_count,
 )
-from controller.controllers import NAMES, controller_names
-from controller.runtime.election.config import (
+from handloop.controller.runtime.election.config import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,

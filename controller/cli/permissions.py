@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from client.access import Permission
-from controller.access import Access
-from controller.cli.problems import EXIT_FORBIDDEN, Problem
-from controller.roles import RolePlace, grouped
+from handloop.client.access import Permission
+from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
+from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.roles import RolePlace, grouped
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from apis.resource import Resource
-from client.access import check_access, who_am_i
-from client.errors import APIError, ClientError, ConfigError, Unauthorized
-from client.resource_client import Client
-from controller.access import Access
-from controller.cli.config_problems import config_problem
-from controller.cli.permissions import Need, missing_permissions, needs
-from controller.cli.problems import (
+from handloop.apis.resource import Resource
+from handloop.client.access import check_access, who_am_i
+from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
+from handloop.client.resource_client import Client
+from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.permissions import Need, missing_permissions, needs
+from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
     EXIT_OK,
@@ -27,8 +26,9 @@ from controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
-from controller.cli.server_problems import Effort, server_problem
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.controller.cli.server_problems import Effort, server_problem
+from handloop.controller.runtime.access import Access
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.cli.printable import printable
-from controller.runtime.serving.listening import ListenError, PortInUseError
+from handloop.controller.cli.printable import printable
+from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 EXIT_OK: Final = 0
 EXIT_FATAL: Final = 1

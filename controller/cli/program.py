@@ -14,22 +14,22 @@ from typing import Any, Final
 import structlog
 from prometheus_client import CollectorRegistry
 
-from apis.meta import Kind
-from client.access import Permission, check_access
-from client.errors import ClientError
-from client.options import ListOptions
-from client.resource_client import Client
-from controller.cached_fields import cached_fields
-from controller.cli.declared import watched_namespaces
-from controller.cli.options import Options
-from controller.cli.problems import nothing_to_do
-from controller.controllers import setups
-from controller.runtime.manager import Manager
-from controller.runtime.serving.health import Check
-from informers.progress import INTERVAL_SECONDS
-from informers.shared_informer import SharedIndexInformer
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.meta import Kind
+from handloop.client.access import Permission, check_access
+from handloop.client.errors import ClientError
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.controller.cli.cached_fields import cached_fields
+from handloop.controller.cli.controllers import setups
+from handloop.controller.cli.declared import watched_namespaces
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.serving.health import Check
+from handloop.informers.progress import INTERVAL_SECONDS
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("controller")
 

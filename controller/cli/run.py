@@ -9,38 +9,38 @@ from typing import Final, TextIO
 
 import structlog
 
-from client.config import ClientConfig, load_config
-from client.errors import ConfigError
-from client.reachability import Reachability
-from client.resource_client import Client
-from client.transport import HTTPTransport, Transport
-from controller.cli.banner import Facts, show_banner
-from controller.cli.checks import preflight_for, shown_server
-from controller.cli.config_problems import config_problem
-from controller.cli.election import Election
-from controller.cli.options import Options
-from controller.cli.preflight import REQUEST_SECONDS, Report
-from controller.cli.problems import (
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.errors import ConfigError
+from handloop.client.reachability import Reachability
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport, Transport
+from handloop.controller.cli.banner import Facts, show_banner
+from handloop.controller.cli.checks import preflight_for, shown_server
+from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.election import Election
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Report
+from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
     EXIT_OK,
     Problem,
     port_in_use,
 )
-from controller.cli.program import Program
-from controller.cli.sandbox_command import running_sandbox, sandbox_hint
-from controller.cli.servers import Servers
-from controller.cli.tell import tell
-from controller.cli.version import version
-from controller.cli.version_skew import version_skew
-from controller.runtime.collector import relax_collector
-from controller.runtime.election.leader_election import LeadershipLost
-from controller.runtime.election.write_fence import WriteFence
-from controller.runtime.metrics.client import ClientMetrics
-from controller.runtime.metrics.page import new_registry
-from controller.runtime.serving.listening import ListenError
-from informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.controller.cli.program import Program
+from handloop.controller.cli.sandbox_command import running_sandbox, sandbox_hint
+from handloop.controller.cli.servers import Servers
+from handloop.controller.cli.tell import tell
+from handloop.controller.cli.version import version
+from handloop.controller.cli.version_skew import version_skew
+from handloop.controller.runtime.collector import relax_collector
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.write_fence import WriteFence
+from handloop.controller.runtime.metrics.client import ClientMetrics
+from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.serving.listening import ListenError
+from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("controller")
 

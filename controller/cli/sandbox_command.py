@@ -11,19 +11,19 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from apis.crd import custom_resource_definition
-from client.auth.credentials import StaticCredentials
-from client.config import ClientConfig
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import TLSOptions
-from client.transport import HTTPTransport
-from controller.cli.config_problems import config_problem
-from controller.cli.flags import SANDBOX_LIMITS
-from controller.cli.options import Options
-from controller.cli.problems import EXIT_OK, port_in_use
-from controller.cli.tell import show, tell
-from controller.controllers import NAMES, kinds
-from controller.runtime.serving.listening import ListenError, listen_error
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import TLSOptions
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.controllers import NAMES, kinds
+from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_OK, port_in_use
+from handloop.controller.cli.tell import show, tell
+from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -38,8 +38,8 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     no certificate to be had.
     """
     # its HTTP server takes a third of a second to import, and a controller in a cluster never needs it
-    from sandbox.certificate import NoCertificateError  # noqa: PLC0415
-    from sandbox.server import Sandbox  # noqa: PLC0415
+    from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
+    from handloop.sandbox.server import Sandbox  # noqa: PLC0415
 
     try:
         sandbox = Sandbox(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from client.errors import (
+from handloop.client.errors import (
     APIError,
     ConnectionRefused,
     CredentialsError,
@@ -18,9 +18,9 @@ from client.errors import (
     TransportError,
     Unauthorized,
 )
-from controller.cli.config_problems import config_problem
-from controller.cli.durations import format_duration
-from controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
+from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.durations import format_duration
+from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

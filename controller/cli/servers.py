@@ -9,23 +9,23 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from client.rest_client import RESTClient
-from controller.cli.bind_address import BindAddress
-from controller.cli.options import Options
-from controller.cli.program import Program
-from controller.runtime.metrics.page import metrics_page
-from controller.runtime.serving.certificate_watcher import (
+from handloop.client.rest_client import RESTClient
+from handloop.controller.cli.bind_address import BindAddress
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.program import Program
+from handloop.controller.runtime.metrics.page import metrics_page
+from handloop.controller.runtime.serving.certificate_watcher import (
     CERTIFICATE,
     KEY,
     CertificateMetrics,
     CertificateWatcher,
 )
-from controller.runtime.serving.health import health_page
-from controller.runtime.serving.listening import ListenError
-from controller.runtime.serving.metrics_auth import MetricsAuth
-from controller.runtime.serving.page_server import Guard, Page, PageServer
-from workqueue.clock import Clock
-from workqueue.locks import new_lock
+from handloop.controller.runtime.serving.health import health_page
+from handloop.controller.runtime.serving.listening import ListenError
+from handloop.controller.runtime.serving.metrics_auth import MetricsAuth
+from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 
 class Servers:

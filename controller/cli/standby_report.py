@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.cli.election_problems import standby
-from controller.cli.problems import Problem
-from controller.runtime.election.candidacy import ElectionStatistics
-from workqueue.clock import Clock
+from handloop.controller.cli.election_problems import standby
+from handloop.controller.cli.problems import Problem
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.workqueue.clock import Clock
 
 INTERVAL_SECONDS: Final = 60.0
 

@@ -7,9 +7,9 @@ from typing import TextIO
 
 import structlog
 
-from controller.cli.logs import default_format
-from controller.cli.options import Options
-from controller.cli.problems import Problem
+from handloop.controller.cli.logs import default_format
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import Problem
 
 log = structlog.get_logger("controller")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Final
 
-from controller.cli.durations import parse_duration
+from handloop.controller.cli.durations import parse_duration
 
 MAX_VERBOSITY: Final = 9
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from controller.cli.problems import EXIT_OK, Problem
+from handloop.controller.cli.problems import EXIT_OK, Problem
 
 OLDEST: Final = (1, 28)
 NEWEST: Final = (1, 36)

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from apis.meta import Kind
-from apis.quantity import same_quantity
-from client.resource_client import PatchType, ResourceClient
+from handloop.apis.meta import Kind
+from handloop.apis.quantity import same_quantity
+from handloop.client.resource_client import PatchType, ResourceClient
 
 T = TypeVar("T", bound=Kind)
 

@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from apis.meta import Kind
-from controller.access import Access
-from controller.runtime.controller import Controller, ControllerOptions
-from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
-from controller.runtime.events.undecodable_reports import UndecodableReports
-from controller.runtime.kind_informer import KindInformer, Synced
-from controller.runtime.manager import Manager
-from controller.runtime.metrics.reconcile import ControllerMetrics
-from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from controller.runtime.predicates import Predicate
-from controller.runtime.reconcile import Reconciler
-from controller.runtime.reconcile_queue import ReconcileQueue
-from informers.keys import ObjectName
-from workqueue.rate_limiters import RateLimiter
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
+from handloop.controller.runtime.kind_informer import KindInformer, Synced
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.metrics.reconcile import ControllerMetrics
+from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.predicates import Predicate
+from handloop.controller.runtime.reconcile import Reconciler
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.rate_limiters import RateLimiter
 
 T = TypeVar("T", bound=Kind)
 
@@ -46,7 +46,7 @@ class _Asked(NamedTuple):
 
 
 class InformerWatch(Generic[T]):
-    """An event source on its informer. Implements controller.runtime.controller.Watch."""
+    """An event source on its informer. Implements handloop.controller.runtime.controller.Watch."""
 
     def __init__(
         self, informer: KindInformer[T], source: EventSource[T], undecodable: UndecodableReports | None

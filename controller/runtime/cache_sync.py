@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from informers.sync import SYNC_POLL_SECONDS, Progress
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.informers.sync import SYNC_POLL_SECONDS, Progress
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
 """What still keeps caches from being filled, in words; empty once they are."""

@@ -10,16 +10,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from apis.meta import Kind
-from client.reachability import Reachability
-from controller.runtime.kind_informer import KindInformer
-from informers.factory import ResourceSource, SharedInformerFactory
-from informers.metrics import MetricsProvider
-from informers.progress import INTERVAL_SECONDS, SyncProgress
-from informers.shared_informer import SharedIndexInformer
-from informers.sync import SYNC_POLL_SECONDS
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.meta import Kind
+from handloop.client.reachability import Reachability
+from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.informers.factory import ResourceSource, SharedInformerFactory
+from handloop.informers.metrics import MetricsProvider
+from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.sync import SYNC_POLL_SECONDS
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 T = TypeVar("T", bound=Kind)
 

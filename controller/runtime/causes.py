@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from informers.keys import ObjectName
-from workqueue.locks import new_lock
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.locks import new_lock
 
 MAX_CAUSES: Final = 10
 

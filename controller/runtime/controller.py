@@ -21,23 +21,23 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
-from controller.runtime.cache_sync import Troubles, wait_for_caches
-from controller.runtime.causes import Cause
-from controller.runtime.deadline import Deadline
-from controller.runtime.metrics.reconcile import ControllerMetrics, ControllerOwnWrites
-from controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
-from controller.runtime.reconcile_errors import TerminalError
-from controller.runtime.reconcile_queue import ReconcileQueue
-from controller.runtime.reconcile_reports import ReconcileReports, is_expected
-from controller.runtime.runnable import WorkersBusyError
-from informers.keys import ObjectName
-from informers.sync import Progress
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.queue import ShutDown
-from workqueue.rate_limiters import RateLimiter
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.controller.runtime.cache_sync import Troubles, wait_for_caches
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.deadline import Deadline
+from handloop.controller.runtime.metrics.reconcile import ControllerMetrics, ControllerOwnWrites
+from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
+from handloop.controller.runtime.reconcile_errors import TerminalError
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.informers.keys import ObjectName
+from handloop.informers.sync import Progress
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiters import RateLimiter
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
@@ -99,7 +99,7 @@ class ReconcileStatistics(NamedTuple):
 
 class Controller:
     """
-    Implements controller.runtime.runnable.Runnable.
+    Implements handloop.controller.runtime.runnable.Runnable.
 
     State, under _lock: _counts. Own to `run` and what comes before: _watches.
     Threads: `<name>-worker-<i>`, each with a name that no other has; listeners add to the queue.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import threading
 
-from controller.runtime.reconcile_errors import DeadlineExceededError
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 
 class Deadline:

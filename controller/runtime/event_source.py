@@ -19,17 +19,17 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import structlog
 
-from apis.meta import Kind, OwnerReference, controller_of
-from controller.runtime.causes import Cause
-from controller.runtime.predicates import Predicate, all_of
-from informers.keys import (
+from handloop.apis.meta import Kind, OwnerReference, controller_of
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.predicates import Predicate, all_of
+from handloop.informers.keys import (
     DeletedFinalStateUnknown,
     ObjectName,
     deletion_handling_object_to_name,
     final_state,
     object_name,
 )
-from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
 
 log = structlog.get_logger("source")
 
@@ -106,7 +106,7 @@ class OwnerNames:
 
 class EventSource(Generic[T]):
     """
-    One watch of a controller. Implements informers.handlers.ResourceEventHandler.
+    One watch of a controller. Implements handloop.informers.handlers.ResourceEventHandler.
 
     Threads: one listener thread per informer.
     """

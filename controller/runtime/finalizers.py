@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from apis.meta import Kind
-from client.resource_client import ResourceClient
+from handloop.apis.meta import Kind
+from handloop.client.resource_client import ResourceClient
 
 T = TypeVar("T", bound=Kind)
 

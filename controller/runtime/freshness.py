@@ -13,11 +13,11 @@ from typing import Any, Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.runtime.serving.health import Check
-from informers.informer_statistics import InformerStatistics
-from informers.reflecting.reflector_statistics import State
-from informers.shared_informer import SharedIndexInformer
-from workqueue.clock import Clock
+from handloop.controller.runtime.serving.health import Check
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.reflecting.reflector_statistics import State
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.clock import Clock
 
 FRESH_SECONDS: Final = 120.0
 """Longer than a rolling restart of API servers, shorter than what goes unnoticed."""

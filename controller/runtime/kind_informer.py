@@ -10,14 +10,14 @@ import builtins
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from apis.meta import Kind
-from informers.handlers import ResourceEventHandler
-from informers.keys import ObjectName
-from informers.lister import Cache, Lister
-from informers.reflecting.quarantine import UndecodableCallback
-from informers.shared_informer import SharedIndexInformer
-from informers.store.indexer import Indexer
-from informers.store.store_index import Indexers
+from handloop.apis.meta import Kind
+from handloop.informers.handlers import ResourceEventHandler
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Cache, Lister
+from handloop.informers.reflecting.quarantine import UndecodableCallback
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import Indexer
+from handloop.informers.store.store_index import Indexers
 
 T = TypeVar("T", bound=Kind)
 

@@ -22,33 +22,38 @@ from typing import Any, Final, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry
 
-from apis.meta import Kind
-from client.resource_client import Client
-from controller.access import Access, merged
-from controller.runtime.caches import Caches
-from controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.election_state import election_state
-from controller.runtime.election.leader_election import LeaderElector, LeadershipLost
-from controller.runtime.election.metrics import LeaderElectionMetrics
-from controller.runtime.events.recorder import EventRecorder, SeriesRecorder
-from controller.runtime.events.recorders import Recorders
-from controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
-from controller.runtime.freshness import InformerLag, freshness_check
-from controller.runtime.kind_informer import KindInformer
-from controller.runtime.metrics.cache_size import CacheSize
-from controller.runtime.metrics.informer import InformerMetricsProvider
-from controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
-from controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
-from controller.runtime.runnable import Runnable, RunnableGroup, WorkersBusyError, needs_leader_election
-from controller.runtime.serving.health import Check, stopped_check
-from informers.lister import Lister
-from informers.progress import INTERVAL_SECONDS
-from informers.shared_informer import SharedIndexInformer
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.apis.meta import Kind
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.access import Access, merged
+from handloop.controller.runtime.caches import Caches
+from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_state import election_state
+from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
+from handloop.controller.runtime.freshness import InformerLag, freshness_check
+from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.metrics.cache_size import CacheSize
+from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
+from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.controller.runtime.runnable import (
+    Runnable,
+    RunnableGroup,
+    WorkersBusyError,
+    needs_leader_election,
+)
+from handloop.controller.runtime.serving.health import Check, stopped_check
+from handloop.informers.lister import Lister
+from handloop.informers.progress import INTERVAL_SECONDS
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("manager")
 

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from client.errors import AlreadyExists, Conflict
-from controller.runtime.metrics.reconcile import ControllerMetrics, ReconcileResult
-from informers.keys import ObjectName
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.client.errors import AlreadyExists, Conflict
+from handloop.controller.runtime.metrics.reconcile import ControllerMetrics, ReconcileResult
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from apis.meta import Kind, Object
-from informers.keys import ObjectName, object_name
-from informers.reflecting.resource_versions import is_older
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.apis.meta import Kind, Object
+from handloop.informers.keys import ObjectName, object_name
+from handloop.informers.reflecting.resource_versions import is_older
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("ownwrites")
 
@@ -192,7 +192,7 @@ class OwnWrites:
 
 
 class OwnWriteObserver:
-    """The writes of one reconcile. Implements controller.runtime.reconcile.WriteObserver."""
+    """The writes of one reconcile. Implements handloop.controller.runtime.reconcile.WriteObserver."""
 
     __slots__ = ("_name", "_own_writes")
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from apis.meta import Kind, OwnerReference, controller_of, new_controller_ref
+from handloop.apis.meta import Kind, OwnerReference, controller_of, new_controller_ref
 
 T = TypeVar("T", bound=Kind)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from apis.labels import parse_selector
-from apis.meta import Object
+from handloop.apis.labels import parse_selector
+from handloop.apis.meta import Object
 
 
 class Predicate(Protocol):

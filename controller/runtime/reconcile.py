@@ -14,10 +14,10 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from apis.meta import Kind
-from controller.runtime.deadline import Deadline
-from controller.runtime.reconcile_errors import ReconcileError, TerminalError
-from informers.keys import ObjectName
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.deadline import Deadline
+from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from handloop.informers.keys import ObjectName
 
 __all__ = [
     "DONE",

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.runtime.causes import Cause, Causes
-from informers.keys import ObjectName
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.metrics import MetricsProvider
-from workqueue.priority import DEFAULT_PRIORITY
-from workqueue.priority_queue import PriorityQueue
-from workqueue.queue import QueueStatistics
-from workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.controller.runtime.causes import Cause, Causes
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.metrics import MetricsProvider
+from handloop.workqueue.priority import DEFAULT_PRIORITY
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import QueueStatistics
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0

@@ -7,9 +7,9 @@ from typing import Final
 
 import structlog
 
-from client.errors import AlreadyExists, ClientError, Conflict, NotFound
-from controller.runtime.reconcile import ReconcileContext
-from controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
+from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import structlog
 
-from workqueue.clock import Clock
-from workqueue.locks import new_lock
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("informers")
 

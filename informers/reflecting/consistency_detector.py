@@ -14,12 +14,12 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from apis.meta import Object
-from client.decoding.pages import ListPage
-from client.errors import is_expired
-from client.options import ListOptions
-from informers.keys import CacheError, meta_namespace_key_func
-from workqueue.clock import Clock
+from handloop.apis.meta import Object
+from handloop.client.decoding.pages import ListPage
+from handloop.client.errors import is_expired
+from handloop.client.options import ListOptions
+from handloop.informers.keys import CacheError, meta_namespace_key_func
+from handloop.workqueue.clock import Clock
 
 log = structlog.get_logger("informers")
 

@@ -12,14 +12,14 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import structlog
 
-from apis.meta import Object
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import Bookmark, EventType, WatchEvent
-from client.errors import APIError, ClientError, DecodeError
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown
-from informers.reflecting.quarantine import store_key
-from informers.reflecting.resource_versions import is_older
+from handloop.apis.meta import Object
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.errors import APIError, ClientError, DecodeError
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.reflecting.quarantine import store_key
+from handloop.informers.reflecting.resource_versions import is_older
 
 log = structlog.get_logger("informers")
 

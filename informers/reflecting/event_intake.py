@@ -10,13 +10,13 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from apis.meta import Kind
-from client.decoding.watch_events import EventType
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from informers.reflecting.event_block import EventBlock
-from informers.reflecting.history_guard import HistoryGuard
-from informers.reflecting.quarantine import Quarantine, store_key
+from handloop.apis.meta import Kind
+from handloop.client.decoding.watch_events import EventType
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.informers.reflecting.event_block import EventBlock
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.reflecting.quarantine import Quarantine, store_key
 
 log = structlog.get_logger("informers")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from client.errors import (
+from handloop.client.errors import (
     APIError,
     ConnectionBroken,
     ConnectionRefused,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from typing import Final, Generic, TypeVar
 
-from apis.meta import Object
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown
-from informers.reflecting.resource_versions import is_older
-from workqueue.locks import new_lock
+from handloop.apis.meta import Object
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.reflecting.resource_versions import is_older
+from handloop.workqueue.locks import new_lock
 
 T = TypeVar("T", bound=Object)
 

@@ -16,14 +16,14 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from apis.meta import Object
-from client.decoding.pages import ListPage, Undecodable
-from client.decoding.watch_events import Bookmark, EventType, WatchEvent
-from client.errors import APIError, is_expired
-from client.options import ListOptions
-from informers.delta_fifo import Transformed
-from informers.keys import meta_namespace_key_func
-from informers.reflecting.quarantine import store_key
+from handloop.apis.meta import Object
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.errors import APIError, is_expired
+from handloop.client.options import ListOptions
+from handloop.informers.delta_fifo import Transformed
+from handloop.informers.keys import meta_namespace_key_func
+from handloop.informers.reflecting.quarantine import store_key
 
 T = TypeVar("T", bound=Object)
 

@@ -15,23 +15,23 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from apis.meta import Kind
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import WatchEvent
-from client.errors import (
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.errors import (
     ClientError,
     ConnectionRefused,
     TooManyRequests,
     is_expired,
     is_too_large_resource_version,
 )
-from client.options import ListOptions
-from informers.listwatch import ListerWatcher
-from informers.reflecting.bookmark_ticker import BookmarkTicker
-from informers.reflecting.consistency_detector import ConsistencyDetector
-from informers.reflecting.initial_list import PagedList, StreamedList
-from informers.reflecting.open_response import OpenResponse
-from informers.reflecting.outage import Doing, Outage
+from handloop.client.options import ListOptions
+from handloop.informers.listwatch import ListerWatcher
+from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
+from handloop.informers.reflecting.consistency_detector import ConsistencyDetector
+from handloop.informers.reflecting.initial_list import PagedList, StreamedList
+from handloop.informers.reflecting.open_response import OpenResponse
+from handloop.informers.reflecting.outage import Doing, Outage
 
 log = structlog.get_logger("informers")
 

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from client.decoding.watch_events import WatchEvent
-from client.options import ListOptions
-from informers.listwatch import Watch
-from workqueue.clock import Clock
-from workqueue.locks import new_lock
+from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.options import ListOptions
+from handloop.informers.listwatch import Watch
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 T = TypeVar("T")
 

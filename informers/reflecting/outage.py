@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from apis.resource import Resource
-from client.errors import APIError, ClientError, DeadlineExceeded, Forbidden, is_expired
-from informers.reflecting.failure_cause import cause_of, is_unanswered
-from informers.reflecting.remedy import fix_for
-from informers.reflecting.retry_pause import RetryPause
-from workqueue.clock import Clock
+from handloop.apis.resource import Resource
+from handloop.client.errors import APIError, ClientError, DeadlineExceeded, Forbidden, is_expired
+from handloop.informers.reflecting.failure_cause import cause_of, is_unanswered
+from handloop.informers.reflecting.remedy import fix_for
+from handloop.informers.reflecting.retry_pause import RetryPause
+from handloop.workqueue.clock import Clock
 
 log = structlog.get_logger("informers")
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from client.decoding.pages import Undecodable
-from informers.keys import ObjectName
-from informers.metrics import Gauge
-from workqueue.locks import new_lock
+from handloop.client.decoding.pages import Undecodable
+from handloop.informers.keys import ObjectName
+from handloop.informers.metrics import Gauge
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("informers")
 

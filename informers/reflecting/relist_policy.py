@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from client.errors import (
+from handloop.client.errors import (
     APIError,
     ClientError,
     DeadlineExceeded,
@@ -23,8 +23,8 @@ from client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from informers.reflecting.event_block import StaleBookmark
-from informers.reflecting.retry_with_deadline import RetryWithDeadline
+from handloop.informers.reflecting.event_block import StaleBookmark
+from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 
 _SERVER_ERRORS: Final = 500
 

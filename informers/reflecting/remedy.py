@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apis.resource import Resource
-from client.errors import Forbidden, NotFound, Unauthorized
-from informers.reflecting.failure_cause import cause_of
+from handloop.apis.resource import Resource
+from handloop.client.errors import Forbidden, NotFound, Unauthorized
+from handloop.informers.reflecting.failure_cause import cause_of
 
 
 def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:

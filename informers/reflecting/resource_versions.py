@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-from workqueue.clock import Clock
+from handloop.workqueue.clock import Clock
 
 _PATIENCE_SECONDS: Final = 30.0
 

@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from client.errors import APIError
-from client.reachability import Reachability
-from informers.reflecting.failure_cause import cause_of
-from workqueue.backoff import ExponentialBackoff
-from workqueue.clock import Clock
+from handloop.client.errors import APIError
+from handloop.client.reachability import Reachability
+from handloop.informers.reflecting.failure_cause import cause_of
+from handloop.workqueue.backoff import ExponentialBackoff
+from handloop.workqueue.clock import Clock
 
 # client-go's numbers; arbitrary
 BACKOFF_INITIAL_SECONDS: Final = 0.8

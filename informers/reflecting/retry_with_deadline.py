@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from client.errors import InternalError
-from workqueue.clock import Clock
+from handloop.client.errors import InternalError
+from handloop.workqueue.clock import Clock
 
 _MIN_RESET_SECONDS: Final = 60.0
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from informers.metrics import InformerMetrics
-from informers.reflecting.relist_policy import RelistReason
-from workqueue.clock import Clock
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.reflecting.relist_policy import RelistReason
+from handloop.workqueue.clock import Clock
 
 
 class Tally:

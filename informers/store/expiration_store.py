@@ -10,9 +10,9 @@ import builtins
 from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from informers.keys import KeyFunc, StoreKeyError
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.informers.keys import KeyFunc, StoreKeyError
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 T = TypeVar("T")
 

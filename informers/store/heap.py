@@ -11,9 +11,9 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-from informers.keys import CacheError, KeyFunc, StoreKeyError
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition
+from handloop.informers.keys import CacheError, KeyFunc, StoreKeyError
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class HeapClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
         super().__init__("heap is closed")
 
 
-class ObjectNotFound(CacheError):  # noqa: N818 - as client.errors.NotFound
+class ObjectNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
     """There is no object of this key in the heap."""
 
     def __init__(self) -> None:

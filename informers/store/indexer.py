@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from apis.meta import Object
-from informers.keys import (
+from handloop.apis.meta import Object
+from handloop.informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
     KeyFunc,
@@ -20,8 +20,13 @@ from informers.keys import (
     StoreKeyError,
     deletion_handling_meta_namespace_key_func,
 )
-from informers.store.store_index import Indexers, IndexFunc
-from informers.store.thread_safe_store import OperationType, StoreOperation, ThreadSafeStore, TransactionError
+from handloop.informers.store.store_index import Indexers, IndexFunc
+from handloop.informers.store.thread_safe_store import (
+    OperationType,
+    StoreOperation,
+    ThreadSafeStore,
+    TransactionError,
+)
 
 T = TypeVar("T")
 

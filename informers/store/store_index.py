@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from informers.keys import CacheError
+from handloop.informers.keys import CacheError
 
 T = TypeVar("T")
 

@@ -13,21 +13,21 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from informers.keys import CacheError, DeletedFinalStateUnknown
-from informers.store.store_index import Indexers, IndexFunc, StoreIndex, union_keys
-from workqueue.locks import new_lock
+from handloop.informers.keys import CacheError, DeletedFinalStateUnknown
+from handloop.informers.store.store_index import Indexers, IndexFunc, StoreIndex, union_keys
+from handloop.workqueue.locks import new_lock
 
 T = TypeVar("T")
 
 
-class IndexNotFound(CacheError):  # noqa: N818 - as client.errors.NotFound
+class IndexNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
     """There is no index of this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Index with name {name} does not exist")
 
 
-class IndexerConflict(CacheError):  # noqa: N818 - as client.errors.Conflict
+class IndexerConflict(CacheError):  # noqa: N818 - as handloop.client.errors.Conflict
     """Indexers of these names exist; none was added."""
 
     def __init__(self, names: Sequence[str]) -> None:

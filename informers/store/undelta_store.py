@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from informers.keys import DeletedFinalStateUnknown, KeyFunc, deletion_handling_meta_namespace_key_func
-from informers.store.indexer import Indexer, Operation
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    KeyFunc,
+    deletion_handling_meta_namespace_key_func,
+)
+from handloop.informers.store.indexer import Indexer, Operation
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sandbox.cluster.controllers import Write
-from sandbox.cluster.workload_selector import matches
-from sandbox.cluster.workloads import is_deleting
-from sandbox.storage.owner_references import (
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.workloads import is_deleting
+from handloop.sandbox.storage.owner_references import (
     controller_of,
     controller_reference,
     is_controlled_by,
@@ -21,9 +21,9 @@ from sandbox.storage.owner_references import (
     with_references,
     without_owners,
 )
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
 
 
 class Claim(NamedTuple):

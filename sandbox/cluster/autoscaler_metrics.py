@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sandbox.cluster.controllers import View
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_usage import measured
-from sandbox.cluster.replica_proposal import (
+from handloop.sandbox.cluster.controllers import View
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_usage import measured
+from handloop.sandbox.cluster.replica_proposal import (
     DEFAULT_TOLERANCE,
     Proposal,
     Sampling,
@@ -25,9 +25,9 @@ from sandbox.cluster.replica_proposal import (
     by_average,
     by_utilization,
 )
-from sandbox.cluster.scale_target import ScaleTarget
-from sandbox.storage.stored import Object
-from sandbox.wire import quantity
+from handloop.sandbox.cluster.scale_target import ScaleTarget
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import quantity
 
 _NO_RESOURCE_API = (
     "unable to fetch metrics from resource metrics API: the server could not find the requested resource "

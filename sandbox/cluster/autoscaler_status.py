@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apis.time import format_time
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.storage.stored import Object
 
 ABLE = "AbleToScale"
 ACTIVE = "ScalingActive"

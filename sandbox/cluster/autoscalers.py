@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-from apis.labels import Requirement
-from sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
-from sandbox.cluster.autoscaler_metrics import Findings, Workload
-from sandbox.cluster.autoscaler_status import ABLE, ACTIVE, LIMITED, AutoscalerStatus
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.scale_target import NoScaleError, ScaleTarget
-from sandbox.cluster.scaling_bounds import Scaling, ScalingHistory
-from sandbox.cluster.selector_index import SelectorIndex, equalities
-from sandbox.cluster.workloads import PODS
-from sandbox.storage.label_index import LabelIndex
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire import label_selector
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status, StatusError
+from handloop.apis.labels import Requirement
+from handloop.sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
+from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload
+from handloop.sandbox.cluster.autoscaler_status import ABLE, ACTIVE, LIMITED, AutoscalerStatus
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.scale_target import NoScaleError, ScaleTarget
+from handloop.sandbox.cluster.scaling_bounds import Scaling, ScalingHistory
+from handloop.sandbox.cluster.selector_index import SelectorIndex, equalities
+from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.storage.label_index import LabelIndex
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire import label_selector
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status, StatusError
 
 AUTOSCALERS = GroupResource("autoscaling", "horizontalpodautoscalers")
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, ChangeType, Object, Stored
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 NAME_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery util/rand: no vowels, no look-alikes
 _SUFFIX_LENGTH = 5

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from apis.time import format_time, parse_time
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
-from sandbox.cluster.workloads import condition, spec_replicas
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time, parse_time
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
+from handloop.sandbox.cluster.workloads import condition, spec_replicas
+from handloop.sandbox.storage.stored import Object
 
 Status = dict[str, Any]
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.cluster import deployment_status
-from sandbox.cluster.adoption import Orphans, claim
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.deployment_status import PROGRESSING
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.rollout import Rollout
-from sandbox.cluster.workload_selector import is_everything, matches
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
-from sandbox.storage.owner_references import controller_of, is_controlled_by
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster import deployment_status
+from handloop.sandbox.cluster.adoption import Orphans, claim
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.deployment_status import PROGRESSING
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.rollout import Rollout
+from handloop.sandbox.cluster.workload_selector import is_everything, matches
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
+from handloop.sandbox.storage.owner_references import controller_of, is_controlled_by
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 _REACTION_SECONDS = 0.05
 _RETRY_SECONDS = 1.0

@@ -11,15 +11,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workload_selector import matches
-from sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
-from sandbox.storage.stored import Change, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.service_index import ServiceIndex
-from sandbox.cluster.workloads import PODS, is_deleting, is_pod_finished, is_pod_ready
-from sandbox.storage.label_index import LabelIndex
-from sandbox.storage.owner_references import controller_reference
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.service_index import ServiceIndex
+from handloop.sandbox.cluster.workloads import PODS, is_deleting, is_pod_finished, is_pod_ready
+from handloop.sandbox.storage.label_index import LabelIndex
+from handloop.sandbox.storage.owner_references import controller_reference
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 SERVICES = GroupResource("", "services")
 ENDPOINT_SLICES = GroupResource("discovery.k8s.io", "endpointslices")

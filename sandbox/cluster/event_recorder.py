@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from apis.time import format_micro_time, format_time
-from sandbox.cluster.controllers import View, Write
-from sandbox.storage.stored import Object
-from sandbox.wire.resource import GroupResource
+from handloop.apis.time import format_micro_time, format_time
+from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.resource import GroupResource
 
 EVENTS = GroupResource("", "events")
 

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import is_deleting
-from sandbox.storage.owner_references import references, with_references, without_owners
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import is_deleting
+from handloop.sandbox.storage.owner_references import references, with_references, without_owners
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

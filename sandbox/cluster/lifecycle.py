@@ -6,19 +6,19 @@ Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s af
 
 from __future__ import annotations
 
-from sandbox.cluster.autoscalers import AutoscalerController
-from sandbox.cluster.controllers import Controller
-from sandbox.cluster.deployments import DeploymentController
-from sandbox.cluster.disruption_budgets import DisruptionController
-from sandbox.cluster.endpoint_slices import EndpointSliceController
-from sandbox.cluster.garbage_collector import GarbageCollector
-from sandbox.cluster.namespaces import NamespaceController
-from sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_simulation import PodSimulation
-from sandbox.cluster.replica_sets import ReplicaSetController
-from sandbox.cluster.resource_quotas import ResourceQuotaController
-from sandbox.cluster.scheduler import Scheduler
+from handloop.sandbox.cluster.autoscalers import AutoscalerController
+from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.deployments import DeploymentController
+from handloop.sandbox.cluster.disruption_budgets import DisruptionController
+from handloop.sandbox.cluster.endpoint_slices import EndpointSliceController
+from handloop.sandbox.cluster.garbage_collector import GarbageCollector
+from handloop.sandbox.cluster.namespaces import NamespaceController
+from handloop.sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_simulation import PodSimulation
+from handloop.sandbox.cluster.replica_sets import ReplicaSetController
+from handloop.sandbox.cluster.resource_quotas import ResourceQuotaController
+from handloop.sandbox.cluster.scheduler import Scheduler
 
 
 def default_controllers(

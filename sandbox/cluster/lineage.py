@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sandbox.cluster.workloads import PODS, REPLICA_SETS
-from sandbox.storage.owner_references import controller_of
-from sandbox.storage.state import State
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.workloads import PODS, REPLICA_SETS
+from handloop.sandbox.storage.owner_references import controller_of
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Object
 
 MAX_GENERATIONS = 10  # owner references can form a circle
 

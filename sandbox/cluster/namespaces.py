@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import PODS, is_deleting
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource, ServedResource
-from sandbox.wire.status import Status
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import PODS, is_deleting
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.wire.status import Status
 
 NAMESPACES = GroupResource("", "namespaces")
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.storage.stored import Change, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 NODES = GroupResource("", "nodes")
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sandbox.cluster.lineage import MAX_GENERATIONS, lineage
-from sandbox.cluster.workloads import PODS
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, Object
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.lineage import MAX_GENERATIONS, lineage
+from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.wire.resource import GroupResource
 
 FAULT_ANNOTATION = "sandbox.controller.dev/fault"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apis.time import parse_time
-from sandbox.storage.stored import Object
-from sandbox.wire.human import human_duration
+from handloop.apis.time import parse_time
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.human import human_duration
 
 
 def lines(pod: Object, container: str, *, now: float) -> list[str]:

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.cluster.workloads import condition, is_pod_ready
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.workloads import condition, is_pod_ready
+from handloop.sandbox.storage.stored import Object
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from sandbox.cluster.pod_faults import Affliction, Fault
-from sandbox.cluster.workloads import is_pod_finished, is_pod_ready
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.workloads import is_pod_finished, is_pod_ready
+from handloop.sandbox.storage.stored import Object
 
 
 class Stage(Enum):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.nodes import NODES, address_of
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_addresses import PodAddresses
-from sandbox.cluster.pod_faults import affliction_of, concerned
-from sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
-from sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
-from sandbox.cluster.pod_status import with_containers
-from sandbox.cluster.workloads import PODS, is_deleting
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.nodes import NODES, address_of
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_addresses import PodAddresses
+from handloop.sandbox.cluster.pod_faults import affliction_of, concerned
+from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
+from handloop.sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
+from handloop.sandbox.cluster.pod_status import with_containers
+from handloop.sandbox.cluster.workloads import PODS, is_deleting
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 
 class PodSimulation:

@@ -17,12 +17,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster import pod_status
-from sandbox.cluster.pod_faults import Fault
-from sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Turn
-from sandbox.cluster.workloads import is_pod_finished
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster import pod_status
+from handloop.sandbox.cluster.pod_faults import Fault
+from handloop.sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Turn
+from handloop.sandbox.cluster.workloads import is_pod_finished
+from handloop.sandbox.storage.stored import Object
 
 BOUND_SECONDS = 0.02
 PULL_SECONDS = 0.8

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.workloads import condition
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.workloads import condition
+from handloop.sandbox.storage.stored import Object
 
 Status = dict[str, Any]
 

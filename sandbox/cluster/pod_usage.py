@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sandbox.cluster.lineage import lineage
-from sandbox.cluster.workloads import is_deleting, is_pod_ready
-from sandbox.storage.state import State
-from sandbox.storage.stored import Object
-from sandbox.wire import quantity
-from sandbox.wire.quantity import QuantityError
+from handloop.sandbox.cluster.lineage import lineage
+from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import quantity
+from handloop.sandbox.wire.quantity import QuantityError
 
 LOAD_ANNOTATIONS = {
     "cpu": "sandbox.controller.dev/cpu-load",

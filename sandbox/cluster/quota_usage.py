@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sandbox.cluster.workloads import PODS, is_pod_finished
-from sandbox.storage.state import State
-from sandbox.storage.stored import Object
-from sandbox.wire import quantity
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.workloads import PODS, is_pod_finished
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import quantity
+from handloop.sandbox.wire.resource import GroupResource
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
 _PREFIX: Final = "count/"

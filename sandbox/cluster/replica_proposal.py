@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from apis.time import parse_time
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import condition, is_deleting
-from sandbox.storage.stored import Object
-from sandbox.wire import quantity
+from handloop.apis.time import parse_time
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import condition, is_deleting
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import quantity
 
 DEFAULT_TOLERANCE = 0.1
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.workload_selector import matches
-from sandbox.cluster.workloads import is_pod_ready
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.workloads import is_pod_ready
+from handloop.sandbox.storage.stored import Object
 
 
 def counted(

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apis.time import parse_time
-from sandbox.cluster import replica_set_status
-from sandbox.cluster.adoption import Orphans, claim
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_ranking import doomed
-from sandbox.cluster.workload_selector import matches
-from sandbox.cluster.workloads import (
+from handloop.apis.time import parse_time
+from handloop.sandbox.cluster import replica_set_status
+from handloop.sandbox.cluster.adoption import Orphans, claim
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_ranking import doomed
+from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.workloads import (
     PODS,
     REPLICA_SETS,
     condition,
@@ -29,10 +29,10 @@ from sandbox.cluster.workloads import (
     is_pod_ready,
     spec_replicas,
 )
-from sandbox.storage.owner_references import controller_of, controller_reference, is_controlled_by
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.storage.owner_references import controller_of, controller_reference, is_controlled_by
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 _REACTION_SECONDS = 0.05
 _RETRY_SECONDS = 1.0  # doubles with each refusal in a row

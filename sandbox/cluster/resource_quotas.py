@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.quota_usage import QUOTAS, used
-from sandbox.storage.stored import Change, ChangeType
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.quota_usage import QUOTAS, used
+from handloop.sandbox.storage.stored import Change, ChangeType
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 _REACTION_SECONDS = 0.1
 _Key = tuple[str, str]

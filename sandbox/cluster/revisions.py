@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
-from sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
-from sandbox.cluster.workloads import spec_replicas
-from sandbox.kinds.go_dump import dump
-from sandbox.storage.owner_references import controller_reference
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
+from handloop.sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
+from handloop.sandbox.cluster.workloads import spec_replicas
+from handloop.sandbox.kinds.go_dump import dump
+from handloop.sandbox.storage.owner_references import controller_reference
+from handloop.sandbox.storage.stored import Object
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from math import ceil, floor
 from typing import Any, NamedTuple
 
-from sandbox.cluster.workloads import spec_replicas, status_count
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.workloads import spec_replicas, status_count
+from handloop.sandbox.storage.stored import Object
 
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sandbox.cluster import deployment_status as statuses
-from sandbox.cluster import revisions
-from sandbox.cluster.controllers import Write
-from sandbox.cluster.deployment_status import PROGRESSING, Finding
-from sandbox.cluster.rolling_update import Resize, active, bounds_of, proportional, shrink_old, size_of_new
-from sandbox.cluster.workloads import (
+from handloop.sandbox.cluster import deployment_status as statuses
+from handloop.sandbox.cluster import revisions
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.deployment_status import PROGRESSING, Finding
+from handloop.sandbox.cluster.rolling_update import (
+    Resize,
+    active,
+    bounds_of,
+    proportional,
+    shrink_old,
+    size_of_new,
+)
+from handloop.sandbox.cluster.workloads import (
     DEPLOYMENTS,
     REPLICA_SETS,
     condition,
@@ -22,7 +29,7 @@ from sandbox.cluster.workloads import (
     spec_replicas,
     status_count,
 )
-from sandbox.storage.stored import Object
+from handloop.sandbox.storage.stored import Object
 
 Tell = Callable[[Object, str], Write]
 """(Deployment, message) -> the write of a ScalingReplicaSet event."""

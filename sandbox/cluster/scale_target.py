@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sandbox.cluster import workload_selector
-from sandbox.cluster.controllers import View, Write
-from sandbox.storage.stored import Object
-from sandbox.wire.resource import ScalePaths, ServedResource
+from handloop.sandbox.cluster import workload_selector
+from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 
 
 class NoScaleError(Exception):

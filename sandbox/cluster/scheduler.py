@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.cluster.dirty_keys import DirtyKeys
-from sandbox.cluster.event_recorder import EventRecorder
-from sandbox.cluster.nodes import NODES, is_schedulable
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_faults import Fault, affliction_of, concerned
-from sandbox.cluster.workloads import PODS, condition, is_deleting
-from sandbox.storage.stored import Change, ChangeType, Object
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.dirty_keys import DirtyKeys
+from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.nodes import NODES, is_schedulable
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_faults import Fault, affliction_of, concerned
+from handloop.sandbox.cluster.workloads import PODS, condition, is_deleting
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 _SCHEDULING_SECONDS = 0.3
 _RETRY_SECONDS = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from apis.labels import Operator, Requirement
+from handloop.apis.labels import Operator, Requirement
 
 Key = tuple[str, str]
 

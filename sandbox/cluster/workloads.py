@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.storage.stored import Object
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.resource import GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 REPLICA_SETS = GroupResource("apps", "replicasets")

@@ -12,9 +12,9 @@ from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from sandbox.custom.cel_functions import FUNCTIONS, METHODS
-from sandbox.custom.cel_operators import OPERATORS
-from sandbox.custom.cel_syntax import (
+from handloop.sandbox.custom.cel_functions import FUNCTIONS, METHODS
+from handloop.sandbox.custom.cel_operators import OPERATORS
+from handloop.sandbox.custom.cel_syntax import (
     Call,
     CelSyntaxError,
     Index,
@@ -26,7 +26,7 @@ from sandbox.custom.cel_syntax import (
     Select,
     parse,
 )
-from sandbox.custom.cel_values import NONE, CelError, Optional, Type, checked_int
+from handloop.sandbox.custom.cel_values import NONE, CelError, Optional, Type, checked_int
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sandbox.custom.cel_values import (
+from handloop.sandbox.custom.cel_values import (
     NONE,
     CelError,
     Optional,
@@ -23,7 +23,7 @@ from sandbox.custom.cel_values import (
     parse_timestamp,
     type_of,
 )
-from sandbox.wire import go_time, quantity
+from handloop.sandbox.wire import go_time, quantity
 
 Function = Callable[..., Any]
 

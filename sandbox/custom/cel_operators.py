@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sandbox.custom.cel_values import CelError, checked_int, equal
+from handloop.sandbox.custom.cel_values import CelError, checked_int, equal
 
 
 def _compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

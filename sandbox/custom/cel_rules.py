@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from sandbox.custom.cel import compile_rule, names_in
-from sandbox.custom.cel_syntax import CelSyntaxError
-from sandbox.custom.cel_values import NONE, CelError, Optional, bound
-from sandbox.kinds import structure
-from sandbox.wire.causes import shown
-from sandbox.wire.resource import Schema
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom.cel import compile_rule, names_in
+from handloop.sandbox.custom.cel_syntax import CelSyntaxError
+from handloop.sandbox.custom.cel_values import NONE, CelError, Optional, bound
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.wire.causes import shown
+from handloop.sandbox.wire.resource import Schema
+from handloop.sandbox.wire.status import Cause
 
 RULES: Final = "x-kubernetes-validations"
 _ABSENT: Final[Any] = object()

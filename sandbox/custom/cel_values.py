@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox.kinds import structure
-from sandbox.wire import go_time
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.resource import Schema
 
 _DURATION_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
 _UNIT_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from sandbox.wire import names
-from sandbox.wire.causes import forbidden_field, invalid_value, required
-from sandbox.wire.field_rules import Object, entries, one_of
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, required
+from handloop.sandbox.wire.field_rules import Object, entries, one_of
+from handloop.sandbox.wire.status import Cause
 
 _STRATEGIES: Final = ("None", "Webhook")
 _UNDERSTOOD: Final = ("v1", "v1beta1")

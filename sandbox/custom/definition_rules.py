@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.custom.conversion_rules import conversion_causes
-from sandbox.custom.schema_rules import schema_causes
-from sandbox.custom.selectable_rules import selectable_causes
-from sandbox.wire import names
-from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom.conversion_rules import conversion_causes
+from handloop.sandbox.custom.schema_rules import schema_causes
+from handloop.sandbox.custom.selectable_rules import selectable_causes
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
+from handloop.sandbox.wire.status import Cause
 
 APPROVAL: Final = "api-approved.kubernetes.io"
 APPROVAL_TEXT: Final = (

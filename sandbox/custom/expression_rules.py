@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from sandbox.custom.cel import names_in
-from sandbox.custom.cel_syntax import CelSyntaxError
-from sandbox.custom.structural_rules import children
-from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom.cel import names_in
+from handloop.sandbox.custom.cel_syntax import CelSyntaxError
+from handloop.sandbox.custom.structural_rules import children
+from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, part
+from handloop.sandbox.wire.status import Cause
 
 _RULES: Final = "x-kubernetes-validations"
 _REASONS: Final = (

@@ -15,9 +15,9 @@ from datetime import date
 from typing import Final
 from urllib.parse import urlsplit
 
-from sandbox.kinds import structure
-from sandbox.wire import go_time
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.resource import Schema
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _VERSIONED_UUID: Final = r"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{0}[0-9a-f]{{3}}-?[0-9a-f]{{4}}-?[0-9a-f]{{12}}"

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox.custom import formats, go_regexp
-from sandbox.kinds import structure
-from sandbox.wire.causes import (
+from handloop.sandbox.custom import formats, go_regexp
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.wire.causes import (
     duplicate,
     invalid_type,
     invalid_value,
@@ -24,8 +24,8 @@ from sandbox.wire.causes import (
     too_long,
     too_many,
 )
-from sandbox.wire.resource import Schema
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.resource import Schema
+from handloop.sandbox.wire.status import Cause
 
 _NO_FIELD: Final = "<nil>"
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}

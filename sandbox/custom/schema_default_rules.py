@@ -6,11 +6,11 @@ Follows: apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go.
 
 from __future__ import annotations
 
-from sandbox.custom import cel_rules, schema, structural
-from sandbox.custom.structural_rules import children
-from sandbox.wire.causes import forbidden_field, invalid_value
-from sandbox.wire.field_rules import Object
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom import cel_rules, schema, structural
+from handloop.sandbox.custom.structural_rules import children
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value
+from handloop.sandbox.wire.field_rules import Object
+from handloop.sandbox.wire.status import Cause
 
 
 def default_causes(path: str, root: Object) -> list[Cause]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.custom import go_regexp
-from sandbox.custom.expression_rules import expression_causes
-from sandbox.custom.schema_default_rules import default_causes
-from sandbox.custom.structural_rules import children, junctors, structural_causes
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, entries, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom import go_regexp
+from handloop.sandbox.custom.expression_rules import expression_causes
+from handloop.sandbox.custom.schema_default_rules import default_causes
+from handloop.sandbox.custom.structural_rules import children, junctors, structural_causes
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, entries, part
+from handloop.sandbox.wire.status import Cause
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _KEY_DEFAULT: Final = (

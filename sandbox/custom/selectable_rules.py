@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.wire.causes import duplicate, invalid_value, required, too_many
-from sandbox.wire.field_rules import Object, entries, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.causes import duplicate, invalid_value, required, too_many
+from handloop.sandbox.wire.field_rules import Object, entries, part
+from handloop.sandbox.wire.status import Cause
 
 _MOST: Final = 8
 _SCALARS: Final = ("boolean", "integer", "string")

@@ -10,8 +10,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sandbox.kinds import structure, typed
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds import structure, typed
+from handloop.sandbox.wire.resource import Schema
 
 _NONE: Final[Schema] = {}
 _METADATA: Final[Schema] = {"$ref": "apimachinery.pkg.apis.meta.v1.ObjectMeta"}

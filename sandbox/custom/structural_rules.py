@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.wire.causes import forbidden_field, invalid_value, required
-from sandbox.wire.field_rules import Object, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, required
+from handloop.sandbox.wire.field_rules import Object, part
+from handloop.sandbox.wire.status import Cause
 
 _EMPTY_TYPE: Final = {
     "root": "must not be empty at the root",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox.requests.access import Attributes, attributes
-from sandbox.requests.request import Request, User
-from sandbox.requests.routes import resource_path, split
-from sandbox.wire.status import StatusError
+from handloop.sandbox.requests.access import Attributes, attributes
+from handloop.sandbox.requests.request import Request, User
+from handloop.sandbox.requests.routes import resource_path, split
+from handloop.sandbox.wire.status import StatusError
 
 _TRUE = ("1", "true", "True", "TRUE", "t", "T")
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from sandbox.faults.fault import AnyFault
-from sandbox.faults.faults import Faults
-from sandbox.requests.request import Request, Response
-from sandbox.requests.routes import split
-from sandbox.wire.status import (
+from handloop.sandbox.faults.fault import AnyFault
+from handloop.sandbox.faults.faults import Faults
+from handloop.sandbox.requests.request import Request, Response
+from handloop.sandbox.requests.routes import split
+from handloop.sandbox.wire.status import (
     PageNotFoundError,
     StatusError,
     bad_request,

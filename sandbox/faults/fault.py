@@ -2,7 +2,7 @@
 What can go wrong, as data: the JSON of `POST /sandbox/faults` and the arguments of the Python API.
 
 Every fault says which requests it chooses, how many of them, and for how long. What a fault does to a request
-is in its class; what it does to an open watch is in sandbox.faults.outlet.
+is in its class; what it does to an open watch is in handloop.sandbox.faults.outlet.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from sandbox.faults.asked import Asked
-from sandbox.requests.access import forbidden_access
-from sandbox.storage.watches import too_old
-from sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
+from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.requests.access import forbidden_access
+from handloop.sandbox.storage.watches import too_old
+from handloop.sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _REASONS: Final = {

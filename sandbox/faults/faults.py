@@ -13,12 +13,21 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack
 
-from sandbox.faults import fault as kinds
-from sandbox.faults.asked import Asked
-from sandbox.faults.fault import Expire, Fault, Lag, Latency, LoseAnswer, Refusal, Silence, WatchFault
-from sandbox.faults.injection import Injection
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.faults import fault as kinds
+from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.faults.fault import (
+    Expire,
+    Fault,
+    Lag,
+    Latency,
+    LoseAnswer,
+    Refusal,
+    Silence,
+    WatchFault,
+)
+from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import StatusError
 
 K = TypeVar("K", bound=Fault)
 

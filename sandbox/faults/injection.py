@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import msgspec
 
-from sandbox.faults.asked import Asked
-from sandbox.faults.fault import Fault, Lag
+from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.faults.fault import Fault, Lag
 
 
 class Injection:

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from math import inf
 from typing import Literal, TypeVar
 
-from sandbox.faults.asked import Asked
-from sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fault, Lag, Silence
-from sandbox.faults.faults import Faults
-from sandbox.faults.injection import Injection
-from sandbox.storage.state import State
-from sandbox.storage.watches import Subscription, Watcher, error_line
+from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.faults.fault import DelayWatch, DistortWatch, DropWatch, Expire, Fault, Lag, Silence
+from handloop.sandbox.faults.faults import Faults
+from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.watches import Subscription, Watcher, error_line
 
 F = TypeVar("F", bound=Fault)
 

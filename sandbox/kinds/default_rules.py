@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
-from sandbox.wire.image_name import pull_policy
+from handloop.sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
+from handloop.sandbox.wire.image_name import pull_policy
 
 Object = dict[str, Any]
 Rule = Callable[[Object], Object]

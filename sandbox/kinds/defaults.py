@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from sandbox.kinds.default_rules import RULES, Object, Rule
-from sandbox.kinds.resource_lists import rounded
-from sandbox.kinds.structure import (
+from handloop.sandbox.kinds.default_rules import RULES, Object, Rule
+from handloop.sandbox.kinds.resource_lists import rounded
+from handloop.sandbox.kinds.structure import (
     Omission,
     Shape,
     items_of,
@@ -28,7 +28,7 @@ from sandbox.kinds.structure import (
     shape_of,
     value_of,
 )
-from sandbox.wire.resource import Schema, ServedResource
+from handloop.sandbox.wire.resource import Schema, ServedResource
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from sandbox.kinds import structure
-from sandbox.kinds.structure import Omission
-from sandbox.wire.resource import Schema, ServedResource
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.kinds.structure import Omission
+from handloop.sandbox.wire.resource import Schema, ServedResource
 
 _Path = tuple[str, ...]
 _KEPT_AS_JSON: Final = "apiextensions.k8s.io"

@@ -1,7 +1,7 @@
 """
 Write go_types.json: the Go types behind a pod template, whose names depend on how Go prints it.
 
-    python -m sandbox.kinds.generate_go_types [--proto DIR]
+    python -m handloop.sandbox.kinds.generate_go_types [--proto DIR]
 
 Source: the public Go modules k8s.io/api and apimachinery (`--proto`: the folder that holds them; default
 `$(go env GOMODCACHE)/k8s.io`).
@@ -18,8 +18,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from sandbox.kinds.generate_kinds import go_modules, write
-from sandbox.kinds.go_source import Member, Structs, read_named_types, read_structs
+from handloop.sandbox.kinds.generate_kinds import go_modules, write
+from handloop.sandbox.kinds.go_source import Member, Structs, read_named_types, read_structs
 
 ROOT: Final = "api.core.v1.PodTemplateSpec"
 _META: Final = "apimachinery.pkg.apis.meta.v1"

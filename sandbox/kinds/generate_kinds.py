@@ -2,7 +2,7 @@
 Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
 look up.
 
-    python -m sandbox.kinds.generate_kinds --kubeconfig K [--proto DIR]
+    python -m handloop.sandbox.kinds.generate_kinds --kubeconfig K [--proto DIR]
 
 Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
 generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
@@ -25,8 +25,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.kinds.api_reader import APIReader
-from sandbox.kinds.go_source import Messages, Structs, flat_members, qualify, read_messages, read_structs
+from handloop.sandbox.kinds.api_reader import APIReader
+from handloop.sandbox.kinds.go_source import (
+    Messages,
+    Structs,
+    flat_members,
+    qualify,
+    read_messages,
+    read_structs,
+)
 
 SERVED_GROUPS = {
     "",

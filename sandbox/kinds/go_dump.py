@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sandbox.wire.quantity import int64_amount
+from handloop.sandbox.wire.quantity import int64_amount
 
 ROOT: Final = "api.core.v1.PodTemplateSpec"
 _NIL: Final = "<nil>"
@@ -28,7 +28,9 @@ class _Types(msgspec.Struct, frozen=True):
 
 @cache
 def _types() -> _Types:
-    return msgspec.json.decode(files("sandbox.kinds").joinpath("go_types.json").read_bytes(), type=_Types)
+    return msgspec.json.decode(
+        files("handloop.sandbox.kinds").joinpath("go_types.json").read_bytes(), type=_Types
+    )
 
 
 def dump(template: Mapping[str, Any]) -> str:

@@ -57,7 +57,9 @@ class _Kinds(msgspec.Struct, frozen=True):
 
 @cache
 def _kinds() -> _Kinds:
-    return msgspec.json.decode(files("sandbox.kinds").joinpath("kinds.json").read_bytes(), type=_Kinds)
+    return msgspec.json.decode(
+        files("handloop.sandbox.kinds").joinpath("kinds.json").read_bytes(), type=_Kinds
+    )
 
 
 @cache
@@ -103,7 +105,7 @@ class MessageField(NamedTuple):
 
 @cache
 def _messages() -> dict[str, msgspec.Raw]:
-    raw = files("sandbox.kinds").joinpath("messages.json").read_bytes()
+    raw = files("handloop.sandbox.kinds").joinpath("messages.json").read_bytes()
     return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
 
 

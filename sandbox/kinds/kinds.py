@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sandbox.kinds.kind_table import ResourceEntry, SubresourceEntry, resource_entries
-from sandbox.wire.resource import ScalePaths, ServedResource, Subresource
+from handloop.sandbox.kinds.kind_table import ResourceEntry, SubresourceEntry, resource_entries
+from handloop.sandbox.wire.resource import ScalePaths, ServedResource, Subresource
 
 WITH_GENERATION = frozenset(
     {

@@ -17,12 +17,12 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from apis.time import format_micro_time, format_time
-from sandbox.kinds import typed
-from sandbox.kinds.kind_table import MessageField, message, named_schema
-from sandbox.kinds.structure import named
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.status import StatusError, bad_request, failure
+from handloop.apis.time import format_micro_time, format_time
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.kinds.kind_table import MessageField, message, named_schema
+from handloop.sandbox.kinds.structure import named
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.status import StatusError, bad_request, failure
 
 MAGIC = b"k8s\0"
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sandbox.wire import quantity
+from handloop.sandbox.wire import quantity
 
 _FINE: Final = re.compile(r"(-?)([0-9]+)(u|n|e-6|e-9)")
 _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e-9": (10**6, "e-3")}

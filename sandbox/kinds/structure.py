@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from sandbox.kinds.kind_table import named_schema
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds.kind_table import named_schema
+from handloop.sandbox.wire.resource import Schema
 
 _EMPTY: Mapping[str, Schema] = {}
 # id of a reference node -> (that node, kept alive so that the id stays its own; what it stands for)

@@ -15,10 +15,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sandbox.kinds import structure
-from sandbox.kinds.structure import Omission, Shape
-from sandbox.wire import go_time, quantity
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.kinds.structure import Omission, Shape
+from handloop.sandbox.wire import go_time, quantity
+from handloop.sandbox.wire.resource import Schema
 
 _INT_RANGES: Final = {"int32": 2**31, "int64": 2**63}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sandbox.wire.go_format import escaped
+from handloop.sandbox.wire.go_format import escaped
 
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]

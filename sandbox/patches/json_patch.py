@@ -13,8 +13,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.status import SERVER_REJECTED, StatusError, bad_request, failure, invalid_kind
 
 MAX_OPERATIONS = 10000
 MAX_COPIED_BYTES = 3 * 1024 * 1024

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from apis.time import format_time
-from sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
-from sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
-from sandbox.patches.merge_type import ElementError, type_of_resource
-from sandbox.patches.typed_value import Comparison, compare
-from sandbox.wire.resource import Schema, ServedResource
+from handloop.apis.time import format_time
+from handloop.sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
+from handloop.sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
+from handloop.sandbox.patches.merge_type import ElementError, type_of_resource
+from handloop.sandbox.patches.typed_value import Comparison, compare
+from handloop.sandbox.wire.resource import Schema, ServedResource
 
 APPLY, UPDATE = "Apply", "Update"
 UNKNOWN_MANAGER = "unknown"

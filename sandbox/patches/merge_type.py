@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sandbox.kinds.structure import (
+from handloop.sandbox.kinds.structure import (
     Omission,
     Shape,
     items_of,
@@ -25,8 +25,8 @@ from sandbox.kinds.structure import (
     shape_of,
     zero_of,
 )
-from sandbox.patches.field_set import key_element, value_element
-from sandbox.wire.resource import Schema, ServedResource
+from handloop.sandbox.patches.field_set import key_element, value_element
+from handloop.sandbox.wire.resource import Schema, ServedResource
 
 SCALAR_TYPES = {"integer": "numeric", "number": "numeric", "boolean": "boolean", "string": "string"}
 UNTYPED = "untyped"

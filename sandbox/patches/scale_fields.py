@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.patches.field_set import FieldSet, difference, field_element, insert, intersection
-from sandbox.patches.managed_fields import Managed, Owned, decode, encode
+from handloop.sandbox.patches.field_set import FieldSet, difference, field_element, insert, intersection
+from handloop.sandbox.patches.managed_fields import Managed, Owned, decode, encode
 
 Entries = list[dict[str, Any]]
 

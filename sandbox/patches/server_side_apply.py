@@ -10,9 +10,18 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from apis.time import format_time
-from sandbox.patches.field_set import FieldSet, Path, difference, intersection, paths, shown, union, without
-from sandbox.patches.managed_fields import (
+from handloop.apis.time import format_time
+from handloop.sandbox.patches.field_set import (
+    FieldSet,
+    Path,
+    difference,
+    intersection,
+    paths,
+    shown,
+    union,
+    without,
+)
+from handloop.sandbox.patches.managed_fields import (
     APPLY,
     UPDATE,
     Managed,
@@ -26,12 +35,12 @@ from sandbox.patches.managed_fields import (
     ownable,
     reset_fields,
 )
-from sandbox.patches.merge_type import Atom, ElementError, type_of_resource
-from sandbox.patches.typed_check import violations
-from sandbox.patches.typed_merge import merge, remove, with_named_members
-from sandbox.patches.typed_value import Comparison, compare, field_set
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, bad_request, failure, internal_error
+from handloop.sandbox.patches.merge_type import Atom, ElementError, type_of_resource
+from handloop.sandbox.patches.typed_check import violations
+from handloop.sandbox.patches.typed_merge import merge, remove, with_named_members
+from handloop.sandbox.patches.typed_value import Comparison, compare, field_set
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError, bad_request, failure, internal_error
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -12,11 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sandbox.kinds.structure import is_struct, items_of, merge_key, patch_strategy, property_of, value_of
-from sandbox.patches.merge_patch import without_nulls
-from sandbox.wire.go_format import go_type, go_value
-from sandbox.wire.resource import Schema
-from sandbox.wire.status import StatusError, bad_request, failure, internal_error
+from handloop.sandbox.kinds.structure import (
+    is_struct,
+    items_of,
+    merge_key,
+    patch_strategy,
+    property_of,
+    value_of,
+)
+from handloop.sandbox.patches.merge_patch import without_nulls
+from handloop.sandbox.wire.go_format import go_type, go_value
+from handloop.sandbox.wire.resource import Schema
+from handloop.sandbox.wire.status import StatusError, bad_request, failure, internal_error
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.patches.field_set import shown
-from sandbox.patches.merge_type import UNTYPED, Atom, ElementError, ListType, MapType
-from sandbox.wire.go_format import go_value
+from handloop.sandbox.patches.field_set import shown
+from handloop.sandbox.patches.merge_type import UNTYPED, Atom, ElementError, ListType, MapType
+from handloop.sandbox.wire.go_format import go_value
 
 
 def violations(value: Any, atom: Atom, path: str = "") -> list[str]:

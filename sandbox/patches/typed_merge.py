@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.patches.field_set import FieldSet, below, field_element, has
-from sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
-from sandbox.patches.typed_value import ABSENT, as_dict, as_list, granular_type
+from handloop.sandbox.patches.field_set import FieldSet, below, field_element, has
+from handloop.sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
+from handloop.sandbox.patches.typed_value import ABSENT, as_dict, as_list, granular_type
 
 _NOTHING = object()
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sandbox.patches.field_set import SELF, FieldSet, field_element, graft, insert
-from sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
+from handloop.sandbox.patches.field_set import SELF, FieldSet, field_element, graft, insert
+from handloop.sandbox.patches.merge_type import Atom, ElementError, ListType, MapType
 
 ABSENT = object()
 """Stands for a member that is not there, which null is not."""

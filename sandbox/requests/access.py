@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sandbox.requests.request import User
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.state import State
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import StatusError, failure, forbidden_path
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import StatusError, failure, forbidden_path
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MASTERS: Final = "system:masters"

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from sandbox.custom import structural
-from sandbox.kinds import protobuf, typed
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.stored import Object
-from sandbox.wire import go_json, go_yaml
-from sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import bad_request, unsupported_media_type
+from handloop.sandbox.custom import structural
+from handloop.sandbox.kinds import protobuf, typed
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import go_json, go_yaml
+from handloop.sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import bad_request, unsupported_media_type
 
 _DELETE_OPTIONS: Final = {"$ref": "apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 _META_KINDS: Final = ("CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "Status", "UpdateOptions")

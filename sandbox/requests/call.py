@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.requests.conversion import collection_of
-from sandbox.requests.presentation import Presentation, presentation
-from sandbox.requests.request import Context, Headers, Request, Response
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, Object, Stored
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.negotiate import Form
-from sandbox.wire.options import WriteOptions
-from sandbox.wire.resource import GroupResource, ServedResource
-from sandbox.wire.status import Status, bad_request
+from handloop.sandbox.requests.conversion import collection_of
+from handloop.sandbox.requests.presentation import Presentation, presentation
+from handloop.sandbox.requests.request import Context, Headers, Request, Response
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, Object, Stored
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.negotiate import Form
+from handloop.sandbox.wire.options import WriteOptions
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.wire.status import Status, bad_request
 
 _MAX_MANAGER = 128
 _CACHE = ("Cache-Control", "no-cache, private")

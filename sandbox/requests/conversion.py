@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sandbox.kinds import autoscaler_versions, empty_lists
-from sandbox.storage.stored import Object
-from sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.kinds import autoscaler_versions, empty_lists
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 EVENTS: Final = GroupResource("", "events")
 _EVENTS_GROUP: Final = "events.k8s.io"

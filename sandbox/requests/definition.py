@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.storage.state import State
-from sandbox.storage.stored import Object, Stored
-from sandbox.storage.transaction import Transaction
-from sandbox.wire import go_time
-from sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

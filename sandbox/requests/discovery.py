@@ -13,8 +13,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import ServedResource, Subresource
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import ServedResource, Subresource
 
 Document = dict[str, Any]
 

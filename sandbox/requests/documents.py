@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
-from sandbox.requests import discovery, openapi, openapi_v2, routes
-from sandbox.requests.request import Headers, Request, Response
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.state import State
-from sandbox.wire.negotiate import JSON, OBJECT_TYPES, check_document, negotiate, wants_aggregated
-from sandbox.wire.status import PageNotFoundError, resource_not_found, wrong_method
+from handloop.sandbox.requests import discovery, openapi, openapi_v2, routes
+from handloop.sandbox.requests.request import Headers, Request, Response
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.wire.negotiate import JSON, OBJECT_TYPES, check_document, negotiate, wants_aggregated
+from handloop.sandbox.wire.status import PageNotFoundError, resource_not_found, wrong_method
 
 _NO_CACHE: Final = ("Cache-Control", "no-cache, private")
 _VARY: Final = ("Vary", "Accept")

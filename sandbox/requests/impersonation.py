@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sandbox.requests.access import Attributes, forbidden_access, is_master
-from sandbox.requests.request import User
-from sandbox.wire.status import StatusError
+from handloop.sandbox.requests.access import Attributes, forbidden_access, is_master
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.wire.status import StatusError
 
 
 def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | None) -> User:

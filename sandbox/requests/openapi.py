@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from sandbox.kinds.kind_table import named_schema
-from sandbox.requests.discovery import MAJOR, MINOR, PATCH
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import Schema, ServedResource, Subresource
+from handloop.sandbox.kinds.kind_table import named_schema
+from handloop.sandbox.requests.discovery import MAJOR, MINOR, PATCH
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import Schema, ServedResource, Subresource
 
 Document = dict[str, Any]
 
@@ -69,7 +69,7 @@ def _hash(catalog: Catalog, group: str, version: str) -> str:
 
 @lru_cache(maxsize=1)
 def _table_digest() -> bytes:
-    return hashlib.sha256(files("sandbox.kinds").joinpath("kinds.json").read_bytes()).digest()
+    return hashlib.sha256(files("handloop.sandbox.kinds").joinpath("kinds.json").read_bytes()).digest()
 
 
 @lru_cache(maxsize=64)

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sandbox.requests import openapi
-from sandbox.requests.discovery import MAJOR, MINOR
-from sandbox.storage.catalog import Catalog
+from handloop.sandbox.requests import openapi
+from handloop.sandbox.requests.discovery import MAJOR, MINOR
+from handloop.sandbox.storage.catalog import Catalog
 
 Document = dict[str, Any]
 

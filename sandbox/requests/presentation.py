@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sandbox.requests.conversion import converter
-from sandbox.storage.stored import Object, Stored, head_of, resource_head
-from sandbox.tables import table
-from sandbox.wire.negotiate import Form, Shape
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, failure
+from handloop.sandbox.requests.conversion import converter
+from handloop.sandbox.storage.stored import Object, Stored, head_of, resource_head
+from handloop.sandbox.tables import table
+from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError, failure
 
 _encode = msgspec.json.Encoder().encode
 Parts = tuple[bytes, ...]

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sandbox.storage.stored import Change
-from sandbox.storage.watches import Subscription
-from sandbox.wire.query import EMPTY_QUERY, Query
+from handloop.sandbox.storage.stored import Change
+from handloop.sandbox.storage.watches import Subscription
+from handloop.sandbox.wire.query import EMPTY_QUERY, Query
 
 Headers = tuple[tuple[str, str], ...]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import PageNotFoundError, resource_not_found, wrong_method
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import PageNotFoundError, resource_not_found, wrong_method
 
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 _COLLECTION_VERBS: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sandbox.wire import names
-from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, entries, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, all_invalid, entries, part
+from handloop.sandbox.wire.status import Cause
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _REFERENCE: Final = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))

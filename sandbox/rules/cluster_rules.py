@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from sandbox.rules.environment_rules import config_key_causes
-from sandbox.wire import go_json, names, quantity
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.environment_rules import config_key_causes
+from handloop.sandbox.wire import go_json, names, quantity
+from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
+from handloop.sandbox.wire.field_rules import (
     NEGATIVE,
     Object,
     all_invalid,
@@ -21,7 +21,7 @@ from sandbox.wire.field_rules import (
     one_of,
     part,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 MAX_PRIORITY: Final = 1_000_000_000
 MAX_DATA: Final = 1024 * 1024

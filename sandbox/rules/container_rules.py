@@ -10,10 +10,10 @@ from collections.abc import Collection
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox.rules.environment_rules import environment, environment_from
-from sandbox.wire import names, quantity
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.environment_rules import environment, environment_from
+from handloop.sandbox.wire import names, quantity
+from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import (
     NEGATIVE,
     Object,
     all_invalid,
@@ -27,7 +27,7 @@ from sandbox.wire.field_rules import (
     port_number,
     port_number_or_name,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")

@@ -11,10 +11,10 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from sandbox.wire import names
-from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, named_by
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, all_invalid, named_by
+from handloop.sandbox.wire.status import Cause
 
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ONE_SOURCE: Final = (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.wire import names
-from sandbox.wire.causes import invalid_value, required
-from sandbox.wire.field_rules import Object, all_invalid, immutable, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import invalid_value, required
+from handloop.sandbox.wire.field_rules import Object, all_invalid, immutable, part
+from handloop.sandbox.wire.status import Cause
 
 _LIMITS: Final = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 _MIN_SERIES: Final = 2

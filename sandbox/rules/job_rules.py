@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sandbox.rules.pod_rules import template
-from sandbox.wire.causes import invalid_value, not_supported, required
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.pod_rules import template
+from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import (
     MISMATCH,
     Object,
     immutable,
@@ -22,7 +22,7 @@ from sandbox.wire.field_rules import (
     part,
     selects,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _JOB_IMMUTABLE: Final = (
     "completionMode",

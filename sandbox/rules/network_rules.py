@@ -10,11 +10,18 @@ import ipaddress
 import re
 from typing import Any, Final
 
-from sandbox.rules.container_rules import PROTOCOLS
-from sandbox.rules.service_address_rules import ip_address
-from sandbox.wire import names
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.container_rules import PROTOCOLS
+from handloop.sandbox.rules.service_address_rules import ip_address
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import (
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
+from handloop.sandbox.wire.field_rules import (
     Object,
     all_invalid,
     entries,
@@ -25,7 +32,7 @@ from sandbox.wire.field_rules import (
     port_name,
     port_number,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _SCOPES: Final = ("Cluster", "Namespace")
 _POLICY_TYPES: Final = ("Ingress", "Egress")

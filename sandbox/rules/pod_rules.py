@@ -12,15 +12,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sandbox.rules.container_rules import (
+from handloop.sandbox.rules.container_rules import (
     common,
     containers,
     init_containers,
 )
-from sandbox.rules.volume_rules import volumes
-from sandbox.wire import names
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.volume_rules import volumes
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import (
     MAX_INT32,
     NEGATIVE,
     Object,
@@ -31,7 +31,7 @@ from sandbox.wire.field_rules import (
     one_of,
     part,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION: Final = ("PreemptLowerPriority", "Never")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.kinds import autoscaler_versions
-from sandbox.wire import names
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import (
+from handloop.sandbox.kinds import autoscaler_versions
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import (
     Object,
     all_invalid,
     at_most_100_percent,
@@ -22,7 +22,7 @@ from sandbox.wire.field_rules import (
     one_of,
     part,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _POLICIES: Final = ("Percent", "Pods")
 _SELECT: Final = ("Disabled", "Max", "Min")

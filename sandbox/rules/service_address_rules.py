@@ -10,9 +10,9 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sandbox.wire.causes import duplicate, invalid_value, not_supported
-from sandbox.wire.field_rules import Object, entries
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.causes import duplicate, invalid_value, not_supported
+from handloop.sandbox.wire.field_rules import Object, entries
+from handloop.sandbox.wire.status import Cause
 
 _ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _FAMILIES: Final = ("IPv4", "IPv6")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from sandbox.rules.container_rules import PROTOCOLS
-from sandbox.rules.service_address_rules import address_causes, ip_address
-from sandbox.wire import names
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.container_rules import PROTOCOLS
+from handloop.sandbox.rules.service_address_rules import address_causes, ip_address
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import (
     Object,
     all_invalid,
     entries,
@@ -24,7 +24,7 @@ from sandbox.wire.field_rules import (
     port_number,
     port_number_or_name,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")

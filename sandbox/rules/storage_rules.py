@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.wire import names, quantity
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, all_invalid, entries, immutable, one_of, part
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names, quantity
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, all_invalid, entries, immutable, one_of, part
+from handloop.sandbox.wire.status import Cause
 
 _KEPT: Final = (
     "spec is immutable after creation except resources.requests "

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from sandbox.custom import definition_rules
-from sandbox.rules import access_rules as access
-from sandbox.rules import cluster_rules as cluster
-from sandbox.rules import (
+from handloop.sandbox.custom import definition_rules
+from handloop.sandbox.rules import access_rules as access
+from handloop.sandbox.rules import cluster_rules as cluster
+from handloop.sandbox.rules import (
     event_rules,
     job_rules,
     network_rules,
@@ -21,11 +21,11 @@ from sandbox.rules import (
     service_rules,
     storage_rules,
 )
-from sandbox.rules import workload_rules as workload
-from sandbox.wire import names
-from sandbox.wire.field_rules import Object
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import Cause
+from handloop.sandbox.rules import workload_rules as workload
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.field_rules import Object
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import Cause
 
 Rules = Callable[[Object, Object | None, str], list[Cause]]
 NameRule = Callable[[str, bool], list[str]]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sandbox.rules.environment_rules import field_reference
-from sandbox.wire import names
-from sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
-from sandbox.wire.field_rules import Object, entries, named_by
-from sandbox.wire.status import Cause
+from handloop.sandbox.rules.environment_rules import field_reference
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
+from handloop.sandbox.wire.field_rules import Object, entries, named_by
+from handloop.sandbox.wire.status import Cause
 
 MAX_MODE: Final = 0o777
 MIN_TOKEN_SECONDS: Final = 600

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.rules.pod_rules import template
-from sandbox.rules.storage_rules import claim_spec
-from sandbox.wire import names
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
-from sandbox.wire.field_rules import (
+from handloop.sandbox.rules.pod_rules import template
+from handloop.sandbox.rules.storage_rules import claim_spec
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
+from handloop.sandbox.wire.field_rules import (
     MISMATCH,
     NEGATIVE,
     Object,
@@ -29,7 +29,7 @@ from sandbox.wire.field_rules import (
     part,
     selects,
 )
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 _STATEFUL_SET_MUTABLE: Final = (
     "replicas",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 
 class Catalog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
-from sandbox.storage.stored import Change, ChangeType, Stored
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 
 _SLACK = 4  # the list is shortened when it is a quarter over its size
 

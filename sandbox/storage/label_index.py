@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sandbox.storage.stored import Change, ChangeType
+from handloop.sandbox.storage.stored import Change, ChangeType
 
 
 class LabelIndex:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.storage.stored import Object
+from handloop.sandbox.storage.stored import Object
 
 
 def references(obj: Object) -> list[dict[str, Any]]:

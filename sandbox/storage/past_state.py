@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Collection as AnyCollection
 
-from sandbox.storage.collection import Collection
-from sandbox.storage.state import State
-from sandbox.storage.stored import Object, Stored, object_key
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.collection import Collection
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Object, Stored, object_key
+from handloop.sandbox.wire.resource import GroupResource
 
 
 class PastState:

@@ -6,9 +6,9 @@ import builtins
 from collections.abc import Collection as AnyCollection
 from typing import Protocol
 
-from sandbox.storage.collection import Collection
-from sandbox.storage.stored import Object, Stored
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.collection import Collection
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.wire.resource import GroupResource
 
 
 class State(Protocol):

@@ -10,9 +10,9 @@ import builtins
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable
 
-from sandbox.storage.collection import Collection
-from sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.collection import Collection
+from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
+from handloop.sandbox.wire.resource import GroupResource
 
 FIRST_RESOURCE_VERSION = 100
 DEFAULT_HISTORY_SIZE = 10_000

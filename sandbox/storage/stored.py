@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 Object = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
+from handloop.sandbox.wire.resource import GroupResource
 
 
 class Transaction:

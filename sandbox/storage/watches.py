@@ -16,10 +16,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sandbox.storage.state import State
-from sandbox.storage.stored import Change, ChangeType, Object, Stored
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status, failure
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sandbox.wire import human
+from handloop.sandbox.wire import human
 
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 Object = Mapping[str, Any]

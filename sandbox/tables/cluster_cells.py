@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.tables.cell import (
+from handloop.sandbox.tables.cell import (
     NONE,
     UNKNOWN,
     UNSET,
@@ -22,7 +22,7 @@ from sandbox.tables.cell import (
     shortened,
     unique,
 )
-from sandbox.wire import human
+from handloop.sandbox.wire import human
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 _MAX_HOSTS = 3

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sandbox.kinds.kind_table import Column, builtin_columns
-from sandbox.tables.cell import Object, name_of
-from sandbox.wire import human, jsonpath
-from sandbox.wire.go_format import escaped, go_value
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.kinds.kind_table import Column, builtin_columns
+from handloop.sandbox.tables.cell import Object, name_of
+from handloop.sandbox.wire import human, jsonpath
+from handloop.sandbox.wire.go_format import escaped, go_value
+from handloop.sandbox.wire.resource import ServedResource
 
 _AGE = {
     "name": "Age",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of, part
-from sandbox.wire import human
+from handloop.sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of, part
+from handloop.sandbox.wire import human
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _CONDITIONS = {

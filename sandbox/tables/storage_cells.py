@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.tables.cell import UNSET, Object, age_of, default_mark, is_deleting, name_of, part
+from handloop.sandbox.tables.cell import UNSET, Object, age_of, default_mark, is_deleting, name_of, part
 
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",

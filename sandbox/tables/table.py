@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sandbox.kinds.kind_table import Column, builtin_columns
-from sandbox.tables import cluster_cells as cluster
-from sandbox.tables import storage_cells as storage
-from sandbox.tables import workload_cells as workload
-from sandbox.tables.cell import Object
-from sandbox.tables.custom_cells import custom_cells, custom_columns
-from sandbox.tables.pod_cells import pod_cells, pod_conditions
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import bad_request
+from handloop.sandbox.kinds.kind_table import Column, builtin_columns
+from handloop.sandbox.tables import cluster_cells as cluster
+from handloop.sandbox.tables import storage_cells as storage
+from handloop.sandbox.tables import workload_cells as workload
+from handloop.sandbox.tables.cell import Object
+from handloop.sandbox.tables.custom_cells import custom_cells, custom_columns
+from handloop.sandbox.tables.pod_cells import pod_cells, pod_conditions
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import bad_request
 
 Cells = Callable[[Object, float], list[Any]]
 

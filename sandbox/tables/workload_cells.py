@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apis.time import parse_time
-from sandbox.tables.cell import (
+from handloop.apis.time import parse_time
+from handloop.sandbox.tables.cell import (
     NONE,
     UNKNOWN,
     UNSET,
@@ -25,7 +25,7 @@ from sandbox.tables.cell import (
     selector_cell,
     selector_text,
 )
-from sandbox.wire import human
+from handloop.sandbox.wire import human
 
 MAX_METRICS = 2
 

@@ -7,21 +7,21 @@ plugin/pkg/admission/namespace/lifecycle.
 
 from __future__ import annotations
 
-from sandbox.cluster.controllers import new_name
-from sandbox.cluster.quota_usage import QUOTAS, exceeded
-from sandbox.patches import managed_fields
-from sandbox.requests import bodies
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.conversion import to_storage
-from sandbox.requests.definition import definition_of
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.verbs import metadata, rules
-from sandbox.verbs.prepare import prepare_create
-from sandbox.wire.go_yaml import DUPLICATES
-from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import (
+from handloop.sandbox.cluster.controllers import new_name
+from handloop.sandbox.cluster.quota_usage import QUOTAS, exceeded
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.conversion import to_storage
+from handloop.sandbox.requests.definition import definition_of
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.verbs import metadata, rules
+from handloop.sandbox.verbs.prepare import prepare_create
+from handloop.sandbox.wire.go_yaml import DUPLICATES
+from handloop.sandbox.wire.options import WriteOptions, write_options
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import (
     StatusError,
     already_exists,
     bad_request,

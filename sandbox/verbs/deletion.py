@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from sandbox.requests import bodies
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.conversion import to_storage
-from sandbox.requests.definition import DEFINITIONS, begin_removal
-from sandbox.requests.presentation import served_object
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.storage.transaction import Transaction
-from sandbox.verbs.reading import selected
-from sandbox.wire import go_time
-from sandbox.wire.options import DeleteOptions, delete_options
-from sandbox.wire.status import StatusError, failure, forbidden, not_found, success
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.conversion import to_storage
+from handloop.sandbox.requests.definition import DEFINITIONS, begin_removal
+from handloop.sandbox.requests.presentation import served_object
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.verbs.reading import selected
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.options import DeleteOptions, delete_options
+from handloop.sandbox.wire.status import StatusError, failure, forbidden, not_found, success
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.cluster.workload_selector import matches
-from sandbox.requests.call import Call
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object
-from sandbox.verbs import pods
-from sandbox.verbs.deletion import remove
-from sandbox.wire.options import delete_options
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import StatusError, failure, success
+from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import pods
+from handloop.sandbox.verbs.deletion import remove
+from handloop.sandbox.wire.options import delete_options
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import StatusError, failure, success
 
 _BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 _NOT_GUARDED: Final = ("Failed", "Pending", "Succeeded")

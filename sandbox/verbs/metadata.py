@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sandbox.requests.request import Context
-from sandbox.storage.stored import Object
-from sandbox.wire import go_time, names
-from sandbox.wire.causes import forbidden_field, invalid_value, required
-from sandbox.wire.status import Cause
+from handloop.sandbox.requests.request import Context
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import go_time, names
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, required
+from handloop.sandbox.wire.status import Cause
 
 NameRule = Callable[[str, bool], list[str]]
 """(name, whether it is only a prefix) -> complaints."""

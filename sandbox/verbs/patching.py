@@ -9,25 +9,25 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from sandbox.kinds import typed, unstructured
-from sandbox.patches.json_patch import json_patch
-from sandbox.patches.merge_patch import merge_patch
-from sandbox.patches.server_side_apply import server_side_apply
-from sandbox.patches.strategic_merge import strategic_merge_patch
-from sandbox.requests import bodies
-from sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.presentation import served_object
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object
-from sandbox.verbs import rules
-from sandbox.verbs.create import in_request_namespace, store_new
-from sandbox.verbs.update import Replaced, check_name, replace
-from sandbox.wire import go_json, go_yaml
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.go_format import go_value
-from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.status import (
+from handloop.sandbox.kinds import typed, unstructured
+from handloop.sandbox.patches.json_patch import json_patch
+from handloop.sandbox.patches.merge_patch import merge_patch
+from handloop.sandbox.patches.server_side_apply import server_side_apply
+from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.presentation import served_object
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import rules
+from handloop.sandbox.verbs.create import in_request_namespace, store_new
+from handloop.sandbox.verbs.update import Replaced, check_name, replace
+from handloop.sandbox.wire import go_json, go_yaml
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.go_format import go_value
+from handloop.sandbox.wire.options import WriteOptions, write_options
+from handloop.sandbox.wire.status import (
     StatusError,
     bad_request,
     conflict,

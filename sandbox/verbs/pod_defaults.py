@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.cluster.controllers import new_name
-from sandbox.requests.call import Call
-from sandbox.storage.stored import Object
-from sandbox.wire import go_time, quantity
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.controllers import new_name
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import go_time, quantity
+from handloop.sandbox.wire.resource import GroupResource
 
 _MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PRIORITY_CLASSES: Final = GroupResource("scheduling.k8s.io", "priorityclasses")

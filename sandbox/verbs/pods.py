@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from sandbox.cluster import pod_logs
-from sandbox.requests import bodies
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.wire import go_time
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.options import WriteOptions, integer, write_options
-from sandbox.wire.status import (
+from handloop.sandbox.cluster import pod_logs
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.options import WriteOptions, integer, write_options
+from handloop.sandbox.wire.status import (
     StatusError,
     bad_request,
     failure,

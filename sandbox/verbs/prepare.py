@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sandbox.kinds import typed
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.storage.stored import Object
-from sandbox.verbs import pod_defaults, service_addresses
-from sandbox.wire import go_time
-from sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import pod_defaults, service_addresses
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 _KEEPS_STATUS: Final = ("nodes", "apiservices")
 _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"

@@ -10,14 +10,19 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from sandbox.requests.call import Call
-from sandbox.requests.conversion import stored_field
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored, object_key
-from sandbox.wire import continue_token, field_selector, label_selector
-from sandbox.wire.continue_token import INCONSISTENT, Continue
-from sandbox.wire.options import ListOptions, list_options, list_resource_version, watch_resource_version
-from sandbox.wire.status import bad_request, expired, not_found, too_large_resource_version
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.requests.conversion import stored_field
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored, object_key
+from handloop.sandbox.wire import continue_token, field_selector, label_selector
+from handloop.sandbox.wire.continue_token import INCONSISTENT, Continue
+from handloop.sandbox.wire.options import (
+    ListOptions,
+    list_options,
+    list_resource_version,
+    watch_resource_version,
+)
+from handloop.sandbox.wire.status import bad_request, expired, not_found, too_large_resource_version
 
 _EXPIRED_CONTINUE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new "

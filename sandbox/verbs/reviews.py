@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sandbox.patches import managed_fields
-from sandbox.requests import access, bodies, tokens
-from sandbox.requests.access import Attributes
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.request import Response, User
-from sandbox.storage.stored import Object
-from sandbox.verbs.create import report_strict
-from sandbox.wire import go_time
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.status import Cause, bad_request, invalid_kind
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.requests import access, bodies, tokens
+from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.request import Response, User
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs.create import report_strict
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.options import WriteOptions, write_options
+from handloop.sandbox.wire.status import Cause, bad_request, invalid_kind
 
 _EXACTLY_ONE: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from sandbox.custom import cel_rules, formats, schema, structural
-from sandbox.kinds import defaults, structure
-from sandbox.rules import validation
-from sandbox.rules.service_notices import service_notices
-from sandbox.storage.stored import Object
-from sandbox.verbs import metadata
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.resource import Schema, ServedResource
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom import cel_rules, formats, schema, structural
+from handloop.sandbox.kinds import defaults, structure
+from handloop.sandbox.rules import validation
+from handloop.sandbox.rules.service_notices import service_notices
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import metadata
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.resource import Schema, ServedResource
+from handloop.sandbox.wire.status import Cause
 
 _BLOCKING: Final = (
     "FieldValueNotSupported",

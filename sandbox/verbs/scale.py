@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sandbox.cluster import workload_selector
-from sandbox.patches import managed_fields, scale_fields
-from sandbox.patches.server_side_apply import server_side_apply
-from sandbox.requests import bodies
-from sandbox.requests.bodies import MisfitError, UnrecognizedError
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.presentation import served_object
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.verbs import patching, rules
-from sandbox.verbs.create import report_strict
-from sandbox.verbs.update import check_name, check_uid, replace
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
+from handloop.sandbox.cluster import workload_selector
+from handloop.sandbox.patches import managed_fields, scale_fields
+from handloop.sandbox.patches.server_side_apply import server_side_apply
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.presentation import served_object
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.verbs import patching, rules
+from handloop.sandbox.verbs.create import report_strict
+from handloop.sandbox.verbs.update import check_name, check_uid, replace
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.options import WriteOptions, write_options
+from handloop.sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
 
 SCALE: Final = bodies.pseudo_resource("autoscaling", "v1", "Scale", "api.autoscaling.v1.Scale")
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

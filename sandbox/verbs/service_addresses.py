@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 
-from sandbox.requests.call import Call
-from sandbox.rules import service_address_rules
-from sandbox.storage.stored import Object
-from sandbox.verbs import service_changes
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Cause, invalid
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.rules import service_address_rules
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import service_changes
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Cause, invalid
 
 _SERVICES: Final = GroupResource("", "services")
 _PREFIX: Final = "10.96"

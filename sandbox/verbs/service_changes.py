@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sandbox.storage.stored import Object
+from handloop.sandbox.storage.stored import Object
 
 WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sandbox.requests.call import shallow_metadata
-from sandbox.storage.stored import Object
-from sandbox.verbs import service_changes
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.requests.call import shallow_metadata
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.verbs import service_changes
+from handloop.sandbox.wire.resource import ServedResource
 
 _ANNOTATIONS_COUNT: Final = ("Deployment",)
 _LABELS_STAY: Final = ("apps",)

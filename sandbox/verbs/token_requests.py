@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.patches import managed_fields
-from sandbox.requests import bodies, tokens
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.verbs.create import report_strict
-from sandbox.wire import go_time
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.options import WriteOptions, write_options
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Cause, bad_request, conflict, invalid, not_found
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.requests import bodies, tokens
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.verbs.create import report_strict
+from handloop.sandbox.wire import go_time
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.options import WriteOptions, write_options
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Cause, bad_request, conflict, invalid, not_found
 
 _SECONDS: Final = 3600
 _LEAST_SECONDS: Final = 600

@@ -9,19 +9,32 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sandbox.patches import managed_fields
-from sandbox.requests import bodies
-from sandbox.requests.call import Call, shallow_metadata
-from sandbox.requests.conversion import to_storage, with_unseen
-from sandbox.requests.presentation import served_object
-from sandbox.requests.request import Response
-from sandbox.storage.stored import Object, Stored
-from sandbox.verbs import metadata, rules, service_addresses
-from sandbox.verbs.create import check_version, in_request_namespace, report_strict, store_new, wrong_kind
-from sandbox.verbs.strategy import prepare_update
-from sandbox.wire.causes import invalid_value
-from sandbox.wire.options import WriteOptions, unsigned_error, write_options
-from sandbox.wire.status import bad_request, conflict, internal_error, invalid, invalid_kind, not_found
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.call import Call, shallow_metadata
+from handloop.sandbox.requests.conversion import to_storage, with_unseen
+from handloop.sandbox.requests.presentation import served_object
+from handloop.sandbox.requests.request import Response
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.verbs import metadata, rules, service_addresses
+from handloop.sandbox.verbs.create import (
+    check_version,
+    in_request_namespace,
+    report_strict,
+    store_new,
+    wrong_kind,
+)
+from handloop.sandbox.verbs.strategy import prepare_update
+from handloop.sandbox.wire.causes import invalid_value
+from handloop.sandbox.wire.options import WriteOptions, unsigned_error, write_options
+from handloop.sandbox.wire.status import (
+    bad_request,
+    conflict,
+    internal_error,
+    invalid,
+    invalid_kind,
+    not_found,
+)
 
 _KEPT_AS: Final = {
     "endpoints": "services/endpoints",

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sandbox.kinds import typed
-from sandbox.requests.call import Call
-from sandbox.requests.conversion import EVENTS
-from sandbox.requests.request import WatchResponse
-from sandbox.storage.stored import Object, Stored
-from sandbox.storage.watches import Subscription, too_old
-from sandbox.verbs.reading import predicate
-from sandbox.wire import field_selector
-from sandbox.wire.options import ListOptions, list_options, watch_resource_version
-from sandbox.wire.status import Status, failure
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.requests.call import Call
+from handloop.sandbox.requests.conversion import EVENTS
+from handloop.sandbox.requests.request import WatchResponse
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.storage.watches import Subscription, too_old
+from handloop.sandbox.verbs.reading import predicate
+from handloop.sandbox.wire import field_selector
+from handloop.sandbox.wire.options import ListOptions, list_options, watch_resource_version
+from handloop.sandbox.wire.status import Status, failure
 
 _MIN_TIMEOUT_SECONDS: Final = 1800
 _EXPIRED_WATCH: Final = "The resourceVersion for the provided watch is too old."

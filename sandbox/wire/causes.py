@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause
 
 
 def shown(value: Any) -> str:

@@ -10,8 +10,8 @@ import base64
 import binascii
 from typing import NamedTuple
 
-from sandbox.wire import go_json
-from sandbox.wire.status import bad_request
+from handloop.sandbox.wire import go_json
+from handloop.sandbox.wire.status import bad_request
 
 INCONSISTENT = -1
 

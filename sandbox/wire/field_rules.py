@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sandbox.wire import names
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, quoted, required
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import names
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, quoted, required
+from handloop.sandbox.wire.status import Cause
 
 Object = Mapping[str, Any]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import bad_request
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import bad_request
 
 ObjectPredicate = Callable[[Mapping[str, Any]], bool]
 

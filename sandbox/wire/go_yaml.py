@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from sandbox.wire import yaml_bounds
+from handloop.sandbox.wire import yaml_bounds
 
 DUPLICATES: Final = "yaml: unmarshal errors:\n"
 """How the list of keys that occur twice begins."""

@@ -1,11 +1,11 @@
-"""Label selectors of queries: the grammar of `apis.labels`, refused as the server refuses."""
+"""Label selectors of queries: the grammar of `handloop.apis.labels`, refused as the server refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apis.labels import Requirement, SelectorError, parse_selector
-from sandbox.wire.status import bad_request
+from handloop.apis.labels import Requirement, SelectorError, parse_selector
+from handloop.sandbox.wire.status import bad_request
 
 LabelPredicate = Callable[[Mapping[str, str]], bool]
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import yaml
 
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, failure, not_acceptable
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError, failure, not_acceptable
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"

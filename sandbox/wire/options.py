@@ -11,11 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apis.labels import Requirement
-from sandbox.wire import field_selector, label_selector
-from sandbox.wire.causes import forbidden_field, invalid_value, not_supported, quoted, required, too_long
-from sandbox.wire.query import Query
-from sandbox.wire.status import Cause, StatusError, bad_request, internal_error, invalid_kind
+from handloop.apis.labels import Requirement
+from handloop.sandbox.wire import field_selector, label_selector
+from handloop.sandbox.wire.causes import (
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    quoted,
+    required,
+    too_long,
+)
+from handloop.sandbox.wire.query import Query
+from handloop.sandbox.wire.status import Cause, StatusError, bad_request, internal_error, invalid_kind
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _UNSIGNED: Final = re.compile(r"\d+")

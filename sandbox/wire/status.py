@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.resource import ServedResource
 
 Status = dict[str, Any]
 

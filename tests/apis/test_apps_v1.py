@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.apps_v1 import Deployment, DeploymentCondition
-from apis.meta import decode_hook
+from handloop.apis.apps_v1 import Deployment, DeploymentCondition
+from handloop.apis.meta import decode_hook
 
 SENT = b"""{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web", "generation": 2},
  "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "nginx"}}, "paused": true,

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from apis.autoscaling_v2 import (
+from handloop.apis.autoscaling_v2 import (
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec,
     MetricSpec,
     MetricTarget,
     ResourceMetricSource,
 )
-from apis.meta import decode_hook
+from handloop.apis.meta import decode_hook
 
 WIRE: dict[str, Any] = {
     "apiVersion": "autoscaling/v2",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.conditions import (
+from handloop.apis.conditions import (
     FALSE,
     TRUE,
     UNKNOWN,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.coordination_v1 import Lease, LeaseSpec
-from apis.meta import ObjectMeta, decode_hook
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
+from handloop.apis.meta import ObjectMeta, decode_hook
 
 
 def test_a_held_lease_survives_the_wire() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
-from apis.meta import ObjectMeta, decode_hook
+from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
+from handloop.apis.meta import ObjectMeta, decode_hook
 
 
 def test_a_candidate_survives_the_wire() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.core_v1 import (
+from handloop.apis.core_v1 import (
     Container,
     ContainerPort,
     EnvVar,
@@ -19,7 +19,7 @@ from apis.core_v1 import (
     ServicePort,
     ServiceSpec,
 )
-from apis.meta import FrozenMap, ObjectMeta, decode_hook
+from handloop.apis.meta import FrozenMap, ObjectMeta, decode_hook
 
 
 def test_an_event_survives_the_wire() -> None:

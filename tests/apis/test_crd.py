@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Meta
 
-from apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map, object_schema
-from apis.meta import APIStruct, FrozenMap, Kind
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo
+from handloop.apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map, object_schema
+from handloop.apis.meta import APIStruct, FrozenMap, Kind
+from handloop.apis.resource import Resource
+from handloop.controller.foo.types import Foo
 
 
 class Part(APIStruct, frozen=True):

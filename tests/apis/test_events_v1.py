@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event, EventSeries
-from apis.meta import ObjectMeta, decode_hook
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event, EventSeries
+from handloop.apis.meta import ObjectMeta, decode_hook
 
 
 def test_an_event_survives_the_wire() -> None:

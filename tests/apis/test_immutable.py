@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from apis.immutable import mutable_parts
-from apis.meta import APIStruct, FrozenMap
-from apis.scheme import SCHEME
+from handloop.apis.immutable import mutable_parts
+from handloop.apis.meta import APIStruct, FrozenMap
+from handloop.apis.scheme import SCHEME
 
 
 class Leaf(APIStruct, frozen=True):

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.labels import (
+from handloop.apis.labels import (
     Operator,
     Requirement,
     Selector,
@@ -27,8 +27,8 @@ from apis.labels import (
     parse_selector,
     selector_from_set,
 )
-from client.config import load_config
-from client.transport import HTTPTransport
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
 
 IN, NOT_IN, EXISTS = Operator.IN, Operator.NOT_IN, Operator.EXISTS
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.meta import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import (
     FrozenMap,
     ObjectMeta,
     OwnerReference,
@@ -20,7 +20,7 @@ from apis.meta import (
     is_controlled_by,
     new_controller_ref,
 )
-from apis.samplecontroller_v1alpha1 import Foo
+from handloop.controller.foo.types import Foo
 
 decode = msgspec.json.Decoder(Deployment, dec_hook=decode_hook).decode
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from apis.quantity import PATTERN, parse_quantity, same_quantity
+from handloop.apis.quantity import PATTERN, parse_quantity, same_quantity
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.resource import GroupVersionKind, Resource
-from apis.samplecontroller_v1alpha1 import Foo
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.resource import GroupVersionKind, Resource
+from handloop.controller.foo.types import Foo
 
 POD = Resource("", "v1", "pods", "Pod")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)

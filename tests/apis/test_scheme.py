@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from apis.resource import GroupVersionKind, Resource
-from apis.samplecontroller_v1alpha1 import Foo
-from apis.scheme import SCHEME, Scheme
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.apis.resource import GroupVersionKind, Resource
+from handloop.apis.scheme import SCHEME, Scheme
+from handloop.controller.foo.types import Foo
 
 
 class OtherFoo(Kind, frozen=True, tag="Foo"):

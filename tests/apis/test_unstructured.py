@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apis.unstructured import Unstructured
+from handloop.apis.unstructured import Unstructured
 
 RAW = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}, "spec": {"x": [1]}}'
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Event
-from apis.resource import Resource
-from client.access import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event
+from handloop.apis.resource import Resource
+from handloop.client.access import (
     Identity,
     Permission,
     check_access,
@@ -15,8 +15,8 @@ from client.access import (
     who_am_i,
     whose_token,
 )
-from client.errors import DecodeError, Unauthorized
-from client.rest_client import RESTClient
+from handloop.client.errors import DecodeError, Unauthorized
+from handloop.client.rest_client import RESTClient
 from support.scripted_transport import ScriptedTransport, answer
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
-from client.config import ClientConfig, load_config, server_url
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair, TLSOptions
+from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.config import ClientConfig, load_config, server_url
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair, TLSOptions
 from support.captured_logs import captured_logs
 
 PEM = base64.b64encode(b"CERT").decode()

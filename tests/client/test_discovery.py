@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Event
-from apis.samplecontroller_v1alpha1 import Foo
-from client.discovery import Discovery, Version
-from client.errors import DecodeError, Forbidden
-from client.rest_client import RESTClient
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event
+from handloop.client.discovery import Discovery, Version
+from handloop.client.errors import DecodeError, Forbidden
+from handloop.client.rest_client import RESTClient
+from handloop.controller.foo.types import Foo
 from support.scripted_transport import ScriptedTransport, answer
 
 NOT_FOUND = answer(404, b"404 page not found\n")

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.samplecontroller_v1alpha1 import Foo
-from client import errors
-from client.errors import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.client import errors
+from handloop.client.errors import (
     APIError,
     ClientError,
     ConfigError,
@@ -27,7 +26,8 @@ from client.errors import (
     is_too_large_resource_version,
     new_not_found,
 )
-from client.status import Status, StatusCause, StatusDetails, status_from_body, status_from_json
+from handloop.client.status import Status, StatusCause, StatusDetails, status_from_body, status_from_json
+from handloop.controller.foo.types import Foo
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "corpus.jsonl"
 
@@ -228,7 +228,9 @@ def test_every_error_has_the_same_root() -> None:
     found = [
         value
         for value in vars(errors).values()
-        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == "client.errors"
+        if isinstance(value, type)
+        and issubclass(value, Exception)
+        and value.__module__ == "handloop.client.errors"
     ]
     assert len(found) > 25
     assert all(issubclass(value, ClientError) for value in found)

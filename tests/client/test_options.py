@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from client.options import ListOptions
+from handloop.client.options import ListOptions
 
 
 def test_defaults_send_nothing() -> None:

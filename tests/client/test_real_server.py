@@ -16,15 +16,15 @@ import msgspec
 import pytest
 import yaml
 
-from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
-from apis.resource import Resource
-from apis.unstructured import Unstructured
-from client.access import Permission, check_access, who_am_i
-from client.auth.credentials import StaticCredentials
-from client.config import ClientConfig, load_config
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import Bookmark, EventType
-from client.errors import (
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
+from handloop.client.access import Permission, check_access, who_am_i
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType
+from handloop.client.errors import (
     AlreadyExists,
     APIError,
     BadRequest,
@@ -44,11 +44,11 @@ from client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from client.http.tls import TLSOptions
-from client.options import ListOptions
-from client.resource_client import Client, PatchType, ResourceClient
-from client.transport import HTTPTransport
-from client.watch_stream import WatchStream
+from handloop.client.http.tls import TLSOptions
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client, PatchType, ResourceClient
+from handloop.client.transport import HTTPTransport
+from handloop.client.watch_stream import WatchStream
 from support.threads import Background
 
 pytestmark = pytest.mark.real

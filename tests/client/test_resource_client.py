@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from apis.meta import ObjectMeta
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec, FooStatus
-from client.errors import DecodeError, NotFound
-from client.options import ListOptions
-from client.resource_client import Client, PatchType, ResourceClient
+from handloop.apis.meta import ObjectMeta
+from handloop.apis.resource import Resource
+from handloop.client.errors import DecodeError, NotFound
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client, PatchType, ResourceClient
+from handloop.controller.foo.types import Foo, FooSpec, FooStatus
 from support.scripted_transport import ScriptedStream, ScriptedTransport, Sent, answer
 
 ROOT = "/apis/samplecontroller.k8s.io/v1alpha1"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     Cancelled,
     ClientError,
     Conflict,
@@ -19,8 +19,8 @@ from client.errors import (
     TooManyRequests,
     TransportError,
 )
-from client.reachability import Reachability
-from client.rest_client import Call, RESTClient
+from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.instant_clock import InstantClock

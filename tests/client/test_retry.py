@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     APIError,
     BadAnswer,
     ConnectionBroken,
@@ -11,9 +11,9 @@ from client.errors import (
     TransportError,
     error_from_status,
 )
-from client.http.response import Headers
-from client.retry import retry_after_seconds, wait_before_retry
-from client.status import Status, StatusCause, StatusDetails
+from handloop.client.http.response import Headers
+from handloop.client.retry import retry_after_seconds, wait_before_retry
+from handloop.client.status import Status, StatusCause, StatusDetails
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from client.auth.credentials import Fetched, FetchedCredentials, StaticCredentials, TokenFile
-from client.config import ClientConfig
-from client.errors import (
+from handloop.client.auth.credentials import Fetched, FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.config import ClientConfig
+from handloop.client.errors import (
     BadAnswer,
     ClientError,
     ConfigError,
@@ -27,9 +27,9 @@ from client.errors import (
     TLSProblem,
     TransportError,
 )
-from client.http.tls import KeyPair, TLSOptions
-from client.request_log import set_verbosity
-from client.transport import HTTPTransport
+from handloop.client.http.tls import KeyPair, TLSOptions
+from handloop.client.request_log import set_verbosity
+from handloop.client.transport import HTTPTransport
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 from support.fake_clock import FakeClock
@@ -692,12 +692,12 @@ def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("client.http.connection.Answer.read_block", interrupt)
+            patched.setattr("handloop.client.http.connection.Answer.read_block", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 transport.request("GET", "/")
         assert transport._connections.take_idle(None) is None
         with monkeypatch.context() as patched:
-            patched.setattr("client.transport.exchange", interrupt)
+            patched.setattr("handloop.client.transport.exchange", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 transport.request("GET", "/")
         assert transport._connections.take_idle(None) is None

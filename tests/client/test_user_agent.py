@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from client.user_agent import default_user_agent
+from handloop.client.user_agent import default_user_agent
 
 
 def test_says_who_we_are() -> None:

@@ -8,17 +8,17 @@ from time import process_time
 
 import pytest
 
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.codec import TypedCodec
-from client.decoding.watch_events import EventType
-from client.errors import (
+from handloop.client.decoding.codec import TypedCodec
+from handloop.client.decoding.watch_events import EventType
+from handloop.client.errors import (
     ClientError,
     ConnectionBroken,
     DeadlineExceeded,
     DecodeError,
     StreamClosed,
 )
-from client.watch_stream import WatchStream
+from handloop.client.watch_stream import WatchStream
+from handloop.controller.foo.types import Foo
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream
 from support.threads import Background

@@ -11,10 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from apis.samplecontroller_v1alpha1 import Foo
-from client.config import ClientConfig
-from client.decoding.watch_events import EventType
-from client.errors import (
+from handloop.client.config import ClientConfig
+from handloop.client.decoding.watch_events import EventType
+from handloop.client.errors import (
     ClientError,
     ConnectionRefused,
     DecodeError,
@@ -24,9 +23,10 @@ from client.errors import (
     TooManyRequests,
     is_expired,
 )
-from client.options import ListOptions
-from client.resource_client import Client, ResourceClient
-from client.transport import HTTPTransport
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.types import Foo
 from support.instant_clock import InstantClock
 from support.wire_server import (
     CHUNKED_HEAD,

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from sandbox.fixture import RefusedError, RunningSandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.foo.types import Foo
+from handloop.sandbox.fixture import RefusedError, RunningSandbox
 from support.deadline import until
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kubernetes import client, config, dynamic, watch
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from sandbox.fixture import RunningSandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.foo.types import Foo
+from handloop.sandbox.fixture import RunningSandbox
 
 
 @pytest.fixture

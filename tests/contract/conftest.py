@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.server import Sandbox
+from handloop.sandbox.server import Sandbox
 from support.api_server import APIServer, Endpoint, endpoint_of
 from support.widgets import CRDS, Widgets, wait_until_served, widget_definition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.differences import DIFFERENCES
+from handloop.sandbox.differences import DIFFERENCES
 from support.corpus_replay import CORPUS, differences, record, recorded_ids
 
 EXPLAINED = {answer for difference in DIFFERENCES for answer in difference.answers}

@@ -10,18 +10,18 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event
-from apis.meta import decode_hook
-from apis.resource import GroupVersionKind
-from client.errors import error_from_status
-from client.resource_client import PatchType
-from client.status import status_from_body
-from controller.runtime.events.recorder import SeriesRecorder
-from controller.runtime.events.selector import event_field_selector
-from controller.runtime.events.series import FINISH_SECONDS, SeriesCache
-from controller.runtime.events.series_broadcaster import SeriesBroadcaster
-from controller.runtime.events.series_sink import SeriesWriter
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event
+from handloop.apis.meta import decode_hook
+from handloop.apis.resource import GroupVersionKind
+from handloop.client.errors import error_from_status
+from handloop.client.resource_client import PatchType
+from handloop.client.status import status_from_body
+from handloop.controller.runtime.events.recorder import SeriesRecorder
+from handloop.controller.runtime.events.selector import event_field_selector
+from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
+from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
+from handloop.controller.runtime.events.series_sink import SeriesWriter
 from support.api_server import STRATEGIC, Answer, APIServer
 from support.instant_clock import InstantClock
 from support.series_builders import new_series_event

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MIN_MAX_RULE, NAME_RULE, ONE_SOURCE_RULE, ONE_VALUE_RULE, MyApp
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.myapp.types import MIN_MAX_RULE, NAME_RULE, ONE_SOURCE_RULE, ONE_VALUE_RULE, MyApp
 from support.api_server import Answer, APIServer, Object
 from support.widgets import CRDS, wait_until_served
 

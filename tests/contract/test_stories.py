@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.server import Sandbox
+from handloop.sandbox.server import Sandbox
 from support.api_server import APIServer, Endpoint, endpoint_of
 from support.recordings import recorded
 from support.stories import SEEDS, SUBJECTS, story

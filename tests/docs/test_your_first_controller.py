@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from client.errors import NotFound
-from controller.runtime import predicates
-from controller.runtime.builder import ControllerBuilder
-from controller.runtime.manager import Manager
+from handloop.client.errors import NotFound
+from handloop.controller.runtime import predicates
+from handloop.controller.runtime.builder import ControllerBuilder
+from handloop.controller.runtime.manager import Manager
 from support.managed_sandbox import ManagedSandbox, eventually
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_it_does_not_take_what_is_somebody_elses(
 def test_what_it_points_at_exists() -> None:
     """Modules that are named can be imported, and the words of the last part are those of the builder."""
     modules = set(re.findall(r"`((?:apis|controller)(?:\.[a-z_]+)+)`", PAGE))
-    assert {"apis.conditions", "controller.runtime.owner_references"} <= modules
+    assert {"handloop.apis.conditions", "handloop.controller.runtime.owner_references"} <= modules
     for module in modules - {"controller.py"}:
         importlib.import_module(module)
     assert {"LabelsMatch", "GenerationChanged"} <= vars(predicates).keys()
@@ -191,5 +191,5 @@ def test_a_file_of_that_name_does_hide_a_package(tmp_path: Path, name: str) -> N
 
 def test_a_file_of_another_name_hides_nothing(tmp_path: Path) -> None:
     """The way out that the page names."""
-    (tmp_path / "greeter.py").write_text("import controller.runtime\n", encoding="utf-8")
+    (tmp_path / "greeter.py").write_text("import handloop.controller.runtime\n", encoding="utf-8")
     assert script(tmp_path, "greeter.py").returncode == 0

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from controller.cli.declared import declared_access
-from controller.cli.options import Options
+from handloop.controller.cli.declared import declared_access
+from handloop.controller.cli.options import Options
 from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster
 from support.foo_story import tell_story
 from support.myapp_life import install_myapp, tell_myapp_life

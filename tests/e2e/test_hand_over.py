@@ -16,9 +16,9 @@ from typing import Final
 
 import pytest
 
-from client.config import load_config
-from client.transport import HTTPTransport
-from controller.runtime.election.config import (
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
+from handloop.controller.runtime.election.config import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from apis.time import parse_time
+from handloop.apis.time import parse_time
+from handloop.workqueue.clock import REAL_CLOCK
 from support.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
 from support.deadline import until
 from support.foo_story import tell_story
@@ -27,7 +28,6 @@ from support.heartbeat import Heartbeat
 from support.kubectl import Kubectl
 from support.program import ROOT
 from support.running_pods import Pods, complaints, pods_of
-from workqueue.clock import REAL_CLOCK
 
 IMAGE: Final = os.environ.get("TEST_IMAGE", "")
 TOKEN_SECONDS: Final = float(os.environ.get("TEST_TOKEN_SECONDS", "3600"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller.myapp_child import FIELD_MANAGER
+from handloop.controller.myapp.child import FIELD_MANAGER
 from support.cluster import (
     Cluster,
     Object,

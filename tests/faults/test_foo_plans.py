@@ -19,8 +19,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from sandbox.faults.fault import AnyFault, Fault
-from sandbox.faults.injection import Injection
+from handloop.sandbox.faults.fault import AnyFault, Fault
+from handloop.sandbox.faults.injection import Injection
 from support.deadline import PAUSE_SECONDS, until
 from support.faulty_cluster import (
     DEPLOYMENTS,

@@ -10,20 +10,20 @@ from typing import Any, Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from apis.autoscaling_v2 import HorizontalPodAutoscaler
-from apis.core_v1 import Service
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
-from controller.myapp import add_myapp
-from controller.runtime.manager import Manager
-from sandbox.faults.injection import Injection
-from sandbox.requests.request import Request
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.core_v1 import Service
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.requests.request import Request
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object
 from support.myapp_story import READY, statuses
 from support.threads import Background
-from workqueue.clock import REAL_CLOCK, Clock
 
 APPS: Final = MyApp.resource.path(namespace="default")
 SERVICES: Final = Service.resource.path(namespace="default")

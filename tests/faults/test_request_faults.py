@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apis.meta import ObjectMeta
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec
-from client.errors import (
+from handloop.apis.meta import ObjectMeta
+from handloop.client.errors import (
     ConnectionBroken,
     DeadlineExceeded,
     Forbidden,
@@ -14,7 +13,8 @@ from client.errors import (
     ServiceUnavailable,
     TransportError,
 )
-from sandbox.faults.injection import Injection
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.sandbox.faults.injection import Injection
 from support.deadline import until
 from support.faulty_cluster import DEPLOYMENTS, FOOS, OURS, SECONDS, FaultyCluster, foo_process
 

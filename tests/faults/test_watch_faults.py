@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from sandbox.faults.injection import Injection
+from handloop.sandbox.faults.injection import Injection
 from support.deadline import until
 from support.faulty_cluster import FOOS, OURS, SECONDS, FaultyCluster, Mirror, mirrored
 

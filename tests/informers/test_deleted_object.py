@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.deleted_object import DeletedObject
-from informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.deleted_object import DeletedObject
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from support.deployments import deployment
 
 FOO = deployment("foo", namespace="ns")

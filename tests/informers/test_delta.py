@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from informers.delta import Delta, Deltas, DeltaType, extend
-from informers.keys import DeletedFinalStateUnknown
+from handloop.informers.delta import Delta, Deltas, DeltaType, extend
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 ADDED, UPDATED, DELETED, SYNC = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED, DeltaType.SYNC
 

@@ -22,14 +22,14 @@ import threading
 
 import pytest
 
-from informers.delta import Delta, Deltas, DeltaType
-from informers.delta_fifo import DeltaFIFO, FIFOClosed
-from informers.keys import DeletedFinalStateUnknown, StoreKeyError
+from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.keys import DeletedFinalStateUnknown, StoreKeyError
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.plain_items import Item, KnownItems, deltas, item_key, tombstone
 from support.threads import DEADLINE_SECONDS, Background, Waits
-from workqueue.clock import REAL_CLOCK, Clock
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from informers.delta import Deltas, DeltaType
-from informers.delta_fifo import DeltaFIFO, FIFOClosed
-from informers.keys import DeletedFinalStateUnknown
-from informers.store.indexer import Indexer
+from handloop.informers.delta import Deltas, DeltaType
+from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.store.indexer import Indexer
+from handloop.workqueue.locks import set_lock_factory
 from support.interleaving import Scheduler
 from support.plain_items import Item, item_key
-from workqueue.locks import set_lock_factory
 
 
 class Cluster:

@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from informers.delta import Delta, Deltas, DeltaType
-from informers.delta_fifo import DeltaFIFO
-from informers.keys import DeletedFinalStateUnknown
+from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.keys import DeletedFinalStateUnknown
 from support.plain_items import Item, KnownItems, item_key
 
 KEYS = st.sampled_from("abcde")

@@ -18,26 +18,26 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.delta import Delta, Deltas, DeltaType
-from informers.delta_fifo import DeltaFIFO
-from informers.delta_processing import DeltaProcessor
-from informers.keys import DeletedFinalStateUnknown
-from informers.metrics import InformerMetrics
-from informers.processor import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.delta_processing import DeltaProcessor
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
     Notification,
     SharedProcessor,
     UpdateNotification,
 )
-from informers.reflecting.history_guard import HistoryGuard
-from informers.store.indexer import Indexer
-from informers.store.thread_safe_store import TransactionError
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.store.indexer import Indexer
+from handloop.informers.store.thread_safe_store import TransactionError
+from handloop.workqueue.locks import new_lock
 from support.deployments import at_version, deployment, names
 from support.recording_metrics import RecordingMetricsProvider
 from support.stepping_clock import SteppingClock
-from workqueue.locks import new_lock
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC

@@ -8,22 +8,22 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from apis.coordination_v1 import Lease
-from apis.meta import Kind
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.pages import ListPage
-from client.options import ListOptions
-from informers.factory import SharedInformerFactory, UnknownResource
-from informers.informer_errors import InformerStarted
-from informers.listwatch import Resources
-from informers.store.indexer import NAMESPACE_INDEX
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.client.decoding.pages import ListPage
+from handloop.client.options import ListOptions
+from handloop.controller.foo.types import Foo
+from handloop.informers.factory import SharedInformerFactory, UnknownResource
+from handloop.informers.informer_errors import InformerStarted
+from handloop.informers.listwatch import Resources
+from handloop.informers.store.indexer import NAMESPACE_INDEX
+from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
 from support.recording_handler import RecordingHandler
-from workqueue.spawn import Joinable, spawn_thread
 
 
 class Node(Kind, frozen=True, gc=False, tag="Node"):
@@ -35,7 +35,7 @@ class Node(Kind, frozen=True, gc=False, tag="Node"):
 
 
 class FakeCollection:
-    """Implements informers.listwatch.Resources over a FakeSource; remembers the namespaces asked for."""
+    """Implements handloop.informers.listwatch.Resources over a FakeSource; remembers the namespaces asked for."""
 
     def __init__(self, source: FakeSource) -> None:
         self.source = source
@@ -51,7 +51,7 @@ class FakeCollection:
 
 
 class FakeClient:
-    """Implements informers.factory.ResourceSource: one collection per kind, empty unless a test fills it."""
+    """Implements handloop.informers.factory.ResourceSource: one collection per kind, empty unless a test fills it."""
 
     def __init__(self, *deployments: Deployment) -> None:
         self.collections: dict[type[Kind], FakeCollection] = {

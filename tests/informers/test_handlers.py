@@ -4,14 +4,14 @@ from functools import partial
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.handlers import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.handlers import (
     FilteringResourceEventHandler,
     ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
     handler_name,
 )
-from informers.keys import DeletedFinalStateUnknown, final_state
+from handloop.informers.keys import DeletedFinalStateUnknown, final_state
 from support.deployments import deployment
 from support.recording_handler import RecordingHandler
 
@@ -138,4 +138,6 @@ def test_handler_is_named_after_its_functions_or_its_type() -> None:
     assert handler_name(mixed) == f"{module}.Owner.added+{module}.free_function"
     assert handler_name(unnamed) == f"{module}.Owner.added+functools.partial"
     assert handler_name(RecordingHandler()) == "support.recording_handler.RecordingHandler"
-    assert handler_name(ResourceEventHandlerFuncs()) == "informers.handlers.ResourceEventHandlerFuncs"
+    assert (
+        handler_name(ResourceEventHandlerFuncs()) == "handloop.informers.handlers.ResourceEventHandlerFuncs"
+    )

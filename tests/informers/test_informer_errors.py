@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.informer_errors import InformerError, InformerStarted, InformerStopped, MutableKind
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.informer_errors import InformerError, InformerStarted, InformerStopped, MutableKind
 
 
 @pytest.mark.parametrize(

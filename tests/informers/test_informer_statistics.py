@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from informers.informer_statistics import InformerStatistics
-from informers.processor import ListenerStatistics
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.processor import ListenerStatistics
 
 
 @pytest.mark.parametrize(("synced", "all_synced"), [((), True), ((True, True), True), ((True, False), False)])

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from apis.meta import ObjectMeta
-from apis.samplecontroller_v1alpha1 import Foo
-from informers.keys import (
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.foo.types import Foo
+from handloop.informers.keys import (
     DeletedFinalStateUnknown,
     ExplicitKey,
     KeyFormatError,

@@ -4,11 +4,11 @@ import builtins
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
-from client.errors import NotFound
-from informers.lister import Lister, NamespaceLister
-from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
+from handloop.client.errors import NotFound
+from handloop.informers.lister import Lister, NamespaceLister
+from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from support.captured_logs import captured_logs
 from support.deployments import deployment, names
 

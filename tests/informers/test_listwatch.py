@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.apps_v1 import Deployment
-from client.decoding.pages import ListPage
-from client.options import ListOptions
-from informers.listwatch import ListWatch
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import ListPage
+from handloop.client.options import ListOptions
+from handloop.informers.listwatch import ListWatch
 from support.fake_lister_watcher import FakeWatch, page
 
 
 class FakeResources:
-    """Implements informers.listwatch.Resources."""
+    """Implements handloop.informers.listwatch.Resources."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, ListOptions]] = []

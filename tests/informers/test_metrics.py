@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from informers import metrics
-from informers.metrics import InformerMetrics, NoopMetricsProvider, current_provider, set_provider
+from handloop.informers import metrics
+from handloop.informers.metrics import InformerMetrics, NoopMetricsProvider, current_provider, set_provider
 from support.recording_metrics import RecordingMetricsProvider
 
 NAME = "deployments.apps"

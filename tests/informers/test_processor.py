@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from informers.keys import DeletedFinalStateUnknown
-from informers.processor import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.processor import (
     PANIC_PAUSE_SECONDS,
     AddNotification,
     DeleteNotification,
@@ -19,11 +19,11 @@ from informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
+from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment
 from support.fake_clock import FakeClock
 from support.recording_handler import Hook, RecordingHandler
 from support.recording_metrics import Instrument
-from workqueue.spawn import Joinable, spawn_thread
 
 
 def add(name: str, *, initial: bool = False) -> Notification[Deployment]:

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from informers.informer_statistics import InformerStatistics
-from informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
+from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
 from support.stepping_clock import SteppingClock
 
 LISTING = ReflectorStatistics(

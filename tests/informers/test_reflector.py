@@ -23,26 +23,27 @@ from contextlib import suppress
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from client.decoding.pages import ListPage, Undecodable
-from client.decoding.watch_events import EventType, WatchEvent, WrongKind
-from client.errors import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.errors import (
     APIError,
     ConnectionBroken,
     ConnectionRefused,
     DeadlineExceeded,
     DecodeError,
 )
-from client.options import ListOptions
-from client.reachability import Reachability
-from informers.delta import DeltaType
-from informers.reflecting import outage as outage_module
-from informers.reflecting.consistency_detector import DataInconsistent
-from informers.reflecting.history_guard import HistoryGuard
-from informers.reflecting.listing import ListFailed
-from informers.reflecting.reflector_statistics import State
-from informers.reflecting.retry_pause import default_backoff
-from informers.reflector import UNTOLD_SECONDS, Reflector, StaleList
+from handloop.client.options import ListOptions
+from handloop.client.reachability import Reachability
+from handloop.informers.delta import DeltaType
+from handloop.informers.reflecting import outage as outage_module
+from handloop.informers.reflecting.consistency_detector import DataInconsistent
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.reflecting.listing import ListFailed
+from handloop.informers.reflecting.reflector_statistics import State
+from handloop.informers.reflecting.retry_pause import default_backoff
+from handloop.informers.reflector import UNTOLD_SECONDS, Reflector, StaleList
+from handloop.workqueue.backoff import ExponentialBackoff
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
@@ -62,7 +63,6 @@ from support.recording_store import RecordingStore
 from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
 from support.stepping_clock import SteppingClock
 from support.threads import Background
-from workqueue.backoff import ExponentialBackoff
 
 
 def error_event(error: APIError) -> WatchEvent[Deployment]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.registration import Registration
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.registration import Registration
 
 
 class _Listener:

@@ -22,17 +22,17 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from apis.resource import Resource
-from client.decoding.pages import ListPage, Undecodable
-from client.decoding.watch_events import EventType, WatchEvent
-from client.errors import ConnectionBroken
-from client.options import ListOptions
-from informers.informer_errors import InformerStarted, InformerStopped, MutableKind
-from informers.processor import PANIC_PAUSE_SECONDS
-from informers.shared_informer import SharedIndexInformer
-from informers.store.store_index import IndexFuncError
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.errors import ConnectionBroken
+from handloop.client.options import ListOptions
+from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.processor import PANIC_PAUSE_SECONDS
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.store_index import IndexFuncError
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from apis.samplecontroller_v1alpha1 import Foo
-from informers.sync import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.controller.foo.types import Foo
+from handloop.informers.sync import (
     DoneChecker,
     SyncResult,
     wait_for,

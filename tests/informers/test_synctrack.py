@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from informers.synctrack import AsyncTracker, Lazy, SingleFileTracker, SyncTrackError
+from handloop.informers.synctrack import AsyncTracker, Lazy, SingleFileTracker, SyncTrackError
 
 
 class Upstream:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sandbox.server import Sandbox
+from handloop.sandbox.server import Sandbox
 from support.kubectl import Kubectl
 
 SPEED = 20.0

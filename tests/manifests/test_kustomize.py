@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.cli.flags import parse_options
-from sandbox.server import Sandbox
+from handloop.controller.cli.flags import parse_options
+from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.kubectl import Kubectl
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from apis.crd import custom_resource_definition
-from controller.cli.declared import declared_access
-from controller.cli.flags import parse_options
-from controller.cli.options import Options
-from controller.controllers import CONTROLLERS
-from controller.roles import roles
-from controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.cli.controllers import CONTROLLERS
+from handloop.controller.cli.declared import declared_access
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.options import Options
+from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))

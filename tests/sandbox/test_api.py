@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from sandbox import api
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.documents import Site
-from sandbox.requests.request import Context, Outcome, Request, Response, User
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
+from handloop.sandbox import api
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.documents import Site
+from handloop.sandbox.requests.request import Context, Outcome, Request, Response, User
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
 from support.local_server import LocalServer, widget, with_widgets
 
 _MASTER = User("root", ("system:masters",))

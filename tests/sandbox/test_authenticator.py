@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.authenticator import Authenticator
-from sandbox.requests import tokens
-from sandbox.requests.access import ANONYMOUS
-from sandbox.requests.request import Request, User
+from handloop.sandbox.authenticator import Authenticator
+from handloop.sandbox.requests import tokens
+from handloop.sandbox.requests.access import ANONYMOUS
+from handloop.sandbox.requests.request import Request, User
 
 _ALICE, _EVERYBODY = User("alice"), User("everybody")
 _NOW = 1_700_000_000.0

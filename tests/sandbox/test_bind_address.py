@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from sandbox.bind_address import BindAddress
+from handloop.sandbox.bind_address import BindAddress
 
 
 def test_loopback_is_the_default() -> None:

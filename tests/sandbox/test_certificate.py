@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.certificate import Certificate, NoCertificateError, self_signed
+from handloop.sandbox.certificate import Certificate, NoCertificateError, self_signed
 
 
 def _greet(made: Certificate, name: str) -> str:

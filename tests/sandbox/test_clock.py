@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from sandbox.clock import RealClock
+from handloop.sandbox.clock import RealClock
 
 
 def test_the_real_clock_starts_at_the_wall_and_never_goes_back() -> None:

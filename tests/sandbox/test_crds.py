@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import crds
+from handloop.sandbox import crds
 from support.local_server import LocalServer
 from support.widgets import CRDS, definition, widget_definition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from sandbox.differences import DIFFERENCES, bullets
+from handloop.sandbox.differences import DIFFERENCES, bullets
 
 WIDTH = 60
 

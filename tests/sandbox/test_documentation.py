@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from sandbox.faults.fault import AnyFault
-from sandbox.faults.faults import Faults
+from handloop.sandbox.faults.fault import AnyFault
+from handloop.sandbox.faults.faults import Faults
 from support.local_server import LocalServer
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,16 @@ def test_the_python_examples_pass(tmp_path: Path) -> None:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "sandbox.pytest_plugin", "-p", "no:cacheprovider"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "handloop.sandbox.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+        ],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

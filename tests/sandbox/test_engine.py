@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.cluster.controllers import Step, View, Write
-from sandbox.engine import Engine
-from sandbox.requests.request import Request, Response, User
-from sandbox.storage.stored import Change
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.engine import Engine
+from handloop.sandbox.requests.request import Request, Response, User
+from handloop.sandbox.storage.stored import Change
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 from support.local_server import LocalServer, ManualClock
 
 _MAPS = GroupResource("", "configmaps")
@@ -150,7 +150,7 @@ def test_a_bug_is_an_answer(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogC
         raise RuntimeError("oops")
 
     with monkeypatch.context() as patched, caplog.at_level(logging.ERROR, logger="sandbox"):
-        patched.setattr("sandbox.api.handle", fail)
+        patched.setattr("handloop.sandbox.api.handle", fail)
         broken = server.request("GET", _PATH)
     assert (broken.status, broken.message) == (500, "Internal error occurred: RuntimeError('oops')")
     assert "failed in the sandbox itself" in caplog.text

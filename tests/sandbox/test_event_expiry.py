@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sandbox.event_expiry import TTL_SECONDS
-from sandbox.fixture import running_sandbox
-from sandbox.requests.request import Request
+from handloop.sandbox.event_expiry import TTL_SECONDS
+from handloop.sandbox.fixture import running_sandbox
+from handloop.sandbox.requests.request import Request
 from support.api_server import APIServer, Endpoint
 from support.local_server import LocalServer
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from client.errors import ConnectionBroken, DeadlineExceeded, ServiceUnavailable, StreamClosed
-from sandbox.fixture import RefusedError, RunningSandbox, running_sandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.errors import ConnectionBroken, DeadlineExceeded, ServiceUnavailable, StreamClosed
+from handloop.controller.foo.types import Foo
+from handloop.sandbox.fixture import RefusedError, RunningSandbox, running_sandbox
 
 _FOO = """
 apiVersion: samplecontroller.k8s.io/v1alpha1

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sandbox.clock import RealClock
-from sandbox.engine import Engine
-from sandbox.http import HTTPServer
-from sandbox.requests.request import Request, Response
+from handloop.sandbox.clock import RealClock
+from handloop.sandbox.engine import Engine
+from handloop.sandbox.http import HTTPServer
+from handloop.sandbox.requests.request import Request, Response
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sandbox import kubeconfig
+from handloop.sandbox import kubeconfig
 
 
 def test_one_context_called_sandbox() -> None:

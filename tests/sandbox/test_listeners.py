@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 
-from sandbox.listeners import Listeners
+from handloop.sandbox.listeners import Listeners
 
 
 class _Ear:

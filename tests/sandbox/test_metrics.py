@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from sandbox.metrics import RequestCounts, exposition
-from sandbox.storage.store import Store
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.metrics import RequestCounts, exposition
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 
 def test_the_exposition() -> None:

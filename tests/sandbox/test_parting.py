@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import parting
-from sandbox.parting import part
+from handloop.sandbox import parting
+from handloop.sandbox.parting import part
 
 
 class _Transport:

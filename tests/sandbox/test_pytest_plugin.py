@@ -22,7 +22,7 @@ def _pytest(folder: Path, **files: str) -> str:
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installed one would be registered twice
     options = [
         "-p",
-        "sandbox.pytest_plugin",
+        "handloop.sandbox.pytest_plugin",
         "-p",
         "no:cacheprovider",
         "--strict-markers",
@@ -82,7 +82,7 @@ def test_nobody_pays_for_it_unasked(tmp_path: Path) -> None:
 import sys
 
 def test_nothing():
-    assert "sandbox.server" not in sys.modules
+    assert "handloop.sandbox.server" not in sys.modules
     assert "aiohttp" not in sys.modules
 """
     assert "1 passed" in _pytest(tmp_path, test_mine=text)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import request_target
+from handloop.sandbox import request_target
 
 
 @pytest.mark.parametrize(

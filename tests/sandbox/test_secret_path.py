@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.requests.request import Request
-from sandbox.secret_path import unveil
+from handloop.sandbox.requests.request import Request
+from handloop.sandbox.secret_path import unveil
 
 
 def test_a_known_token_becomes_the_authorization_header() -> None:

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from client.config import load_config
-from client.errors import TLSError
-from client.transport import HTTPTransport
-from sandbox.server import Sandbox
+from handloop.client.config import load_config
+from handloop.client.errors import TLSError
+from handloop.client.transport import HTTPTransport
+from handloop.sandbox.server import Sandbox
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -196,7 +196,7 @@ def test_depth_is_no_weapon(content_type: str) -> None:
 
 def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not finish the head of a first request is cut off; who has asked before may be silent."""
-    monkeypatch.setattr("sandbox.http._HEAD_SECONDS", 2.0)
+    monkeypatch.setattr("handloop.sandbox.http._HEAD_SECONDS", 2.0)
     parts = urlsplit(plain.url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
     with closing(connection):
@@ -211,12 +211,12 @@ def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.M
 
 _WATCHED = """
 import sys
-from sandbox.server import Sandbox
-from sandbox.requests.request import Request
+from handloop.sandbox.server import Sandbox
+from handloop.sandbox.requests.request import Request
 
 opened = []
 sandbox = Sandbox(controllers=(), token="", seed=1)
-transport = sandbox.transport()
+transport = handloop.sandbox.transport()
 paths = sys.stdin.read().split("\\n")
 
 def ask():

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sandbox.requests.request import User
-from sandbox.server import Sandbox
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.server import Sandbox
 from support.local_server import ManualClock
 
 _PATH = "/apis/apps/v1/namespaces/default/deployments"

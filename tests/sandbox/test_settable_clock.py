@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.settable_clock import SettableClock
+from handloop.sandbox.settable_clock import SettableClock
 
 
 def test_it_runs_until_it_is_frozen() -> None:

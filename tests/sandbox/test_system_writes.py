@@ -3,14 +3,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from sandbox.cluster.controllers import Write
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.documents import Site
-from sandbox.requests.request import Context, User
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.system_writes import Done, carry_out
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.documents import Site
+from handloop.sandbox.requests.request import Context, User
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.system_writes import Done, carry_out
+from handloop.sandbox.wire.resource import GroupResource
 
 _MAPS = GroupResource("", "configmaps")
 _PODS = GroupResource("", "pods")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from sandbox.engine import ADMIN, Engine
-from sandbox.settable_clock import SettableClock
-from sandbox.transport import Fields, InProcessTransport, SilenceError, StreamClosedError
+from handloop.sandbox.engine import ADMIN, Engine
+from handloop.sandbox.settable_clock import SettableClock
+from handloop.sandbox.transport import Fields, InProcessTransport, SilenceError, StreamClosedError
 from support.local_server import ManualClock
 
 _PATH = "/api/v1/namespaces/default/configmaps"

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from sandbox.faults.outlet import Outlet
-from sandbox.watch_pump import WatchPump, break_connection
+from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.watch_pump import WatchPump, break_connection
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"

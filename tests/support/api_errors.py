@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from client.errors import APIError, error_from_status
-from client.status import Status, StatusCause, StatusDetails
+from handloop.client.errors import APIError, error_from_status
+from handloop.client.status import Status, StatusCause, StatusDetails
 
 
 def api_error(code: int, reason: str, message: str = "refused", *, cause: str = "") -> APIError:

@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sandbox.kinds import typed
-from sandbox.patches.managed_fields import record_update
-from sandbox.patches.server_side_apply import server_side_apply
-from sandbox.verbs import rules
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, invalid
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.patches.managed_fields import record_update
+from handloop.sandbox.patches.server_side_apply import server_side_apply
+from handloop.sandbox.verbs import rules
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError, invalid
 from support.builtin import builtin
 from support.patch_cases import MEDIA_TYPES
 from support.real_server import RealServer, collection

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.wire.resource import ServedResource
 
 
 @cache

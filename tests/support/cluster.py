@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from client.config import load_config
-from client.errors import TransportError
-from client.transport import HTTPTransport
-from sandbox.server import Sandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.config import load_config
+from handloop.client.errors import TransportError
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.types import Foo
+from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.program import ON_FREE_PORTS
 from support.request_trace import RequestTrace

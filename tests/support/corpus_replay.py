@@ -17,11 +17,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.engine import Engine, Stream
-from sandbox.requests.request import Headers, Request, Response, User
-from sandbox.server import Sandbox
-from sandbox.wire.query import Query
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.engine import Engine, Stream
+from handloop.sandbox.requests.request import Headers, Request, Response, User
+from handloop.sandbox.server import Sandbox
+from handloop.sandbox.wire.query import Query
 
 Row = dict[str, Any]
 
@@ -111,7 +111,7 @@ def record() -> list[Row]:
     recorder.time = clock
     recorder.compact = lambda *_: sandbox.engine.compact()
     client = SimpleNamespace(
-        server=f"http://{sandbox.engine.address}",
+        server=f"http://{handloop.sandbox.engine.address}",
         conn=lambda **_: _Connection(sandbox.engine),
         headers=_credentials,
     )

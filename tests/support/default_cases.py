@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import jsonpatch
 
-from sandbox.kinds.typed import Report, decode
-from sandbox.verbs import rules
+from handloop.sandbox.kinds.typed import Report, decode
+from handloop.sandbox.verbs import rules
 from support.builtin import builtin_kind
 from support.kind_samples import SAMPLES, sample, sample_id
 from support.patch_cases import settled

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from apis.apps_v1 import Deployment
-from apis.meta import FrozenMap, ObjectMeta
-from client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
 
 
 def deployment(

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.leader_election import LeaderElector
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.election.metrics import LeaderElectionMetrics
-from controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.leader_election import LeaderElector
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.events.fake import FakeRecorder
 from support.lease_api import LeaseAPI
 from support.stepping_clock import SteppingClock
 from support.threads import Background

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apis.core_v1 import Event, EventSource, ObjectReference
-from apis.meta import ObjectMeta
+from handloop.apis.core_v1 import Event, EventSource, ObjectReference
+from handloop.apis.meta import ObjectMeta
 
 
 def new_event(

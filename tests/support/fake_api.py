@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind, decode_hook
-from apis.samplecontroller_v1alpha1 import Foo
-from client.http.response import Response
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind, decode_hook
+from handloop.client.http.response import Response
+from handloop.controller.foo.types import Foo
 
 T = TypeVar("T", bound=Kind)
 
@@ -61,7 +61,7 @@ class RefusalError(Exception):
 
 class FakeAPI:
     """
-    Implements client.transport.Transport for writes.
+    Implements handloop.client.transport.Transport for writes.
 
     before_write is called with the number (from 0) and the request before each write takes effect,
     after_write once it has; either may raise, which is what the client then sees, or act as somebody else.

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from apis.core_v1 import Event
-from client.resource_client import PatchType
+from handloop.apis.core_v1 import Event
+from handloop.client.resource_client import PatchType
 
 _DEADLINE_SECONDS = 30.0
 

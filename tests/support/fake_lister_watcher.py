@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeAlias, TypeVar
 
-from apis.apps_v1 import Deployment
-from client.decoding.pages import ListPage
-from client.decoding.watch_events import EventType, WatchEvent
-from client.errors import APIError, ConnectionBroken, StreamClosed, error_from_status
-from client.options import ListOptions
-from client.status import Status, StatusCause, StatusDetails
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.errors import APIError, ConnectionBroken, StreamClosed, error_from_status
+from handloop.client.options import ListOptions
+from handloop.client.status import Status, StatusCause, StatusDetails
 from support.deployments import added, at_version, bookmark
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from apis.events_v1 import Event, EventSeries
-from client.resource_client import PatchType
+from handloop.apis.events_v1 import Event, EventSeries
+from handloop.client.resource_client import PatchType
 from support.api_errors import api_error
 
 _DEADLINE_SECONDS = 10.0

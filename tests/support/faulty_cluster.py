@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Event
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from client.auth.credentials import StaticCredentials
-from client.config import ClientConfig
-from client.resource_client import Client
-from client.transport import HTTPTransport
-from controller.foo import CachesNotSyncedError, Controller
-from controller.runtime.events.broadcaster import EventBroadcaster
-from informers.factory import SharedInformerFactory
-from informers.handlers import ResourceEventHandlerFuncs
-from informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from sandbox.server import Sandbox
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.controller import CachesNotSyncedError, Controller
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.events.broadcaster import EventBroadcaster
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.racing_clock import RacingClock
 from support.threads import Background

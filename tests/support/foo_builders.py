@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.apps_v1 import Deployment, DeploymentStatus
-from apis.meta import ObjectMeta
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec, FooStatus
-from controller import foo_deployment
+from handloop.apis.apps_v1 import Deployment, DeploymentStatus
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.foo import deployment as foo_deployment
+from handloop.controller.foo.types import Foo, FooSpec, FooStatus
 
 
 def new_foo(

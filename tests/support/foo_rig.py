@@ -5,18 +5,18 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from apis.samplecontroller_v1alpha1 import Foo
-from client.options import ListOptions
-from client.resource_client import Client
-from controller.foo import Controller
-from controller.runtime.events.fake import FakeRecorder
-from informers.handlers import ResourceEventHandler
-from informers.keys import ObjectName
-from informers.registration import Registration
-from informers.shared_informer import SharedIndexInformer
-from informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.controller.foo.controller import Controller
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.informers.handlers import ResourceEventHandler
+from handloop.informers.keys import ObjectName
+from handloop.informers.registration import Registration
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from workqueue.clock import RealClock
+from handloop.workqueue.clock import RealClock
 
 TIMES_AS_FAST: Final = 50.0
 

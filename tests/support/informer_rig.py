@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from apis.apps_v1 import Deployment
-from informers.reflecting.reflector_statistics import State
-from informers.registration import Registration
-from informers.shared_informer import SharedIndexInformer
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.reflecting.reflector_statistics import State
+from handloop.informers.registration import Registration
+from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.recording_handler import Hook, RecordingHandler

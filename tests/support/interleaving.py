@@ -62,7 +62,7 @@ class Task:
         self._await_turn()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end; workqueue.spawn.Joinable."""
+        """Wait for its end; handloop.workqueue.spawn.Joinable."""
         me = self._scheduler.current()
         if me is None:
             self._thread.join(_HARD_LIMIT_SECONDS)
@@ -70,7 +70,7 @@ class Task:
             me.pause(f"end of {self.name}", lambda: self.ended)
 
     def is_alive(self) -> bool:
-        """Whether it still runs; workqueue.spawn.Joinable."""
+        """Whether it still runs; handloop.workqueue.spawn.Joinable."""
         return not self.ended
 
     def _await_turn(self) -> None:
@@ -106,11 +106,11 @@ class Scheduler:
         self._local = threading.local()
 
     def lock(self, name: str, rank: int) -> SteppedLock:
-        """A workqueue.locks.LockFactory."""
+        """A handloop.workqueue.locks.LockFactory."""
         return SteppedLock(self, name)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Task:
-        """A workqueue.spawn.Spawn; any thread."""
+        """A handloop.workqueue.spawn.Spawn; any thread."""
         task = Task(self, name, target)
         self._tasks.append(task)
         return task
@@ -157,7 +157,7 @@ class Scheduler:
 
 
 class SteppedLock:
-    """Implements workqueue.locks.Lock; every operation is a point where another task may go on."""
+    """Implements handloop.workqueue.locks.Lock; every operation is a point where another task may go on."""
 
     def __init__(self, scheduler: Scheduler, name: str) -> None:
         self.name = name
@@ -185,7 +185,7 @@ class SteppedLock:
             task.pause("nothing", lambda: True)
 
     def new_condition(self) -> SteppedCondition:
-        """What workqueue.locks.condition_over asks for."""
+        """What handloop.workqueue.locks.condition_over asks for."""
         return SteppedCondition(self)
 
     def __enter__(self) -> bool:
@@ -235,7 +235,7 @@ class SteppedCondition(threading.Condition):
 
 
 class SteppedClock:
-    """Implements workqueue.clock.Clock on the scheduler's time."""
+    """Implements handloop.workqueue.clock.Clock on the scheduler's time."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

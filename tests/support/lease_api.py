@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apis.coordination_v1 import Lease
-from client.errors import DeadlineExceeded
-from client.http.response import Response
-from client.resource_client import Client, ResourceClient
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.errors import DeadlineExceeded
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client, ResourceClient
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update"}
 _PREFIX = "/apis/coordination.k8s.io/v1/namespaces/"
@@ -18,7 +18,7 @@ _PREFIX = "/apis/coordination.k8s.io/v1/namespaces/"
 
 class LeaseAPI:
     """
-    Implements client.transport.Transport for Leases.
+    Implements handloop.client.transport.Transport for Leases.
 
     ops is every request's verb, whatever became of it; holders the holder after each write. before is called
     with the verb before a request takes effect: what it returns is the answer instead, and it may raise, or

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sandbox.cluster.controllers import Controller
-from sandbox.engine import Engine, Stream
-from sandbox.faults.outlet import Outlet
-from sandbox.requests.request import Request, Response, User
-from sandbox.wire.query import Query
+from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.engine import Engine, Stream
+from handloop.sandbox.faults.outlet import Outlet
+from handloop.sandbox.requests.request import Request, Response, User
+from handloop.sandbox.wire.query import Query
 from support.widgets import CRDS, widget_definition
 
 START = 1_700_000_000.0

@@ -10,13 +10,13 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from apis.crd import custom_resource_definition
-from apis.meta import Kind
-from client.errors import DeadlineExceeded, StreamClosed
-from client.resource_client import Client
-from client.transport import Transport
-from controller.runtime.manager import Manager
-from sandbox.server import Sandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop.client.errors import DeadlineExceeded, StreamClosed
+from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
+from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.threads import Background
 

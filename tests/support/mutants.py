@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from sandbox.kinds.typed import Report, decode
-from sandbox.verbs import rules, service_changes
-from sandbox.verbs.strategy import prepare_update
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.kinds.typed import Report, decode
+from handloop.sandbox.verbs import rules, service_changes
+from handloop.sandbox.verbs.strategy import prepare_update
+from handloop.sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
 from support.kind_samples import NAMESPACE, SAMPLES, sample, sample_id
 from support.real_server import RealServer, collection

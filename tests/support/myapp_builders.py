@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment, DeploymentStatus
-from apis.example_v1 import MyApp, MyAppStatus
-from apis.meta import ObjectMeta, decode_hook
-from controller.myapp_children import new_deployment
+from handloop.apis.apps_v1 import Deployment, DeploymentStatus
+from handloop.apis.meta import ObjectMeta, decode_hook
+from handloop.controller.myapp.children import new_deployment
+from handloop.controller.myapp.types import MyApp, MyAppStatus
 
 
 def new_app(

@@ -10,22 +10,22 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
-from apis.apps_v1 import Deployment
-from apis.autoscaling_v2 import HorizontalPodAutoscaler
-from apis.core_v1 import Service
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
-from apis.meta import Kind
-from client.errors import ClientError
-from client.http.response import Response
-from client.resource_client import Client
-from controller.myapp import MyAppReconciler
-from controller.runtime.events.fake import FakeRecorder
-from controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
-from informers.keys import ObjectName
-from informers.lister import Lister
-from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
-from sandbox.server import Sandbox
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.core_v1 import Service
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop.client.errors import ClientError
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.controller.myapp.reconciler import MyAppReconciler
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Lister
+from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.sandbox.server import Sandbox
 from support.fake_clock import FakeClock
 
 K = TypeVar("K", bound=Kind)
@@ -48,7 +48,7 @@ class Write(NamedTuple):
 
 class WatchedTransport:
     """
-    Implements client.transport.Transport: notes the writes of the controller and may be in their way.
+    Implements handloop.client.transport.Transport: notes the writes of the controller and may be in their way.
 
     refuse gives code, reason and message for a write that is not to reach the server; before is called ahead
     of each. Not safe for threads.
@@ -106,7 +106,7 @@ class MyAppRig:
         self.reconciler = MyAppReconciler(Client(self.transport), self, self.recorder, clock=self.clock)
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
-        """Implements controller.myapp.Listers."""
+        """Implements handloop.controller.myapp.reconciler.Listers."""
         return Lister(self.caches[kind], kind.resource)
 
     # the controller

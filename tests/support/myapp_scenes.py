@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apis.apps_v1 import Deployment
-from apis.autoscaling_v2 import HorizontalPodAutoscaler
-from apis.core_v1 import Service
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
-from apis.meta import Kind
-from controller.myapp import add_myapp
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.core_v1 import Service
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp
 from support.managed_sandbox import ManagedSandbox, eventually
 from support.myapp_rig import CRDS, NAMESPACE, MyAppRig, Object
 from support.myapp_rig import app as new_app

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from apis.autoscaling_v2 import HorizontalPodAutoscaler
-from apis.core_v1 import Service
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.core_v1 import Service
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.myapp.types import MyApp
 from support.cluster import CRDS, INSTALL_SECONDS, Cluster, Object, Objects, RequestRefusedError
 from support.deadline import until
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sandbox.kinds import protobuf
-from sandbox.kinds.defaults import default_object
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.kinds.typed import Report, decode
-from sandbox.storage.catalog import Catalog
-from sandbox.tables import table
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.kinds import protobuf
+from handloop.sandbox.kinds.defaults import default_object
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.kinds.typed import Report, decode
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.tables import table
+from handloop.sandbox.wire.resource import ServedResource
 from support.builtin import builtin, builtin_kind
 from support.deadline import until
 from support.kind_samples import NAMESPACE, SAMPLES

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import jsonpatch
 
-from sandbox.kinds import typed
-from sandbox.kinds.defaults import default_object
-from sandbox.patches.json_patch import json_patch
-from sandbox.patches.merge_patch import merge_patch
-from sandbox.patches.strategic_merge import strategic_merge_patch
-from sandbox.rules.validation import validate
-from sandbox.verbs import metadata
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError, invalid
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.kinds.defaults import default_object
+from handloop.sandbox.patches.json_patch import json_patch
+from handloop.sandbox.patches.merge_patch import merge_patch
+from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
+from handloop.sandbox.rules.validation import validate
+from handloop.sandbox.verbs import metadata
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError, invalid
 from support.builtin import builtin
 from support.kind_samples import RICH_TEMPLATE, SELECTOR
 from support.real_server import OURS, RealServer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from informers.delta import Delta, Deltas, DeltaType
-from informers.keys import DeletedFinalStateUnknown
+from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 
 class Item(NamedTuple):

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Final
 
-from workqueue.clock import RealClock
+from handloop.workqueue.clock import RealClock
 
 TIMES_AS_FAST: Final = 60.0
 

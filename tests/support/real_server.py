@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.api_reader import Answer, APIReader
-from sandbox.wire.resource import ServedResource
+from handloop.sandbox.kinds.api_reader import Answer, APIReader
+from handloop.sandbox.wire.resource import ServedResource
 from support.deadline import until
 from support.kind_samples import GROUP, NAMESPACE
 

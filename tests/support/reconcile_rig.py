@@ -7,17 +7,17 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from controller.runtime.causes import Cause
-from controller.runtime.controller import Controller, ControllerOptions
-from controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.reconcile import ReconcileContext, Result
-from controller.runtime.reconcile_queue import ReconcileQueue
-from informers.keys import ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.own_writes import OwnWrites
+from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.spawn import Joinable
 from support.fake_clock import FakeClock
-from workqueue.spawn import Joinable
 
 NAME = ObjectName("default", "a")
 UPDATED = Cause("Deployment", "updated", "default/a")

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from apis.apps_v1 import Deployment
-from informers.keys import DeletedFinalStateUnknown
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 _HARD_LIMIT_SECONDS = 30.0
 

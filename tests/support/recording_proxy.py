@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from client.errors import TransportError
-from client.transport import Transport
+from handloop.client.errors import TransportError
+from handloop.client.transport import Transport
 
 _DROPPED = ("host", "content-length", "authorization", "connection", "accept-encoding")
 _EVENTS = re.compile(r"/events(/[^/]+)?$")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RecordingRequestMetrics:
-    """Implements client.metrics.RequestMetrics; `seen` has (series, labels..., value) in order."""
+    """Implements handloop.client.metrics.RequestMetrics; `seen` has (series, labels..., value) in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apis.apps_v1 import Deployment
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
 
 Entry = tuple[DeltaType, Deployment | DeletedFinalStateUnknown[Deployment]]
 
 
 class RecordingStore:
     """
-    Implements informers.reflector.ReflectorStore as a dict by name.
+    Implements handloop.informers.reflector.ReflectorStore as a dict by name.
 
     `replaces` has the resource version of every list, `refuse` makes entries fail, `fail_replace` makes lists
     fail, `on_change` is called after every change.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apis.apps_v1 import Deployment
-from client.decoding.watch_events import EventType, WatchEvent
-from client.options import ListOptions
-from informers.metrics import InformerMetrics
-from informers.reflector import Reflector
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.options import ListOptions
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.reflector import Reflector
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider
 from support.recording_store import RecordingStore

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from client.transport import Transport
+from handloop.client.transport import Transport
 from support.cluster import Cluster, foo
 from support.deadline import until
 from support.program import Program, Run

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from sandbox.engine import Engine, Stream
-from sandbox.requests.request import Request, Response
-from sandbox.requests.routes import resource_path, split
-from sandbox.secret_path import unveil
-from sandbox.wire.status import Status, failure
+from handloop.sandbox.engine import Engine, Stream
+from handloop.sandbox.requests.request import Request, Response
+from handloop.sandbox.requests.routes import resource_path, split
+from handloop.sandbox.secret_path import unveil
+from handloop.sandbox.wire.status import Status, failure
 
 PROGRAM: Final = "handloop/"
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})

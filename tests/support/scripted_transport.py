@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from client.errors import StreamClosed
-from client.http.response import Headers, Response
+from handloop.client.errors import StreamClosed
+from handloop.client.http.response import Headers, Response
 
 
 class Sent(NamedTuple):
@@ -68,7 +68,7 @@ class ScriptedStream:
 
 class ScriptedTransport:
     """
-    Implements client.transport.Transport: each request takes the next answer (a Response, or an exception to
+    Implements handloop.client.transport.Transport: each request takes the next answer (a Response, or an exception to
     raise), each stream the next stream; `sent` is what was asked.
     """
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event
-from apis.meta import ObjectMeta
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event
+from handloop.apis.meta import ObjectMeta
 
 
 def new_series_event(

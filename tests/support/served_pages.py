@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controller.runtime.serving.page_server import Page, PageServer
+from handloop.controller.runtime.serving.page_server import Page, PageServer
 
 
 @contextmanager

@@ -11,15 +11,15 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Controller, Runner, View, Write, new_name
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Change, Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Controller, Runner, View, Write, new_name
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 START = 1_700_000_000.0
 NAMESPACES = GroupResource("", "namespaces")

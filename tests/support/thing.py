@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sandbox.wire.resource import ServedResource, Subresource
+from handloop.sandbox.wire.resource import ServedResource, Subresource
 from support.kind_samples import GROUP, NAMESPACE
 
 Object = dict[str, Any]

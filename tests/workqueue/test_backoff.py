@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from handloop.workqueue.backoff import Backoff, ExponentialBackoff
 from support.fake_clock import FakeClock
-from workqueue.backoff import Backoff, ExponentialBackoff
 
 REFLECTOR_BASES = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from handloop.workqueue.clock import REAL_CLOCK
 from support.fake_clock import FakeClock
 from support.threads import Background, Waits
-from workqueue.clock import REAL_CLOCK
 
 
 def wait_until_notified(

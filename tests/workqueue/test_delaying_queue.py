@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.workqueue.delaying_queue import DelayingQueue
+from handloop.workqueue.queue import ShutDown
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background
-from workqueue.delaying_queue import DelayingQueue
-from workqueue.queue import ShutDown
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from handloop.workqueue.item_backoff import ItemBackoff
 from support.fake_clock import FakeClock
-from workqueue.item_backoff import ItemBackoff
 
 
 def next_after(backoff: ItemBackoff, clock: FakeClock, seconds: float) -> float:

@@ -5,9 +5,7 @@ from functools import partial
 
 import pytest
 
-from support.interleaving import DeadlockError, Scheduler, SteppedCondition
-from support.ranked_lock import LockOrderError, RankedLock
-from workqueue.locks import (
+from handloop.workqueue.locks import (
     Lock,
     acquire_contended,
     condition_over,
@@ -16,6 +14,8 @@ from workqueue.locks import (
     plain_lock,
     set_lock_factory,
 )
+from support.interleaving import DeadlockError, Scheduler, SteppedCondition
+from support.ranked_lock import LockOrderError, RankedLock
 
 
 class BusyLock(RankedLock):

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
+from handloop.workqueue import metrics
+from handloop.workqueue.delaying_queue import DelayingQueue
+from handloop.workqueue.metrics import ProviderSetting, set_provider
+from handloop.workqueue.queue import Queue
+from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
-from workqueue import metrics
-from workqueue.delaying_queue import DelayingQueue
-from workqueue.metrics import ProviderSetting, set_provider
-from workqueue.queue import Queue
-from workqueue.spawn import Joinable, spawn_thread
 
 US = 1e-6
 MS = 1e-3

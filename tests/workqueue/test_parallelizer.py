@@ -5,7 +5,7 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
-from workqueue.parallelizer import parallelize_until
+from handloop.workqueue.parallelizer import parallelize_until
 
 
 class Visits:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workqueue.priority import LOW_PRIORITY, PriorityOrder
+from handloop.workqueue.priority import LOW_PRIORITY, PriorityOrder
 
 
 def push(order: PriorityOrder[str], item: str, priority: int = 0) -> None:

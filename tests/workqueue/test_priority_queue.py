@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.workqueue.priority import LOW_PRIORITY, PriorityOrder
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from support.fake_clock import FakeClock
 from support.threads import Background, Waits
-from workqueue.priority import LOW_PRIORITY, PriorityOrder
-from workqueue.priority_queue import PriorityQueue
-from workqueue.queue import ShutDown
-from workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 
 
 @pytest.fixture

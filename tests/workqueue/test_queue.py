@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
+from handloop.workqueue.locks import Lock
+from handloop.workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background, Waits
-from workqueue.locks import Lock
-from workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
 
 ShutDownMethod = Callable[[Queue[str]], None]
 
@@ -448,7 +448,7 @@ def test_operations_wait_for_a_taken_lock(monkeypatch: pytest.MonkeyPatch) -> No
         lock.acquire()
 
     monkeypatch.setattr(queue, "_acquire", lambda _blocking: False)
-    monkeypatch.setattr("workqueue.queue.acquire_contended", take)
+    monkeypatch.setattr("handloop.workqueue.queue.acquire_contended", take)
     queue.add("foo")
     queue.done(queue.get())
 

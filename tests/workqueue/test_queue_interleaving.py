@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
+from handloop.workqueue.delaying_queue import DelayingQueue
+from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.queue import Queue, ShutDown
 from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
-from workqueue.delaying_queue import DelayingQueue
-from workqueue.locks import set_lock_factory
-from workqueue.queue import Queue, ShutDown
 
 SEEDS = range(60)
 

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from workqueue.queue import Queue, QueueStatistics, ShutDown
+from handloop.workqueue.queue import Queue, QueueStatistics, ShutDown
 
 ITEMS = st.sampled_from("abcde")
 

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from support.fake_clock import FakeClock
-from workqueue.rate_limiters import (
+from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
@@ -15,6 +14,7 @@ from workqueue.rate_limiters import (
     default_controller_rate_limiter,
     default_item_based_rate_limiter,
 )
+from support.fake_clock import FakeClock
 
 MS = 0.001
 MINUTE = 60.0

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from handloop.workqueue.queue import FIFO
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from support.fake_clock import FakeClock
 from support.threads import Background
-from workqueue.queue import FIFO
-from workqueue.rate_limiters import ItemExponentialFailureRateLimiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
 
 MS = 0.001
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from workqueue.spawn import spawn_thread
+from handloop.workqueue.spawn import spawn_thread
 
 
 def test_a_spawned_thread_runs_its_target_under_its_name() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handloop.workqueue.token_bucket import TokenBucket, WaitTooLongError
 from support.fake_clock import FakeClock
 from support.stepping_clock import SteppingClock
-from workqueue.token_bucket import TokenBucket, WaitTooLongError
 
 
 def test_burst_then_refusal() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from apis.coordination_v1 import Lease
-from apis.coordination_v1beta1 import LeaseCandidate
-from apis.core_v1 import Event
-from apis.meta import Kind
-from controller.access import Access
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.coordination_v1beta1 import LeaseCandidate
+from handloop.apis.core_v1 import Event
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.access import Access
 
 PURPOSE: Final = "leader-election"
 

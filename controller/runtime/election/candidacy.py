@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from apis.time import format_micro_time
-from client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.metrics import LeaderMetrics
-from controller.runtime.election.record import LeaderElectionRecord
-from workqueue.clock import Clock
-from workqueue.locks import new_lock
+from handloop.apis.time import format_micro_time
+from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.metrics import LeaderMetrics
+from handloop.controller.runtime.election.record import LeaderElectionRecord
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("leaderelection")
 

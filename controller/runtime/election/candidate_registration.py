@@ -16,19 +16,19 @@ from typing import Final
 import msgspec
 import structlog
 
-from apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
-from apis.meta import ObjectMeta
-from apis.time import format_micro_time, parse_time
-from client.errors import ClientError, NotFound
-from client.options import ListOptions
-from client.resource_client import Client
-from informers.factory import SharedInformerFactory
-from informers.handlers import ResourceEventHandlerFuncs
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.queue import ShutDown
-from workqueue.rate_limiters import default_controller_rate_limiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
+from handloop.apis.meta import ObjectMeta
+from handloop.apis.time import format_micro_time, parse_time
+from handloop.client.errors import ClientError, NotFound
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("leaderelection")
 
@@ -38,7 +38,7 @@ QUEUE_NAME: Final = "leasecandidate"
 
 class CandidateRegistration:
     """
-    Keeps one LeaseCandidate alive. Implements controller.runtime.runnable.Runnable.
+    Keeps one LeaseCandidate alive. Implements handloop.controller.runtime.runnable.Runnable.
 
     Threads: `leasecandidate` asks the server; the informer's listener only queues.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from controller.runtime.election.record import LeaderElectionRecord
+from handloop.controller.runtime.election.record import LeaderElectionRecord
 
 JITTER_FACTOR: Final = 1.2
 LEASE_DURATION_SECONDS: Final = 15.0

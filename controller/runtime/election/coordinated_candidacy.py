@@ -12,10 +12,10 @@ from math import inf
 
 import structlog
 
-from apis.time import format_micro_time
-from client.errors import ClientError, NotFound
-from controller.runtime.election.candidacy import Candidacy, continued
-from controller.runtime.election.record import LeaderElectionRecord
+from handloop.apis.time import format_micro_time
+from handloop.client.errors import ClientError, NotFound
+from handloop.controller.runtime.election.candidacy import Candidacy, continued
+from handloop.controller.runtime.election.record import LeaderElectionRecord
 
 log = structlog.get_logger("leaderelection")
 

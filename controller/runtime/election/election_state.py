@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.serving.health import Check, Well
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.serving.health import Check, Well
 
 
 def election_state(statistics: Callable[[], ElectionStatistics]) -> Check:

@@ -28,13 +28,13 @@ from typing import Final
 
 import structlog
 
-from controller.runtime.election.candidacy import Candidacy, ElectionStatistics
-from controller.runtime.election.config import JITTER_FACTOR, LeaderElection
-from controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
-from controller.runtime.election.guarded_work import GuardedWork
-from controller.runtime.election.metrics import LeaderMetrics, NoLeaderMetrics
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
+from handloop.controller.runtime.election.config import JITTER_FACTOR, LeaderElection
+from handloop.controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
+from handloop.controller.runtime.election.guarded_work import GuardedWork
+from handloop.controller.runtime.election.metrics import LeaderMetrics, NoLeaderMetrics
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("leaderelection")
 

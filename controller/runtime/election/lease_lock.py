@@ -11,16 +11,16 @@ from typing import Final
 
 import msgspec
 
-from apis.coordination_v1 import Lease
-from apis.core_v1 import ObjectReference
-from apis.meta import FrozenMap, ObjectMeta
-from client.resource_client import ResourceClient
-from controller.runtime.election.record import (
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.client.resource_client import ResourceClient
+from handloop.controller.runtime.election.record import (
     LeaderElectionRecord,
     record_from_spec,
     spec_from_record,
 )
-from controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
 EVENT_REASON: Final = "LeaderElection"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from apis.coordination_v1 import LeaseSpec
+from handloop.apis.coordination_v1 import LeaseSpec
 
 
 class LeaderElectionRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from client.errors import Cancelled
-from client.http.response import Response, Stream
-from client.transport import Transport
+from handloop.client.errors import Cancelled
+from handloop.client.http.response import Response, Stream
+from handloop.client.transport import Transport
 
 _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
@@ -49,7 +49,7 @@ class TimedTransport(Transport, Protocol):
 
 class WriteFence:
     """
-    A client.transport.Transport that lets writes pass for as long as seconds_to_write says.
+    A handloop.client.transport.Transport that lets writes pass for as long as seconds_to_write says.
 
     Events, reviews and candidacies always pass. The time is for the sending alone: a slow answer to what left
     in time is waited for. Threads: any; guard is called before the others run.

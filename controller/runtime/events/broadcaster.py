@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 import structlog
 
-from apis.core_v1 import Event, EventSource, ObjectReference
-from apis.meta import ObjectMeta
-from apis.time import format_time
-from controller.runtime.events.correlator import DEFAULT_OPTIONS, CorrelatorOptions, EventCorrelator
-from controller.runtime.events.delivery import EventSink, SinkStatistics
-from controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout
-from controller.runtime.events.recorder import EventRecorder, EventRecording
-from controller.runtime.events.sink import EventWriter
-from controller.runtime.events.watcher import EventWatcher
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis.core_v1 import Event, EventSource, ObjectReference
+from handloop.apis.meta import ObjectMeta
+from handloop.apis.time import format_time
+from handloop.controller.runtime.events.correlator import DEFAULT_OPTIONS, CorrelatorOptions, EventCorrelator
+from handloop.controller.runtime.events.delivery import EventSink, SinkStatistics
+from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout
+from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
+from handloop.controller.runtime.events.sink import EventWriter
+from handloop.controller.runtime.events.watcher import EventWatcher
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("events")
 

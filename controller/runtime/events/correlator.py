@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from apis.core_v1 import Event
-from apis.meta import ObjectMeta
-from apis.time import format_time
-from controller.runtime.events.reference import event_name
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.token_bucket import TokenBucket
+from handloop.apis.core_v1 import Event
+from handloop.apis.meta import ObjectMeta
+from handloop.apis.time import format_time
+from handloop.controller.runtime.events.reference import event_name
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.token_bucket import TokenBucket
 
 AGGREGATE_PREFIX: Final = "(combined from similar events): "
 

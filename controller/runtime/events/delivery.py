@@ -18,12 +18,12 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import structlog
 from msgspec.structs import replace
 
-from apis.core_v1 import ObjectReference
-from apis.meta import ObjectMeta
-from client.errors import AlreadyExists, APIError, NotFound
-from client.resource_client import PatchType
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import ObjectMeta
+from handloop.client.errors import AlreadyExists, APIError, NotFound
+from handloop.client.resource_client import PatchType
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("events")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.runtime.events.reference import reference_to
-from workqueue.locks import new_lock
+from handloop.controller.runtime.events.reference import reference_to
+from handloop.workqueue.locks import new_lock
 
 
 class FakeRecorder:

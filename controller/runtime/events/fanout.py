@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from controller.runtime.events.watcher import EventWatcher
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.controller.runtime.events.watcher import EventWatcher
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 E = TypeVar("E")
 

@@ -15,11 +15,11 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import structlog
 
-from apis.core_v1 import ObjectReference
-from apis.meta import FrozenMap, ObjectMeta
-from controller.runtime.events.reference import event_name, reference_to
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.controller.runtime.events.reference import event_name, reference_to
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("events")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from apis import events_v1
-from apis.core_v1 import Event
-from client.resource_client import Client
-from controller.runtime.events.broadcaster import EventBroadcaster
-from controller.runtime.events.recorder import EventRecorder, SeriesRecorder
-from controller.runtime.events.series_broadcaster import SeriesBroadcaster
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.apis import events_v1
+from handloop.apis.core_v1 import Event
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.events.broadcaster import EventBroadcaster
+from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 _LOG_VERBOSITY: Final = 3
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from apis.core_v1 import ObjectReference
-from apis.meta import Kind
-from apis.resource import Resource
-from client.decoding.pages import Undecodable
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import Kind
+from handloop.apis.resource import Resource
+from handloop.client.decoding.pages import Undecodable
 
 _MAX_NAME_LENGTH: Final = 253
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apis.resource import GroupVersionKind
+from handloop.apis.resource import GroupVersionKind
 
 _PREFIXES: Final[Mapping[str, str]] = {
     "v1": "involvedObject",

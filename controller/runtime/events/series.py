@@ -15,11 +15,11 @@ from typing import Final, NamedTuple
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event, EventSeries
-from apis.time import format_micro_time
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event, EventSeries
+from handloop.apis.time import format_micro_time
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 
 FINISH_SECONDS: Final = 360.0
 CACHE_SIZE: Final = 4096

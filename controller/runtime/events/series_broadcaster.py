@@ -21,21 +21,21 @@ from typing import Final
 
 import structlog
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event
-from apis.meta import ObjectMeta
-from apis.time import format_micro_time
-from controller.access import Access
-from controller.runtime.events.delivery import EventSink, SinkStatistics
-from controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout
-from controller.runtime.events.recorder import EventRecording, SeriesRecorder
-from controller.runtime.events.reference import reference_to
-from controller.runtime.events.series import FINISH_SECONDS, SeriesCache
-from controller.runtime.events.series_sink import SeriesWriter
-from controller.runtime.events.watcher import EventWatcher
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_lock
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event
+from handloop.apis.meta import ObjectMeta
+from handloop.apis.time import format_micro_time
+from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.events.delivery import EventSink, SinkStatistics
+from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout
+from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder
+from handloop.controller.runtime.events.reference import reference_to
+from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
+from handloop.controller.runtime.events.series_sink import SeriesWriter
+from handloop.controller.runtime.events.watcher import EventWatcher
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("events")
 

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from apis.events_v1 import Event
-from controller.runtime.events.delivery import EventDelivery, EventSink, Outcome, SinkStatistics
-from controller.runtime.events.series import SeriesCache
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.apis.events_v1 import Event
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome, SinkStatistics
+from handloop.controller.runtime.events.series import SeriesCache
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 
 class SeriesWriter:

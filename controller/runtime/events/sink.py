@@ -10,10 +10,10 @@ import random as random_module
 import threading
 from collections.abc import Callable
 
-from apis.core_v1 import Event
-from controller.runtime.events.correlator import EventCorrelator
-from controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
-from workqueue.clock import REAL_CLOCK, Clock
+from handloop.apis.core_v1 import Event
+from handloop.controller.runtime.events.correlator import EventCorrelator
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 
 class EventWriter:

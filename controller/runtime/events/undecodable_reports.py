@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from apis.meta import Kind
-from client.decoding.pages import Undecodable
-from controller.runtime.events.recorder import EVENT_TYPE_WARNING, EventRecorder
-from controller.runtime.events.reference import reference_to_undecodable
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_WARNING, EventRecorder
+from handloop.controller.runtime.events.reference import reference_to_undecodable
 
 INVALID_OBJECT: Final = "InvalidObject"
 
 
 class UndecodableReports:
     """
-    Records an event per object and version. Implements informers.reflecting.quarantine.UndecodableCallback.
+    Records an event per object and version. Implements handloop.informers.reflecting.quarantine.UndecodableCallback.
 
     Whoever is to be silent as a standby hands it to the informer at the start only: nothing is missed.
     """

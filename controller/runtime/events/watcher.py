@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from workqueue.clock import REAL_CLOCK, Clock
-from workqueue.locks import new_condition
-from workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_condition
+from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("events")
 

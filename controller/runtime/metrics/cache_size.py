@@ -9,7 +9,7 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from informers.shared_informer import SharedIndexInformer
+from handloop.informers.shared_informer import SharedIndexInformer
 
 SAMPLE: Final = 32
 

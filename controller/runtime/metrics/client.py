@@ -6,11 +6,11 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from controller.runtime.metrics.buckets import B_REST, B_SIZE
+from handloop.controller.runtime.metrics.buckets import B_REST, B_SIZE
 
 
 class ClientMetrics:
-    """Counts requests as rest_client_*. Implements client.metrics.RequestMetrics."""
+    """Counts requests as rest_client_*. Implements handloop.client.metrics.RequestMetrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(

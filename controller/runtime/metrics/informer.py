@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from controller.runtime.metrics.buckets import B_EXP
-from informers.reflecting.relist_policy import RelistReason
+from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.informers.reflecting.relist_policy import RelistReason
 
 
 class InformerMetricsProvider:
-    """Makes the informer_* instruments of an informer. Implements informers.metrics.MetricsProvider."""
+    """Makes the informer_* instruments of an informer. Implements handloop.informers.metrics.MetricsProvider."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str) -> Gauge:

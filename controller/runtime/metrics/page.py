@@ -22,7 +22,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from controller.runtime.serving.page_server import Page
+from handloop.controller.runtime.serving.page_server import Page
 
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
 """prometheus_client says le="1.0" where the Go client says le="1", which a query that names one means."""

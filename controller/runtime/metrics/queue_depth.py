@@ -13,8 +13,8 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from workqueue.locks import new_lock
-from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
 
 MAX_PRIORITIES: Final = 25
 EXCEEDED: Final = "exceeded_cardinality_limit"
@@ -84,7 +84,7 @@ class QueueDepth(Collector):
 
 
 class PlainDepth:
-    """The depth of a plain queue. Implements workqueue.metrics.GaugeMetric."""
+    """The depth of a plain queue. Implements handloop.workqueue.metrics.GaugeMetric."""
 
     __slots__ = ("_depth", "_name")
 

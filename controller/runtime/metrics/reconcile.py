@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from controller.runtime.metrics.buckets import B_SMALL
+from handloop.controller.runtime.metrics.buckets import B_SMALL
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 """How a reconcile ended. `requeue` is what controller-runtime's deprecated flag counts: always 0 here."""

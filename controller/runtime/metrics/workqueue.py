@@ -6,14 +6,14 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from controller.runtime.metrics.buckets import B_EXP
-from controller.runtime.metrics.queue_depth import Depths, PlainDepth, QueueDepth
+from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.controller.runtime.metrics.queue_depth import Depths, PlainDepth, QueueDepth
 
 _QUEUE_LABELS: Final = ("name", "controller")
 
 
 class WorkqueueMetricsProvider:
-    """Makes the seven workqueue_* instruments of a queue. Implements workqueue.metrics.MetricsProvider."""
+    """Makes the seven workqueue_* instruments of a queue. Implements handloop.workqueue.metrics.MetricsProvider."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._depth = QueueDepth()

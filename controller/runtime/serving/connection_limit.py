@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import suppress
 
-from workqueue.locks import new_lock
+from handloop.workqueue.locks import new_lock
 
 
 class ConnectionLimit:

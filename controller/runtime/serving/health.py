@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
-from controller.runtime.serving.page_server import TEXT, Page
+from handloop.controller.runtime.serving.page_server import TEXT, Page
 
 log = structlog.get_logger("health")
 

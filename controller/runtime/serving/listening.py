@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from controller.runtime.serving.port_owner import port_owner
+from handloop.controller.runtime.serving.port_owner import port_owner
 
 _IN_USE: Final = (98, 48, 10048)
 """EADDRINUSE on Linux, macOS and Windows."""

@@ -12,13 +12,13 @@ from typing import Final
 import structlog
 from cachetools import TTLCache
 
-from apis.resource import Resource
-from client.access import Identity, check_path_access, whose_token
-from client.errors import ClientError
-from client.rest_client import RESTClient
-from controller.access import Access
-from workqueue.clock import Clock
-from workqueue.locks import new_lock
+from handloop.apis.resource import Resource
+from handloop.client.access import Identity, check_path_access, whose_token
+from handloop.client.errors import ClientError
+from handloop.client.rest_client import RESTClient
+from handloop.controller.runtime.access import Access
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("metrics")
 

@@ -19,9 +19,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import structlog
 
-from controller.runtime.serving.connection_limit import ConnectionLimit
-from controller.runtime.serving.listening import listen_error
-from workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
+from handloop.controller.runtime.serving.listening import listen_error
+from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("health")
 

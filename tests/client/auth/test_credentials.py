@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client.auth.credentials import (
+from handloop.client.auth.credentials import (
     FETCH_SECONDS,
     TOKEN_FILE_SECONDS,
     Fetched,
@@ -15,8 +15,8 @@ from client.auth.credentials import (
     TokenFile,
     read_token,
 )
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.threads import Background

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from client.auth.in_cluster import (
+from handloop.client.auth.in_cluster import (
     in_cluster_ca,
     in_cluster_namespace,
     in_cluster_possible,
     in_cluster_server,
     in_cluster_token,
 )
-from client.errors import ConfigError, ConfigProblem
+from handloop.client.errors import ConfigError, ConfigProblem
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 from support.fake_clock import FakeClock

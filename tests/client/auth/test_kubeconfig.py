@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from client.auth.kubeconfig import Kubeconfig, merge, raw_cluster, read_kubeconfig
-from client.errors import ConfigError, ConfigProblem
+from handloop.client.auth.kubeconfig import Kubeconfig, merge, raw_cluster, read_kubeconfig
+from handloop.client.errors import ConfigError, ConfigProblem
 
 WHOLE = """
 apiVersion: v1

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from client.auth.login import fetch_from_plugin, fetch_from_provider
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
+from handloop.client.auth.login import fetch_from_plugin, fetch_from_provider
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
 
 VERSION = "client.authentication.k8s.io/v1"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
-from client.auth.kubeconfig import User
-from client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair
+from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.kubeconfig import User
+from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
 from support.fake_clock import FakeClock
 
 

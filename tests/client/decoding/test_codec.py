@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.meta import FrozenMap, ObjectMeta
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec
-from apis.unstructured import Unstructured
-from client.decoding.codec import TypedCodec, UnstructuredCodec
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import EventType, WrongKind
-from client.errors import DecodeError
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import FrozenMap, ObjectMeta
+from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
+from handloop.client.decoding.codec import TypedCodec, UnstructuredCodec
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import EventType, WrongKind
+from handloop.client.errors import DecodeError
+from handloop.controller.foo.types import Foo, FooSpec
 
 WIDGETS = Resource("conf.example.com", "v1", "widgets", "Widget")
 

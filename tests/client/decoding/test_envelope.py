@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from client.decoding.envelope import read_envelope, undecodable
-from client.decoding.pages import RAW_LIMIT
-from client.errors import DecodeError
+from handloop.client.decoding.envelope import read_envelope, undecodable
+from handloop.client.decoding.pages import RAW_LIMIT
+from handloop.client.errors import DecodeError
 
 
 def test_reads_kind_and_name() -> None:

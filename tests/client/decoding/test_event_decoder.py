@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.apps_v1 import Deployment
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.codec import TypedCodec
-from client.decoding.event_decoder import EventDecoder
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import Bookmark, EventType, WatchEvent, WrongKind
-from client.errors import APIError, DecodeError, Expired, Forbidden
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.codec import TypedCodec
+from handloop.client.decoding.event_decoder import EventDecoder
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent, WrongKind
+from handloop.client.errors import APIError, DecodeError, Expired, Forbidden
+from handloop.controller.foo.types import Foo
 from support.captured_logs import captured_logs
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.decoding.json_text import MALFORMED, prune, require_utf8, shown
-from client.errors import DecodeError
+from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from handloop.client.errors import DecodeError
 
 
 def test_utf8_is_accepted() -> None:

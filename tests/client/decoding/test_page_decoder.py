@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.codec import TypedCodec
-from client.decoding.page_decoder import PageDecoder
-from client.errors import DecodeError
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.codec import TypedCodec
+from handloop.client.decoding.page_decoder import PageDecoder
+from handloop.client.errors import DecodeError
+from handloop.controller.foo.types import Foo
 
 
 def foo(name: str, **spec: Any) -> dict[str, Any]:

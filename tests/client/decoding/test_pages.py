@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.pages import ListPage, Undecodable
 
 
 def test_a_page_has_no_more_pages_by_default() -> None:

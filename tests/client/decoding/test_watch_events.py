@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
+from handloop.client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
 
 
 def test_event_types_are_the_wire_s_words() -> None:

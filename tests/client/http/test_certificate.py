@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from client.http.certificate import Certificate, parse_certificate
+from handloop.client.http.certificate import Certificate, parse_certificate
 from support.certificates import CertificateAuthority, Issued
 
 

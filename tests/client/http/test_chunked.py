@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.http.chunked import ChunkError, Dechunker
+from handloop.client.http.chunked import ChunkError, Dechunker
 from support.wire_server import LAST_CHUNK, chunk
 
 

@@ -9,9 +9,18 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPHeaderDict
 
-from client.http.chunked import ChunkError
-from client.http.connection import Answer, Connection, Route, arm, exchange, new_connection, open_connection
-from client.http.tls import TLSOptions, build_context
+from handloop.client.http.chunked import ChunkError
+from handloop.client.http.connection import (
+    Answer,
+    Connection,
+    Route,
+    arm,
+    exchange,
+    new_connection,
+    open_connection,
+)
+from handloop.client.http.tls import TLSOptions, build_context
+from handloop.workqueue.spawn import spawn_thread
 from support.certificates import CertificateAuthority
 from support.wire_server import (
     CHUNKED_HEAD,
@@ -27,7 +36,6 @@ from support.wire_server import (
     resetting_after,
     response,
 )
-from workqueue.spawn import spawn_thread
 
 BODY = b'{"items":[' + b"1," * 500 + b"2]}"
 

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPHeaderDict
 
-from client.http.connection import Route, arm, exchange
-from client.http.connections import Connections, Lent
-from client.http.tls import TLSContexts, TLSOptions
+from handloop.client.http.connection import Route, arm, exchange
+from handloop.client.http.connections import Connections, Lent
+from handloop.client.http.tls import TLSContexts, TLSOptions
+from handloop.workqueue.spawn import spawn_thread
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer, always, response
-from workqueue.spawn import spawn_thread
 
 
 def connections_to(server: WireServer, contexts: TLSContexts | None = None) -> Connections:
@@ -92,10 +92,10 @@ def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
         old, new = use(connect(connections)), use(connect(connections))
         connections.give_back(old)
         now = time.monotonic()
-        monkeypatch.setattr("client.http.connections.time.monotonic", lambda: now + 100)
+        monkeypatch.setattr("handloop.client.http.connections.time.monotonic", lambda: now + 100)
         connections.give_back(new)
         assert old.connection.is_closed
-        monkeypatch.setattr("client.http.connections.time.monotonic", lambda: now + 250)
+        monkeypatch.setattr("handloop.client.http.connections.time.monotonic", lambda: now + 250)
         assert connections.take_idle(None) is None
         assert new.connection.is_closed
 

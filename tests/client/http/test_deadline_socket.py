@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from client.http.deadline_socket import DeadlineSocket, DeadlineSSLSocket, with_deadline
+from handloop.client.http.deadline_socket import DeadlineSocket, DeadlineSSLSocket, with_deadline
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer, silent_after
 

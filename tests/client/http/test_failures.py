@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     BadAnswer,
     ConfigError,
     ConfigProblem,
@@ -20,8 +20,8 @@ from client.errors import (
     TLSError,
     TransportError,
 )
-from client.http.chunked import ChunkError
-from client.http.failures import FAILURES, Attempt, explain
+from handloop.client.http.chunked import ChunkError
+from handloop.client.http.failures import FAILURES, Attempt, explain
 
 
 def attempt(*, write: bool = False, sent: bool = True, proxy: str = "") -> Attempt:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from client.config import ClientConfig
-from client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded, StreamClosed
-from client.http.http_stream import HTTPStream
-from client.http.tls import TLSOptions
-from client.transport import HTTPTransport
+from handloop.client.config import ClientConfig
+from handloop.client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded, StreamClosed
+from handloop.client.http.http_stream import HTTPStream
+from handloop.client.http.tls import TLSOptions
+from handloop.client.transport import HTTPTransport
 from support.certificates import CertificateAuthority
 from support.threads import Background
 from support.wire_server import (
@@ -162,7 +162,7 @@ def test_an_interrupted_read_gives_the_connection_up(monkeypatch: pytest.MonkeyP
 
     with WireServer(silent_after(CHUNKED_HEAD)) as server:
         stream = open_stream(server)
-        monkeypatch.setattr("client.http.connection.Answer.read_block", interrupt)
+        monkeypatch.setattr("handloop.client.http.connection.Answer.read_block", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stream.read_block()
         assert stream._answer.isclosed()

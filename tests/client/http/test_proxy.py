@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.http.proxy import proxy_from_environment
+from handloop.client.http.proxy import proxy_from_environment
 
 PROXY = "http://proxy:3128"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from client.http.resolver import connect, resolve
+from handloop.client.http.resolver import connect, resolve
 from support.wire_server import WireServer, answering, response
 
 

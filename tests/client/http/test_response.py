@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.http.response import Headers, Response
+from handloop.client.http.response import Headers, Response
 
 
 def test_header_names_have_no_case() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair, TLSContexts, TLSOptions, build_context
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair, TLSContexts, TLSOptions, build_context
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import TLSProblem
-from client.http.certificate import Certificate
-from client.http.tls_errors import shown_certificate, tls_error
+from handloop.client.errors import TLSProblem
+from handloop.client.http.certificate import Certificate
+from handloop.client.http.tls_errors import shown_certificate, tls_error
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer
 

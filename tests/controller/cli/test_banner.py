@@ -7,9 +7,9 @@ import errno
 import os
 import platform
 
-from controller.cli.banner import Facts, banner, show_banner
-from controller.cli.options import Options
-from controller.cli.version import version
+from handloop.controller.cli.banner import Facts, banner, show_banner
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.version import version
 from support.captured_logs import captured_logs
 from support.watched_text import WatchedText
 

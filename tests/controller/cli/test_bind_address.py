@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.bind_address import BindAddress, parse_bind_address
+from handloop.controller.cli.bind_address import BindAddress, parse_bind_address
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.auth.credentials import StaticCredentials
-from client.config import ClientConfig
-from client.errors import ConfigError, ConfigProblem
-from client.resource_client import Client
-from controller.cli.checks import preflight_for, shown_server
-from controller.cli.declared import declared_access
-from controller.cli.options import Options
-from controller.cli.permissions import needs
-from sandbox.server import Sandbox
-from workqueue.clock import REAL_CLOCK
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.resource_client import Client
+from handloop.controller.cli.checks import preflight_for, shown_server
+from handloop.controller.cli.declared import declared_access
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import needs
+from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     ConfigError,
     ConfigProblem,
     CredentialsError,
 )
-from controller.cli import config_problems, server_problems
+from handloop.controller.cli import config_problems, server_problems
 
 
 def test_e01_lists_where_it_looked() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from apis.samplecontroller_v1alpha1 import Foo
-from controller.access import FOO_ACCESS
-from controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
-from controller.cli.flags import parse_options
-from controller.cli.options import Options
+from handloop.controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.options import Options
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.access import FOO_ACCESS
 
 
 def test_by_default_it_is_everything_every_controller_needs() -> None:

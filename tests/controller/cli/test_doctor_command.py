@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.doctor_command import doctor
-from controller.cli.main import execute
-from controller.cli.options import Options
+from handloop.controller.cli.doctor_command import doctor
+from handloop.controller.cli.main import execute
+from handloop.controller.cli.options import Options
 from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
 from support.instant_clock import InstantClock
 from support.threads import Background
@@ -158,7 +158,7 @@ def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
 
 def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P01: Ctrl-C at a server that does not answer: the request under way is the last one."""
-    monkeypatch.setattr("controller.cli.doctor_command.REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("handloop.controller.cli.doctor_command.REQUEST_SECONDS", 0.2)
     stop, out = threading.Event(), io.StringIO()
 
     def say_nothing(peer: Peer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.durations import format_duration, parse_duration
+from handloop.controller.cli.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from apis.coordination_v1 import Lease
-from client.config import ClientConfig, load_config
-from client.metrics import NO_METRICS
-from client.resource_client import Client
-from client.transport import HTTPTransport
-from controller.cli.election import Election, new_identity
-from controller.cli.options import Options
-from controller.cli.problems import Problem
-from controller.runtime.election.leader_election import LeadershipLost
-from controller.runtime.manager import Manager
-from sandbox.server import Sandbox
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.config import ClientConfig, load_config
+from handloop.client.metrics import NO_METRICS
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.election import Election, new_identity
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import Problem
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.manager import Manager
+from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK
 from support.fake_clock import FakeClock
 from support.threads import Background
-from workqueue.clock import REAL_CLOCK
 
 OPTIONS = Options(
     leader_elect=True,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.election_options import checked_election
-from controller.cli.flags import UsageError, parse_options
-from controller.cli.options import Options
+from handloop.controller.cli.election_options import checked_election
+from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.options import Options
 
 ELECT = Options(leader_elect=True)
 NOWHERE = "/nowhere"

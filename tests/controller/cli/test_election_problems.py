@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.election_problems import lost_lease, standby
-from controller.cli.problems import EXIT_FATAL, EXIT_OK
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.cli.election_problems import lost_lease, standby
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.leader_election import LeadershipLost
 
 SEEN = ElectionStatistics(
     lease="demo/handloop",

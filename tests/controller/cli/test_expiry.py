@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from apis.time import parse_time
-from client.auth.credentials import FetchedCredentials, StaticCredentials
-from client.config import ClientConfig
-from client.errors import ConfigError, ConfigProblem
-from client.http.tls import KeyPair, TLSOptions
-from controller.cli.expiry import certificate_end, expired_credentials, token_end
+from handloop.apis.time import parse_time
+from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials
+from handloop.client.config import ClientConfig
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair, TLSOptions
+from handloop.controller.cli.expiry import certificate_end, expired_credentials, token_end
 from support.certificates import CertificateAuthority
 
 NOW = 1_763_709_621.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.bind_address import BindAddress
-from controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
-from controller.cli.options import Options
+from handloop.controller.cli.bind_address import BindAddress
+from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
+from handloop.controller.cli.options import Options
 
 
 def test_nothing_said_means_the_defaults_of_sample_controller() -> None:

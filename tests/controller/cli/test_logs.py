@@ -10,9 +10,9 @@ import re
 import pytest
 import structlog
 
-from client import request_log
-from controller.cli.logs import RepeatFilter, configure_logging, default_format
-from informers.keys import ObjectName
+from handloop.client import request_log
+from handloop.controller.cli.logs import RepeatFilter, configure_logging, default_format
+from handloop.informers.keys import ObjectName
 from support.fake_clock import FakeClock
 
 

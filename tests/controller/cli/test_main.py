@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.cli import main as main_module
-from controller.cli.main import execute, main
-from controller.cli.options import Options
-from controller.cli.version import version_text
+from handloop.controller.cli import main as main_module
+from handloop.controller.cli.main import execute, main
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.version import version_text
 from support.threads import Background
 from support.watched_text import WatchedText
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.cli.flags import parse_options
-from controller.cli.manifests_command import manifests
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.manifests_command import manifests
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 AS_DEPLOYED = ("--leader-elect", "--leader-elect-resource-namespace=handloop-system")

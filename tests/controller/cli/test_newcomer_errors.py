@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from controller.access import FOO_ACCESS
-from controller.cli.flags import parse_options
-from controller.cli.logs import configure_logging
-from controller.cli.main import execute
-from controller.cli.run import run
-from controller.roles import roles
-from sandbox.requests.request import User
-from sandbox.server import Sandbox
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.logs import configure_logging
+from handloop.controller.cli.main import execute
+from handloop.controller.cli.run import run
+from handloop.controller.runtime.access import FOO_ACCESS
+from handloop.controller.runtime.roles import roles
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.certificates import CertificateAuthority
 from support.cluster import (
     CRDS,
@@ -44,7 +45,6 @@ from support.program import NO_SERVERS
 from support.threads import Background
 from support.watched_text import WatchedText
 from support.wire_server import WireServer, always, response
-from workqueue.clock import REAL_CLOCK, Clock
 
 SECONDS = 15.0
 INSTALL_CRD = "fix: python -m controller manifests crd | kubectl apply -f -"

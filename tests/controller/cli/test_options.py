@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from controller.cli.flags import parse_options
-from controller.cli.options import Options
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.options import Options
 
 FLAGS = [field for field in fields(Options) if "parse" in field.metadata]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from apis.apps_v1 import Deployment
-from apis.coordination_v1 import Lease
-from apis.resource import Resource
-from controller.access import Access
-from controller.cli.permissions import Need, missing_permissions, needs
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.resource import Resource
+from handloop.controller.cli.permissions import Need, missing_permissions, needs
+from handloop.controller.runtime.access import Access
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 COMMAND = "python -m controller manifests rbac"

@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from apis.crd import custom_resource_definition
-from apis.samplecontroller_v1alpha1 import Foo
-from client.errors import (
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.errors import (
     ConfigError,
     ConfigProblem,
     ConnectionRefused,
     CredentialsError,
     DeadlineExceeded,
 )
-from client.resource_client import Client
-from controller.access import FOO_ACCESS
-from controller.cli.preflight import Preflight, Report
-from controller.cli.problems import Problem
-from controller.roles import roles
-from sandbox.requests.request import User
-from sandbox.server import Sandbox
+from handloop.client.resource_client import Client
+from handloop.controller.cli.preflight import Preflight, Report
+from handloop.controller.cli.problems import Problem
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.access import FOO_ACCESS
+from handloop.controller.runtime.roles import roles
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.server import Sandbox
 from support.instant_clock import InstantClock
 from support.scripted_transport import ScriptedTransport, answer
 

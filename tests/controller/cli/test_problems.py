@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli import problems
-from controller.runtime.serving.listening import ListenError, PortInUseError
+from handloop.controller.cli import problems
+from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 DOCS = Path(__file__).parents[3] / problems.DOCS
 

@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from apis.crd import custom_resource_definition
-from apis.example_v1 import MyApp
-from apis.samplecontroller_v1alpha1 import Foo
-from client.errors import DeadlineExceeded, StreamClosed
-from client.resource_client import Client
-from controller.cli.options import Options
-from controller.cli.program import NOTHING_TO_DO_SECONDS, Program
-from controller.foo import CachesNotSyncedError, Controller
-from controller.foo_runnable import FooRunnable
-from controller.runtime.metrics.page import new_registry
-from sandbox.requests.request import User
-from sandbox.server import Sandbox
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.errors import DeadlineExceeded, StreamClosed
+from handloop.client.resource_client import Client
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program
+from handloop.controller.foo.controller import CachesNotSyncedError, Controller
+from handloop.controller.foo.runnable import FooRunnable
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.metrics.page import new_registry
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.hasty_clock import HastyClock
 from support.request_trace import RequestTrace
 from support.threads import Background
-from workqueue.clock import REAL_CLOCK, Clock
 
 SECONDS = 15.0
 FOO = Options(controllers=("foo",))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.flags import parse_options
-from controller.cli.logs import configure_logging
-from controller.cli.options import Options
-from controller.cli.preflight import REQUEST_SECONDS
-from controller.cli.run import run
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.logs import configure_logging
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.preflight import REQUEST_SECONDS
+from handloop.controller.cli.run import run
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
 from support.program import NO_SERVERS, ON_FREE_PORTS
@@ -139,7 +139,7 @@ def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
         given.append((qps, burst))
         raise OSError("seen")
 
-    monkeypatch.setattr("controller.cli.run.Client", note)
+    monkeypatch.setattr("handloop.controller.cli.run.Client", note)
     for argv in ([], ["--kube-api-qps=2.5"], ["--kube-api-qps=2.5", "--kube-api-burst=7"]):
         with pytest.raises(OSError, match="seen"):
             run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), WatchedText())
@@ -162,7 +162,7 @@ def test_requests_are_logged_at_the_highest_level_without_the_token(
 @pytest.mark.parametrize("preflight", ["warn", "exit"])
 def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """P01: with a server that accepts and never answers the end comes with the deadline of one request."""
-    monkeypatch.setattr("controller.cli.run.REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("handloop.controller.cli.run.REQUEST_SECONDS", 0.2)
     stop, text = threading.Event(), WatchedText()
     configure_logging("klog", 0, stream=text)
 

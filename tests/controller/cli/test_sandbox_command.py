@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from client.config import load_config
-from client.transport import HTTPTransport
-from controller.cli import sandbox_command
-from controller.cli.flags import SANDBOX_LIMITS
-from controller.cli.options import Options
-from controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
-from controller.runtime.serving.listening import ListenError
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli import sandbox_command
+from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
+from handloop.controller.runtime.serving.listening import ListenError
 from support.threads import Background
 from support.watched_text import WatchedText
 
@@ -81,13 +81,13 @@ def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_an_address_that_cannot_be_had_is_said(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any failure to listen is E10, not only a taken port."""
-    import sandbox.server  # noqa: PLC0415 - replaced where the command looks it up
+    from handloop.sandbox import server as sandbox_server  # noqa: PLC0415 - replaced where the command looks it up
 
-    class Refused(sandbox.server.Sandbox):
+    class Refused(sandbox_server.Sandbox):
         def start(self) -> str:
             raise OSError(errno.EACCES, "denied")
 
-    monkeypatch.setattr(sandbox.server, "Sandbox", Refused)
+    monkeypatch.setattr(sandbox_server, "Sandbox", Refused)
     with pytest.raises(ListenError, match="permission denied"), running_sandbox(options):
         pass
 

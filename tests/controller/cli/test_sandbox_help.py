@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.flags import parse_options
-from controller.cli.sandbox_help import sandbox_differences
-from sandbox.differences import DIFFERENCES, bullets
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.sandbox_help import sandbox_differences
+from handloop.sandbox.differences import DIFFERENCES, bullets
 
 DOCS = Path(__file__).parents[3] / "docs" / "sandbox.md"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     ConnectionBroken,
     ConnectionRefused,
     DeadlineExceeded,
@@ -19,8 +19,8 @@ from client.errors import (
     TransportError,
     Unauthorized,
 )
-from client.status import Status
-from controller.cli import server_problems
+from handloop.client.status import Status
+from handloop.controller.cli import server_problems
 
 
 def test_e04_mentions_containers_only_for_loopback() -> None:

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from client.rest_client import RESTClient
-from controller.cli.bind_address import BindAddress
-from controller.cli.options import Options
-from controller.cli.servers import Servers
-from controller.runtime.serving.listening import ListenError
+from handloop.client.rest_client import RESTClient
+from handloop.controller.cli.bind_address import BindAddress
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.servers import Servers
+from handloop.controller.runtime.serving.listening import ListenError
+from handloop.workqueue.clock import REAL_CLOCK
 from support.certificates import CertificateAuthority, Issued
 from support.scripted_transport import ScriptedTransport, answer
-from workqueue.clock import REAL_CLOCK
 
 LOOPBACK = BindAddress("127.0.0.1", 0)
 PLAIN = Options(metrics_bind_address=LOOPBACK, health_probe_bind_address=LOOPBACK)

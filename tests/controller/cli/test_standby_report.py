@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.problems import Problem
-from controller.cli.standby_report import StandbyReport
-from controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.standby_report import StandbyReport
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from support.fake_clock import FakeClock
 
 SEEN = ElectionStatistics("demo/foo", "pod-b", "pod-a", False, 1.0, 14.0, "")

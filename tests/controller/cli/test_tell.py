@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from controller.cli.logs import configure_logging
-from controller.cli.options import Options
-from controller.cli.problems import Problem
-from controller.cli.tell import tell
+from handloop.controller.cli.logs import configure_logging
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.tell import tell
 from support.watched_text import WatchedText
 
 PROBLEM = Problem(code="E04", exit_code=4, what="cannot reach h", causes=("c", "d"), fixes=("f",))

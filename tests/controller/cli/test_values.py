@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.cli.values import (
+from handloop.controller.cli.values import (
     duration,
     ip_address_text,
     not_negative,

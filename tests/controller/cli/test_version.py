@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli import version as version_module
-from controller.cli.version import version, version_text
+from handloop.controller.cli import version as version_module
+from handloop.controller.cli.version import version, version_text
 
 
 def test_the_version_is_the_projects() -> None:
@@ -27,5 +27,5 @@ def test_text_and_json_say_the_same() -> None:
 def test_installed_it_asks_for_its_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside a checkout there is no project file to read."""
     monkeypatch.setattr(version_module, "__file__", str(tmp_path / "a" / "b" / "version.py"))
-    monkeypatch.setattr("controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
+    monkeypatch.setattr("handloop.controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
     assert version() == "handloop-9.9.9"

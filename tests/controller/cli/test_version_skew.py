@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.problems import EXIT_OK
-from controller.cli.version_skew import NEWEST, OLDEST, version_skew
+from handloop.controller.cli.problems import EXIT_OK
+from handloop.controller.cli.version_skew import NEWEST, OLDEST, version_skew
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import pytest
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
-from apis.autoscaling_v2 import (
+from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
+from handloop.apis.autoscaling_v2 import (
     CrossVersionObjectReference,
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec,
@@ -17,7 +17,7 @@ from apis.autoscaling_v2 import (
     MetricTarget,
     ResourceMetricSource,
 )
-from apis.core_v1 import (
+from handloop.apis.core_v1 import (
     Container,
     ContainerPort,
     EnvVar,
@@ -29,13 +29,13 @@ from apis.core_v1 import (
     ServicePort,
     ServiceSpec,
 )
-from apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, OwnerReference
-from apis.resource import Resource
-from client.errors import Conflict
-from controller.runtime import apply as applying
-from controller.runtime.apply import apply, is_applied, owned_fields
-from sandbox.kinds.kind_table import named_schema, resource_entries
-from sandbox.kinds.structure import items_of, list_type, map_keys, map_type, properties, value_of
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, OwnerReference
+from handloop.apis.resource import Resource
+from handloop.client.errors import Conflict
+from handloop.controller.runtime import apply as applying
+from handloop.controller.runtime.apply import apply, is_applied, owned_fields
+from handloop.sandbox.kinds.kind_table import named_schema, resource_entries
+from handloop.sandbox.kinds.structure import items_of, list_type, map_keys, map_type, properties, value_of
 from support.managed_sandbox import ManagedSandbox
 
 # lists of schemas, Endpoints, Nodes and of a claim's status, which are taken for replaced

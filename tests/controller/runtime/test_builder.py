@@ -9,23 +9,23 @@ from typing import Any, Literal
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Event, Service, ServicePort, ServiceSpec
-from apis.meta import Kind, ObjectMeta, new_controller_ref
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec
-from client.decoding.pages import Undecodable
-from client.errors import NotFound
-from controller.access import FOO_ACCESS
-from controller.runtime.builder import BuilderError, InformerWatch, controller_for
-from controller.runtime.event_source import EventSource, own_name
-from controller.runtime.events.fake import FakeRecorder
-from controller.runtime.events.undecodable_reports import UndecodableReports
-from controller.runtime.manager import Manager
-from controller.runtime.predicates import GenerationChanged
-from controller.runtime.reconcile import ReconcileContext, Result
-from controller.runtime.reconcile_queue import ReconcileQueue
-from informers.keys import ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
+from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
+from handloop.apis.resource import Resource
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.errors import NotFound
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.runtime.access import FOO_ACCESS
+from handloop.controller.runtime.builder import BuilderError, InformerWatch, controller_for
+from handloop.controller.runtime.event_source import EventSource, own_name
+from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.predicates import GenerationChanged
+from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.managed_sandbox import ManagedSandbox, eventually
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from controller.runtime.cache_sync import CacheSyncTimeoutError, wait_for_caches
+from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError, wait_for_caches
 from support.fake_clock import FakeClock
 from support.hasty_clock import HastyClock
 from support.instant_clock import InstantClock

@@ -8,11 +8,11 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from apis.core_v1 import Service
-from apis.meta import FrozenMap, Kind
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo
-from controller.runtime.caches import WARM_UP_SECONDS, Caches
+from handloop.apis.core_v1 import Service
+from handloop.apis.meta import FrozenMap, Kind
+from handloop.apis.resource import Resource
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.instant_clock import InstantClock

@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from client.errors import DeadlineExceeded
-from client.http.response import Response
-from controller.runtime.election.candidacy import Candidacy
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.election.metrics import NoLeaderMetrics
+from handloop.client.errors import DeadlineExceeded
+from handloop.client.http.response import Response
+from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.metrics import NoLeaderMetrics
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, refusal
 

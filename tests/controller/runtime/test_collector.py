@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from controller.runtime.collector import YOUNG_THRESHOLD, relax_collector
+from handloop.controller.runtime.collector import YOUNG_THRESHOLD, relax_collector
 
 
 def test_only_the_young_threshold_is_raised() -> None:

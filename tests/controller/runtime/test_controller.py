@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.cache_sync import CacheSyncTimeoutError
-from controller.runtime.causes import Cause
-from controller.runtime.controller import Controller, ControllerOptions
-from controller.runtime.reconcile import ReconcileContext, Result
-from controller.runtime.reconcile_errors import ReconcileError, TerminalError
-from controller.runtime.runnable import WorkersBusyError
-from informers.keys import ObjectName
+from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.priority import LOW_PRIORITY
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 from support.threads import Background
-from workqueue.clock import REAL_CLOCK
-from workqueue.priority import LOW_PRIORITY
 
 RESULTS = ("success", "error", "requeue", "requeue_after")
 
@@ -430,7 +430,7 @@ def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.
     rig = ReconcileRig()
     stop = threading.Event()
     rig.controller._clock = REAL_CLOCK
-    monkeypatch.setattr("controller.runtime.controller._WORKER_PERIOD_SECONDS", 0.01)
+    monkeypatch.setattr("handloop.controller.runtime.controller._WORKER_PERIOD_SECONDS", 0.01)
     monkeypatch.setattr(rig.controller._reports, "settled", lambda *_: 1 / 0)
     rig.script = lambda _name, _context: stop.set() if len(rig.calls) == 2 else None
     rig.queue.add(NAME, UPDATED)

@@ -8,18 +8,18 @@ import threading
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from controller.runtime.causes import Cause
-from controller.runtime.controller import ControllerOptions
-from controller.runtime.reconcile import ReconcileContext, Result
-from controller.runtime.reconcile_errors import ReconcileError
-from controller.runtime.reconcile_queue import ReconcileQueue
-from informers.keys import ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.controller import ControllerOptions
+from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK
 from support.deadline import until
 from support.deployments import deployment
 from support.reconcile_rig import ReconcileRig
 from support.threads import Background
-from workqueue.clock import REAL_CLOCK
 
 NAMES = [ObjectName("default", f"n{i}") for i in range(3)]
 CHANGES = 60

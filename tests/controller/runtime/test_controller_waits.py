@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.runtime.causes import Cause
-from controller.runtime.reconcile import ReconcileContext, Result
-from informers.keys import ObjectName
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.informers.keys import ObjectName
 from support.deployments import deployment
 from support.reconcile_rig import NAME, UPDATED, ReconcileRig
 

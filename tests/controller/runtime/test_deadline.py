@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from controller.runtime.deadline import Deadline
-from controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.runtime.deadline import Deadline
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from support.fake_clock import FakeClock
 from support.threads import Background
 

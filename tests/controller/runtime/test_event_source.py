@@ -6,18 +6,23 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind, ObjectMeta, OwnerReference
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec
-from controller.runtime.causes import Cause
-from controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
-from controller.runtime.owner_references import with_owner
-from controller.runtime.predicates import GenerationChanged, Predicate, PredicateFuncs, ResourceVersionChanged
-from informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind, ObjectMeta, OwnerReference
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
+from handloop.controller.runtime.owner_references import with_owner
+from handloop.controller.runtime.predicates import (
+    GenerationChanged,
+    Predicate,
+    PredicateFuncs,
+    ResourceVersionChanged,
+)
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
 from support.captured_logs import captured_logs
 from support.deployments import deployment
 from support.reconcile_rig import FakeMirror
-from workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
 
 A = ObjectName("default", "a")
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from apis.core_v1 import Service, ServicePort, ServiceSpec
-from apis.meta import ObjectMeta
-from client.errors import Conflict, NotFound
-from controller.runtime.finalizers import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
+from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
+from handloop.apis.meta import ObjectMeta
+from handloop.client.errors import Conflict, NotFound
+from handloop.controller.runtime.finalizers import (
+    add_finalizer,
+    has_finalizer,
+    is_being_deleted,
+    remove_finalizer,
+)
 from support.managed_sandbox import ManagedSandbox
 
 OURS = "example.com/cleanup"

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind
-from client.errors import NotFound
-from controller.runtime.kind_informer import KindInformer, MergedCache
-from informers.keys import ObjectName
-from informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
-from informers.store.thread_safe_store import IndexNotFound
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind
+from handloop.client.errors import NotFound
+from handloop.controller.runtime.kind_informer import KindInformer, MergedCache
+from handloop.informers.keys import ObjectName
+from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.informers.store.thread_safe_store import IndexNotFound
 from support.api_errors import api_error
 from support.deployments import deployment
 from support.fake_lister_watcher import FakeSource

@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
-from apis import events_v1
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Event, Service
-from apis.samplecontroller_v1alpha1 import Foo
-from client.errors import Cancelled, NotFound
-from client.http.response import Response, Stream
-from client.resource_client import Client
-from client.transport import Transport
-from controller.runtime.builder import controller_for
-from controller.runtime.cache_sync import CacheSyncTimeoutError
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.leader_election import LeadershipLost
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
-from controller.runtime.manager import Manager
-from controller.runtime.reconcile import ReconcileContext
-from controller.runtime.runnable import WorkersBusyError
-from controller.runtime.serving.health import Check, Well
-from informers.keys import ObjectName
+from handloop.apis import events_v1
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event, Service
+from handloop.client.errors import Cancelled, NotFound
+from handloop.client.http.response import Response, Stream
+from handloop.client.resource_client import Client
+from handloop.client.transport import Transport
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.serving.health import Check, Well
+from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
@@ -189,7 +189,7 @@ def test_a_failure_asks_for_the_stop_before_it_is_said(
         def error(self, *_: object, **__: object) -> None:
             seen.append(manager._stop.is_set())
 
-    monkeypatch.setattr("controller.runtime.manager.log", Log())
+    monkeypatch.setattr("handloop.controller.runtime.manager.log", Log())
     manager._fail("x", ZeroDivisionError("bad"))
     assert seen == [True]
 
@@ -209,7 +209,7 @@ def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
 
 def test_a_stop_is_bounded(cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A runnable that does not end is named and left behind."""
-    monkeypatch.setattr("controller.runtime.manager._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     release = threading.Event()
     manager = cluster.manager(shutdown_timeout_seconds=0.05)
     story: list[str] = []
@@ -242,7 +242,7 @@ def test_workers_left_behind_are_said_but_no_failure(cluster: ManagedSandbox) ->
 
 
 class WithoutStreamedLists:
-    """Implements client.transport.Transport: a server that does not know sendInitialEvents."""
+    """Implements handloop.client.transport.Transport: a server that does not know sendInitialEvents."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -289,7 +289,7 @@ def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
     cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that was left behind does not write long after."""
-    monkeypatch.setattr("controller.runtime.manager._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     clock, story = FakeClock(), list[str]()
     cluster.client = limited(cluster, clock)
     manager = cluster.manager(shutdown_timeout_seconds=0.05)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from client.errors import ClientError, ConnectionRefused
-from controller.runtime.metrics.reconcile import ReconcileMetrics
-from controller.runtime.outcomes import Outcomes, SyncOutcomes
-from informers.keys import ObjectName
+from handloop.client.errors import ClientError, ConnectionRefused
+from handloop.controller.runtime.metrics.reconcile import ReconcileMetrics
+from handloop.controller.runtime.outcomes import Outcomes, SyncOutcomes
+from handloop.informers.keys import ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment
-from apis.core_v1 import Service
-from apis.meta import Kind, ObjectMeta
-from controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
-from informers.keys import ObjectName
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Service
+from handloop.apis.meta import Kind, ObjectMeta
+from handloop.controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
+from handloop.informers.keys import ObjectName
 from support.deployments import deployment
 from support.fake_clock import FakeClock
 from support.reconcile_rig import NAME, FakeMirror

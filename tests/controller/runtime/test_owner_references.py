@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from apis.meta import Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
-from apis.resource import Resource
-from apis.samplecontroller_v1alpha1 import Foo, FooSpec
-from controller.runtime.owner_references import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
+from handloop.apis.resource import Resource
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.runtime.owner_references import (
     AlreadyOwnedError,
     OwnerError,
     with_controller,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from apis.apps_v1 import Deployment
-from apis.labels import SelectorError
-from apis.meta import FrozenMap
-from controller.runtime.predicates import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.labels import SelectorError
+from handloop.apis.meta import FrozenMap
+from handloop.controller.runtime.predicates import (
     AnnotationsChanged,
     GenerationChanged,
     LabelsChanged,

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from apis.meta import Kind
-from controller.runtime.reconcile import DONE, ReconcileContext, Result
+from handloop.apis.meta import Kind
+from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Result
 from support.deployments import deployment
 
 

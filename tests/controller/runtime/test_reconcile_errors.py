@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
 
 
 @pytest.mark.parametrize("error", [TerminalError("x"), DeadlineExceededError("x")])

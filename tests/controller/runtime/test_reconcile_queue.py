@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.causes import Cause
-from controller.runtime.reconcile_queue import ReconcileQueue, default_rate_limiter
+from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.reconcile_queue import ReconcileQueue, default_rate_limiter
+from handloop.workqueue.priority import LOW_PRIORITY
+from handloop.workqueue.queue import ShutDown
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
-from workqueue.priority import LOW_PRIORITY
-from workqueue.queue import ShutDown
 
 
 def new_queue() -> ReconcileQueue:

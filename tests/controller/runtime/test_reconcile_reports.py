@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from controller.runtime.reconcile import ReconcileContext
-from controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
-from controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile_reports import ReconcileReports, is_expected
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 

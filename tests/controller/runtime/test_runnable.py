@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from controller.runtime.runnable import RunnableGroup, WorkersBusyError, needs_leader_election
+from handloop.controller.runtime.runnable import RunnableGroup, WorkersBusyError, needs_leader_election
 from support.deadline import until
 
 

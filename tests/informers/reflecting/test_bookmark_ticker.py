@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informers.reflecting.bookmark_ticker import BookmarkTicker
+from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from client.errors import ConnectionRefused
-from client.options import ListOptions
-from informers.reflecting.consistency_detector import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import ConnectionRefused
+from handloop.client.options import ListOptions
+from handloop.informers.reflecting.consistency_detector import (
     ENVIRONMENT_VARIABLE,
     ConsistencyDetector,
     DataInconsistent,

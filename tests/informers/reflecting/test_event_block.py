@@ -5,14 +5,14 @@ import itertools
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from apis.coordination_v1 import Lease
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import EventType, WatchEvent, WrongKind
-from client.errors import APIError, DecodeError
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown
-from informers.reflecting.event_block import EventBlock, StaleBookmark, translate
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.errors import APIError, DecodeError
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.reflecting.event_block import EventBlock, StaleBookmark, translate
 from support.deployments import added, bookmark, deleted, deployment, modified
 from support.fake_lister_watcher import expired, gone
 

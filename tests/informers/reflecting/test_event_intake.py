@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from client.decoding.pages import Undecodable
-from client.decoding.watch_events import EventType, WatchEvent
-from informers.delta import DeltaType
-from informers.reflecting.event_block import translate
-from informers.reflecting.event_intake import EventIntake
-from informers.reflecting.history_guard import HistoryGuard
-from informers.reflecting.quarantine import Quarantine
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.informers.delta import DeltaType
+from handloop.informers.reflecting.event_block import translate
+from handloop.informers.reflecting.event_intake import EventIntake
+from handloop.informers.reflecting.history_guard import HistoryGuard
+from handloop.informers.reflecting.quarantine import Quarantine
 from support.captured_logs import captured_logs
 from support.deployments import added, deleted, deployment, modified
 from support.recording_metrics import RecordingMetricsProvider

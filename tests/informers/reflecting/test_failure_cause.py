@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded, TLSError
-from informers.reflecting.failure_cause import cause_of, is_unanswered
-from informers.reflecting.listing import ListFailed
+from handloop.client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded, TLSError
+from handloop.informers.reflecting.failure_cause import cause_of, is_unanswered
+from handloop.informers.reflecting.listing import ListFailed
 from support.fake_lister_watcher import api_error
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.delta import DeltaType
-from informers.keys import DeletedFinalStateUnknown
-from informers.reflecting.history_guard import HistoryGuard
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.delta import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.reflecting.history_guard import HistoryGuard
 from support.deployments import deployment
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from client.decoding.pages import ListPage, Undecodable
-from client.decoding.watch_events import EventType, WatchEvent, WrongKind
-from client.errors import APIError
-from client.options import ListOptions
-from informers.reflecting.initial_list import PagedList, StreamedList
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.errors import APIError
+from handloop.client.options import ListOptions
+from handloop.informers.reflecting.initial_list import PagedList, StreamedList
 from support.deployments import added, bookmark, deleted, deployment, modified, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from client.decoding.watch_events import EventType, WatchEvent
-from client.errors import APIError, ConnectionBroken, ConnectionRefused
-from client.options import ListOptions
-from informers.reflecting.bookmark_ticker import BookmarkTicker
-from informers.reflecting.listing import CompleteList, ListFailed, Listing, type_description
-from informers.reflecting.open_response import OpenResponse
-from informers.reflecting.outage import Outage
-from informers.reflecting.retry_pause import RetryPause
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.errors import APIError, ConnectionBroken, ConnectionRefused
+from handloop.client.options import ListOptions
+from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
+from handloop.informers.reflecting.listing import CompleteList, ListFailed, Listing, type_description
+from handloop.informers.reflecting.open_response import OpenResponse
+from handloop.informers.reflecting.outage import Outage
+from handloop.informers.reflecting.retry_pause import RetryPause
 from support.deployments import added, bookmark, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from client.errors import StreamClosed
-from client.options import ListOptions
-from informers.reflecting.open_response import OpenResponse
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import StreamClosed
+from handloop.client.options import ListOptions
+from handloop.informers.reflecting.open_response import OpenResponse
 from support.deployments import added, deployment
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, WatchAnswer, expired
 from support.stepping_clock import SteppingClock

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from apis.apps_v1 import Deployment
-from client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded
-from informers.reflecting.listing import ListFailed
-from informers.reflecting.outage import Doing, Outage
-from informers.reflecting.remedy import fix_for
-from informers.reflecting.retry_pause import RetryPause
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded
+from handloop.informers.reflecting.listing import ListFailed
+from handloop.informers.reflecting.outage import Doing, Outage
+from handloop.informers.reflecting.remedy import fix_for
+from handloop.informers.reflecting.retry_pause import RetryPause
 from support.fake_lister_watcher import (
     api_error,
     expired,

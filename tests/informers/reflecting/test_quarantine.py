@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from client.decoding.pages import Undecodable
-from informers.reflecting.quarantine import Quarantine, store_key
+from handloop.client.decoding.pages import Undecodable
+from handloop.informers.reflecting.quarantine import Quarantine, store_key
 from support.recording_metrics import Instrument
 
 

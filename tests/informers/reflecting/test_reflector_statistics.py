@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from informers.reflecting.reflector_statistics import State
+from handloop.informers.reflecting.reflector_statistics import State
 from support.fake_lister_watcher import FakeListerWatcher, page
 from support.reflector_rig import ReflectorRig
 

@@ -2,23 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import (
+from handloop.client.errors import (
     ConnectionBroken,
     ConnectionRefused,
     DeadlineExceeded,
     DecodeError,
     TLSError,
 )
-from informers.reflecting.event_block import StaleBookmark
-from informers.reflecting.listing import ListFailed
-from informers.reflecting.relist_policy import (
+from handloop.informers.reflecting.event_block import StaleBookmark
+from handloop.informers.reflecting.listing import ListFailed
+from handloop.informers.reflecting.relist_policy import (
     RelistPolicy,
     RelistReason,
     VeryShortWatch,
     may_open_again,
     relist_reason,
 )
-from informers.reflecting.retry_with_deadline import RetryWithDeadline
+from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 from support.fake_lister_watcher import (
     api_error,
     expired,

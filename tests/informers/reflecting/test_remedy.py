@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from client.errors import ConnectionRefused
-from informers.reflecting.listing import ListFailed
-from informers.reflecting.remedy import fix_for
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import ConnectionRefused
+from handloop.informers.reflecting.listing import ListFailed
+from handloop.informers.reflecting.remedy import fix_for
 from support.fake_lister_watcher import api_error, expired, internal_error, too_many_requests
 
 

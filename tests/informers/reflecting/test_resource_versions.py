@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
+from handloop.informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
 from support.stepping_clock import SteppingClock
 
 

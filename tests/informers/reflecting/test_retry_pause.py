@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from client.errors import ConnectionRefused
-from client.reachability import Reachability
-from informers.reflecting.listing import ListFailed
-from informers.reflecting.retry_pause import RetryPause
+from handloop.client.errors import ConnectionRefused
+from handloop.client.reachability import Reachability
+from handloop.informers.reflecting.listing import ListFailed
+from handloop.informers.reflecting.retry_pause import RetryPause
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import internal_error, too_many_requests
 from support.reflector_rig import CountingBackoff

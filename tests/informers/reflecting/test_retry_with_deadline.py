@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from informers.reflecting.retry_with_deadline import RetryWithDeadline
+from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 from support.fake_lister_watcher import expired, internal_error, too_many_requests
 from support.stepping_clock import SteppingClock
 

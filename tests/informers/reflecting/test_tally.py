@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from informers.metrics import InformerMetrics
-from informers.reflecting.relist_policy import RelistReason
-from informers.reflecting.tally import Tally
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.reflecting.relist_policy import RelistReason
+from handloop.informers.reflecting.tally import Tally
 from support.fake_clock import FakeClock
 from support.recording_metrics import RecordingMetricsProvider
 

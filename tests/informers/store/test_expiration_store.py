@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from informers.keys import StoreKeyError
-from informers.store.expiration_store import ExpirationStore, TTLPolicy
+from handloop.informers.keys import StoreKeyError
+from handloop.informers.store.expiration_store import ExpirationStore, TTLPolicy
 from support.fake_clock import FakeClock
 from support.plain_items import Item, item_key
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from informers.keys import StoreKeyError
-from informers.store.heap import Heap, HeapClosed, ObjectNotFound
+from handloop.informers.keys import StoreKeyError
+from handloop.informers.store.heap import Heap, HeapClosed, ObjectNotFound
 from support.plain_items import Item, item_key
 from support.threads import Background, Waits
 

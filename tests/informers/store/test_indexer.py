@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from apis.apps_v1 import Deployment
-from informers.keys import DeletedFinalStateUnknown, NoMetaError, StoreKeyError
-from informers.store.indexer import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.keys import DeletedFinalStateUnknown, NoMetaError, StoreKeyError
+from handloop.informers.store.indexer import (
     NAMESPACE_INDEX,
     Indexer,
     IndexKeyError,
@@ -15,8 +15,8 @@ from informers.store.indexer import (
     index_func_to_key_func_adapter,
     namespace_index_func,
 )
-from informers.store.store_index import IndexFuncError
-from informers.store.thread_safe_store import IndexerConflict, OperationType, TransactionError
+from handloop.informers.store.store_index import IndexFuncError
+from handloop.informers.store.thread_safe_store import IndexerConflict, OperationType, TransactionError
 from support.deployments import deployment, names
 from support.plain_items import Item, item_key
 

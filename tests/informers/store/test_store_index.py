@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from informers.store.store_index import IndexFuncError, StoreIndex, union_keys
+from handloop.informers.store.store_index import IndexFuncError, StoreIndex, union_keys
 
 
 def words(obj: str) -> Sequence[str]:

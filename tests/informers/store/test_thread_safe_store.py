@@ -8,10 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from apis.apps_v1 import Deployment
-from informers.keys import DeletedFinalStateUnknown
-from informers.store.store_index import IndexFunc, IndexFuncError
-from informers.store.thread_safe_store import (
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.store.store_index import IndexFunc, IndexFuncError
+from handloop.informers.store.thread_safe_store import (
     IndexerConflict,
     IndexNotFound,
     OperationType,

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from informers.keys import StoreKeyError
-from informers.store.thread_safe_store import OperationType, TransactionError
-from informers.store.undelta_store import UndeltaStore
+from handloop.informers.keys import StoreKeyError
+from handloop.informers.store.thread_safe_store import OperationType, TransactionError
+from handloop.informers.store.undelta_store import UndeltaStore
 from support.plain_items import Item, item_key
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cluster.adoption import Orphans, claim
-from sandbox.cluster.workloads import PODS
-from sandbox.storage.owner_references import controller_of
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Change, Object
-from sandbox.storage.transaction import Transaction
+from handloop.sandbox.cluster.adoption import Orphans, claim
+from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.storage.owner_references import controller_of
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.storage.transaction import Transaction
 
 _OWNER: Object = {
     "apiVersion": "apps/v1",

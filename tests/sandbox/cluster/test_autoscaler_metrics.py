@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from apis.time import format_time
-from sandbox.cluster.autoscaler_metrics import Findings, Workload, evaluate, quoted
-from sandbox.cluster.controllers import View
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
-from sandbox.cluster.scale_target import ScaleTarget
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload, evaluate, quoted
+from handloop.sandbox.cluster.controllers import View
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
+from handloop.sandbox.cluster.scale_target import ScaleTarget
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object
 
 _NOW = 1_700_000_000.0
 _NO_METRICS = (

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.autoscaler_status import ABLE, ACTIVE, AutoscalerStatus
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.autoscaler_status import ABLE, ACTIVE, AutoscalerStatus
 
 _NOW = 1_700_000_000.0
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.autoscalers import AUTOSCALERS
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
-from sandbox.cluster.workloads import DEPLOYMENTS, condition
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.autoscalers import AUTOSCALERS
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, condition
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace
 
 _CPU = {

@@ -3,13 +3,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET, Runner, Step, View, Write, new_name
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Change, ChangeType
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import Status
+from handloop.sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET, Runner, Step, View, Write, new_name
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Change, ChangeType
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import Status
 
 _KIND = GroupResource("", "configmaps")
 _OTHER = GroupResource("", "secrets")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from apis.time import format_time
-from sandbox.cluster import deployment_status as statuses
-from sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding
-from sandbox.cluster.pace import Pace
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster import deployment_status as statuses
+from handloop.sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding
+from handloop.sandbox.cluster.pace import Pace
 from support.simulated_cluster import START, new_deployment
 
 _NOW = START

@@ -4,13 +4,20 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.deployments import DeploymentController
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.rolling_update import bounds_of
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_active, is_pod_ready
-from sandbox.storage.owner_references import controller_of
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.deployments import DeploymentController
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.rolling_update import bounds_of
+from handloop.sandbox.cluster.workloads import (
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    condition,
+    is_pod_active,
+    is_pod_ready,
+)
+from handloop.sandbox.storage.owner_references import controller_of
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, with_image
 
 

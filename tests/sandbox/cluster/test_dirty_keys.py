@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.cluster.dirty_keys import AT_ONCE, DirtyKeys
+from handloop.sandbox.cluster.dirty_keys import AT_ONCE, DirtyKeys
 
 
 def test_earliest_time_wins() -> None:

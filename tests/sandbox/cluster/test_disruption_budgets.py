@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.disruption_budgets import BUDGETS, DisruptionController
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import PODS
+from handloop.sandbox.cluster.disruption_budgets import BUDGETS, DisruptionController
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import PODS
 from support.simulated_cluster import SimulatedCluster, new_pod
 
 LABELS = {"app": "web"}

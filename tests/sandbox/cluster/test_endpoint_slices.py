@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
 
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import random
 
-from apis.time import format_micro_time, format_time
-from sandbox.cluster.controllers import View, Write
-from sandbox.cluster.event_recorder import EVENTS, EventRecorder
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
+from handloop.apis.time import format_micro_time, format_time
+from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.cluster.event_recorder import EVENTS, EventRecorder
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
 
 _NOW = 1_700_000_000.25
 _POD: Object = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cluster.garbage_collector import GarbageCollector
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
-from sandbox.storage.owner_references import references
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.garbage_collector import GarbageCollector
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
+from handloop.sandbox.storage.owner_references import references
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import (
     CONFIG_MAPS,
     NAMESPACES,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.nodes import NODES
-from sandbox.cluster.workloads import DEPLOYMENTS
-from sandbox.event_expiry import TTL_SECONDS
-from sandbox.server import Sandbox
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.nodes import NODES
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS
+from handloop.sandbox.event_expiry import TTL_SECONDS
+from handloop.sandbox.server import Sandbox
 from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_deployment, new_namespace
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cluster.lineage import MAX_GENERATIONS, lineage
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.lineage import MAX_GENERATIONS, lineage
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _FOOS = GroupResource("samplecontroller.k8s.io", "foos")
 

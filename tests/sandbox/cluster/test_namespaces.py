@@ -2,11 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.namespaces import CONFIG_MAPS, NAMESPACES, ROOT_CA, SERVICE_ACCOUNTS, NamespaceController
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.namespaces import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    ROOT_CA,
+    SERVICE_ACCOUNTS,
+    NamespaceController,
+)
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import SimulatedCluster, new_config_map, new_deployment, new_namespace
 
 

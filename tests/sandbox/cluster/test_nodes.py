@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from sandbox.cluster.nodes import NODES, NodeRegistrar, address_of, is_schedulable, new_node, node_name
+from handloop.sandbox.cluster.nodes import (
+    NODES,
+    NodeRegistrar,
+    address_of,
+    is_schedulable,
+    new_node,
+    node_name,
+)
 from support.local_server import LocalServer
 from support.simulated_cluster import START, SimulatedCluster
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pace import Pace
 
 
 def test_speed_divides_every_duration() -> None:

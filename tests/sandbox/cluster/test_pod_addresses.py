@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.cluster.pod_addresses import PodAddresses
+from handloop.sandbox.cluster.pod_addresses import PodAddresses
 
 
 def test_addresses_are_unique_while_in_use() -> None:

@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pod_faults import FAULT_ANNOTATION, Fault, affliction_of, annotated, concerned, tag_of
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Change, Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.pod_faults import (
+    FAULT_ANNOTATION,
+    Fault,
+    affliction_of,
+    annotated,
+    concerned,
+    tag_of,
+)
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _FOOS = GroupResource("samplecontroller.k8s.io", "foos")
 

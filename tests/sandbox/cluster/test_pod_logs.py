@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.pod_logs import lines
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.pod_logs import lines
 
 _NOW = 1_700_000_000.0
 

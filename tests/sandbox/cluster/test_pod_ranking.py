@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pod_ranking import DELETION_COST, doomed
+from handloop.sandbox.cluster.pod_ranking import DELETION_COST, doomed
 
 _OLD, _NEW = "2023-01-01T00:00:00Z", "2023-01-02T00:00:00Z"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pod_faults import Affliction, Fault
-from sandbox.cluster.pod_run import Situation, Stage, stage_of
+from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.pod_run import Situation, Stage, stage_of
 
 _READY = [{"type": "Ready", "status": "True"}]
 

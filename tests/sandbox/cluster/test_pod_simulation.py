@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.pod_faults import FAULT_ANNOTATION
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pod_faults import Affliction, Fault
-from sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn
-from sandbox.cluster.pod_stages import (
+from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn
+from handloop.sandbox.cluster.pod_stages import (
     BACK_OFF_SECONDS,
     FLAKY_SECONDS,
     PROBE_SECONDS,
@@ -15,8 +15,8 @@ from sandbox.cluster.pod_stages import (
     back_off,
     stop,
 )
-from sandbox.cluster.workloads import is_pod_ready
-from sandbox.storage.stored import Object
+from handloop.sandbox.cluster.workloads import is_pod_ready
+from handloop.sandbox.storage.stored import Object
 
 _NOW = 1_700_000_000.0
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster import pod_status
-from sandbox.cluster.workloads import condition
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster import pod_status
+from handloop.sandbox.cluster.workloads import condition
+from handloop.sandbox.storage.stored import Object
 
 _NOW = 1_700_000_000.0
 _MAIN = {"name": "main", "image": "nginx:1"}

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pod_usage import LOAD_ANNOTATIONS, measured
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS, measured
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _CPU = LOAD_ANNOTATIONS["cpu"]
 _RUNNING: dict[str, Any] = {"state": {"running": {}}}

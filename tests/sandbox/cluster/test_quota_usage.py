@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.quota_usage import counted_collection, exceeded, used
-from sandbox.cluster.workloads import PODS
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.cluster.quota_usage import counted_collection, exceeded, used
+from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.wire.resource import GroupResource
 from support.simulated_cluster import CONFIG_MAPS, SimulatedCluster, new_config_map, new_pod
 
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from apis.time import format_time
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.replica_proposal import (
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.replica_proposal import (
     Proposal,
     Sampling,
     Tolerance,
@@ -15,7 +15,7 @@ from sandbox.cluster.replica_proposal import (
     by_average,
     by_utilization,
 )
-from sandbox.storage.stored import Object
+from handloop.sandbox.storage.stored import Object
 
 _NOW = 1_700_000_000.0
 _LONG_AGO = _NOW - 3600

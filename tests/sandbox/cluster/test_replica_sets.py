@@ -3,15 +3,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster.controllers import Controller
-from sandbox.cluster.lifecycle import default_controllers
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.replica_sets import ReplicaSetController
-from sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
-from sandbox.storage.owner_references import controller_of, controller_reference
-from sandbox.storage.stored import Object
-from sandbox.wire.resource import GroupResource
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.lifecycle import default_controllers
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.replica_sets import ReplicaSetController
+from handloop.sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
+from handloop.sandbox.storage.owner_references import controller_of, controller_reference
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.resource import GroupResource
 from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_namespace, new_pod
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.quota_usage import QUOTAS
-from sandbox.cluster.resource_quotas import ResourceQuotaController
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.quota_usage import QUOTAS
+from handloop.sandbox.cluster.resource_quotas import ResourceQuotaController
 from support.simulated_cluster import CONFIG_MAPS, SimulatedCluster, new_config_map
 
 QUOTA = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster import revisions
-from sandbox.cluster.rolling_update import Bounds
+from handloop.sandbox.cluster import revisions
+from handloop.sandbox.cluster.rolling_update import Bounds
 from support.simulated_cluster import new_deployment
 
 _TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.cluster.rolling_update import (
+from handloop.sandbox.cluster.rolling_update import (
     MAX_REPLICAS,
     Bounds,
     active,

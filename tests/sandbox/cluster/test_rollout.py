@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from apis.time import format_time
-from sandbox.cluster import revisions
-from sandbox.cluster.controllers import Write
-from sandbox.cluster.event_recorder import EVENTS
-from sandbox.cluster.rolling_update import bounds_of
-from sandbox.cluster.rollout import Rollout
-from sandbox.cluster.workloads import DEPLOYMENTS, REPLICA_SETS
-from sandbox.storage.stored import Object
+from handloop.apis.time import format_time
+from handloop.sandbox.cluster import revisions
+from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.event_recorder import EVENTS
+from handloop.sandbox.cluster.rolling_update import bounds_of
+from handloop.sandbox.cluster.rollout import Rollout
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, REPLICA_SETS
+from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import START, new_deployment, with_image
 
 _Sizes = dict[str, int]

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.controllers import View
-from sandbox.cluster.scale_target import NoScaleError, find, resized
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import ScalePaths, ServedResource
+from handloop.sandbox.cluster.controllers import View
+from handloop.sandbox.cluster.scale_target import NoScaleError, find, resized
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 
 _PATHS = ScalePaths(".spec.size", ".status.size", ".status.selector")
 

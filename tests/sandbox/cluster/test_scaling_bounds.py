@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.scaling_bounds import Bounded, Scaling, ScalingHistory, bounded
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.scaling_bounds import Bounded, Scaling, ScalingHistory, bounded
 
 _NOW = 10_000.0
 _PODS_4 = {"type": "Pods", "value": 4, "periodSeconds": 15}

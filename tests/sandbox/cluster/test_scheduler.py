@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cluster.nodes import NODES, NodeRegistrar
-from sandbox.cluster.pace import Pace
-from sandbox.cluster.pod_faults import FAULT_ANNOTATION
-from sandbox.cluster.scheduler import Scheduler
-from sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition
+from handloop.sandbox.cluster.nodes import NODES, NodeRegistrar
+from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
+from handloop.sandbox.cluster.scheduler import Scheduler
+from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
 
 

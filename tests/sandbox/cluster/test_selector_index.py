@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.cluster.selector_index import SelectorIndex, equalities
-from sandbox.wire.label_selector import parse
+from handloop.sandbox.cluster.selector_index import SelectorIndex, equalities
+from handloop.sandbox.wire.label_selector import parse
 
 _A, _B, _C = ("n", "a"), ("n", "b"), ("m", "c")
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sandbox.cluster.endpoint_slices import SERVICES
-from sandbox.cluster.service_index import ServiceIndex
-from sandbox.storage.stored import Change, ChangeType, Stored
+from handloop.sandbox.cluster.endpoint_slices import SERVICES
+from handloop.sandbox.cluster.service_index import ServiceIndex
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 
 
 def _service(name: str, selector: dict[str, str] | None) -> Stored:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.workload_selector import is_everything, matches
+from handloop.sandbox.cluster.workload_selector import is_everything, matches
 
 _LABELS = {"app": "web", "tier": "front"}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.workloads import (
+from handloop.sandbox.cluster.workloads import (
     condition,
     is_deleting,
     is_pod_active,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.cel import compile_rule, names_in
-from sandbox.custom.cel_syntax import CelSyntaxError
-from sandbox.custom.cel_values import CelError
+from handloop.sandbox.custom.cel import compile_rule, names_in
+from handloop.sandbox.custom.cel_syntax import CelSyntaxError
+from handloop.sandbox.custom.cel_values import CelError
 
 
 def _value(text: str, **env: Any) -> Any:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.cel import compile_rule
-from sandbox.custom.cel_values import CelError
+from handloop.sandbox.custom.cel import compile_rule
+from handloop.sandbox.custom.cel_values import CelError
 
 
 def _value(text: str) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.cel_operators import OPERATORS
-from sandbox.custom.cel_values import CelError
+from handloop.sandbox.custom.cel_operators import OPERATORS
+from handloop.sandbox.custom.cel_values import CelError
 
 _DAY = timedelta(days=1)
 _NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom import cel_rules
+from handloop.sandbox.custom import cel_rules
 
 
 def _rule(rule: str, **more: Any) -> list[dict[str, Any]]:

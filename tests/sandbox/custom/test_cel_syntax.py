@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.custom.cel_syntax import (
+from handloop.sandbox.custom.cel_syntax import (
     Call,
     CelSyntaxError,
     Index,

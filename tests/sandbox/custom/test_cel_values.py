@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox.custom import cel_values
-from sandbox.custom.cel_values import CelError, Type, bound, equal, parse_duration, type_of
+from handloop.sandbox.custom import cel_values
+from handloop.sandbox.custom.cel_values import CelError, Type, bound, equal, parse_duration, type_of
 
 
 def test_equality() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.conversion_rules import conversion_causes
+from handloop.sandbox.custom.conversion_rules import conversion_causes
 
 
 def _webhook(**client: Any) -> dict[str, Any]:

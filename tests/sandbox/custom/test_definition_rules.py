@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.definition_rules import definition
+from handloop.sandbox.custom.definition_rules import definition
 from support.mutants import check_create, check_update
 from support.recorded_rules import Judged, creations, told, updates
 from support.widgets import widget_definition

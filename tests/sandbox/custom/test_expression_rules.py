@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.expression_rules import expression_causes
+from handloop.sandbox.custom.expression_rules import expression_causes
 
 _OBJECT = {"type": "object", "properties": {"b": {"type": "string"}}}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.custom import formats
+from handloop.sandbox.custom import formats
 
 
 @pytest.mark.parametrize(

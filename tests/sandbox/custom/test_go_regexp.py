@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.custom import go_regexp
+from handloop.sandbox.custom import go_regexp
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.custom import schema
-from sandbox.wire.status import Cause
+from handloop.sandbox.custom import schema
+from handloop.sandbox.wire.status import Cause
 
 _PROPERTIES: dict[str, Any] = {
     "i": {

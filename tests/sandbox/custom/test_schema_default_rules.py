@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.schema_default_rules import default_causes
+from handloop.sandbox.custom.schema_default_rules import default_causes
 
 _TEXT = {"type": "string"}
 

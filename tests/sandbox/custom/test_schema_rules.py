@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.schema_rules import schema_causes
+from handloop.sandbox.custom.schema_rules import schema_causes
 
 _SPEC = "s.properties[x]"
 _NO_DEFAULT = (

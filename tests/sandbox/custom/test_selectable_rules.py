@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.custom.selectable_rules import selectable_causes
+from handloop.sandbox.custom.selectable_rules import selectable_causes
 
 _SPEC = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
 _SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": _SPEC}}}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom import structural
-from sandbox.kinds import typed
+from handloop.sandbox.custom import structural
+from handloop.sandbox.kinds import typed
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.custom.structural_rules import children, junctors, structural_causes
+from handloop.sandbox.custom.structural_rules import children, junctors, structural_causes
 
 _NODE = "s.properties[x]"
 _EITHER = [{"type": "integer"}, {"type": "string"}]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.faults.asked import Asked, asked
-from sandbox.requests.request import Request, User
-from sandbox.wire.query import Query
+from handloop.sandbox.faults.asked import Asked, asked
+from handloop.sandbox.requests.request import Request, User
+from handloop.sandbox.wire.query import Query
 
 _USER = User("alice", ("system:authenticated",))
 

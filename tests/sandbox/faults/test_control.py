@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.faults import control
-from sandbox.requests.request import User
+from handloop.sandbox.faults import control
+from handloop.sandbox.requests.request import User
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"

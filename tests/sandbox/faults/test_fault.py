@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from sandbox.faults.asked import Asked
-from sandbox.faults.fault import (
+from handloop.sandbox.faults.asked import Asked
+from handloop.sandbox.faults.fault import (
     AnyFault,
     Conflict,
     Deny,
@@ -19,8 +19,8 @@ from sandbox.faults.fault import (
     LoseAnswer,
     Silence,
 )
-from sandbox.requests.access import Attributes
-from sandbox.requests.request import User
+from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.request import User
 
 _USER = User("alice", ("system:authenticated",))
 

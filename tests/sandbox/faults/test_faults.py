@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox.engine import Stream
-from sandbox.faults.fault import Error
-from sandbox.faults.faults import LostAnswerError, NoAnswerError, Where
-from sandbox.requests.request import Request, User
+from handloop.sandbox.engine import Stream
+from handloop.sandbox.faults.fault import Error
+from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError, Where
+from handloop.sandbox.requests.request import Request, User
 from support.local_server import LocalServer, with_widgets
 
 _MAPS = "/api/v1/namespaces/default/configmaps"

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from sandbox.faults.asked import asked
-from sandbox.faults.fault import Error, Fault, Lag
-from sandbox.faults.injection import Injection
-from sandbox.requests.request import Request, User
+from handloop.sandbox.faults.asked import asked
+from handloop.sandbox.faults.fault import Error, Fault, Lag
+from handloop.sandbox.faults.injection import Injection
+from handloop.sandbox.requests.request import Request, User
 
 _GET = asked(Request("GET", "/api/v1/pods"), User("alice"))
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from sandbox.faults.outlet import Outlet
+from handloop.sandbox.faults.outlet import Outlet
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"

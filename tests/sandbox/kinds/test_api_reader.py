@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kinds.api_reader import APIReader
-from sandbox.server import Sandbox
+from handloop.sandbox.kinds.api_reader import APIReader
+from handloop.sandbox.server import Sandbox
 
 
 @pytest.fixture

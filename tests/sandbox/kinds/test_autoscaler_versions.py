@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.autoscaler_versions import as_v1, as_v2, normal_v1, with_status_of
+from handloop.sandbox.kinds.autoscaler_versions import as_v1, as_v2, normal_v1, with_status_of
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _CPU = {

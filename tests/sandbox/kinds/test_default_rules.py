@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.default_rules import RULES
-from sandbox.kinds.kind_table import named_schema
+from handloop.sandbox.kinds.default_rules import RULES
+from handloop.sandbox.kinds.kind_table import named_schema
 
 _CORE, _APPS = "api.core.v1", "api.apps.v1"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.defaults import default_object
+from handloop.sandbox.kinds.defaults import default_object
 from support.builtin import builtin
 from support.default_cases import check
 from support.recordings import recorded

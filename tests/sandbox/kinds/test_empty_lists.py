@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.kinds.empty_lists import as_stored
+from handloop.sandbox.kinds.empty_lists import as_stored
 from support.builtin import builtin
 
 _ROLES = builtin("rbac.authorization.k8s.io", "roles")

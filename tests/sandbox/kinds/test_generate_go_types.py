@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kinds import generate_go_types
-from sandbox.kinds.generate_go_types import ROOT, build, full_type
-from sandbox.kinds.go_source import Member
+from handloop.sandbox.kinds import generate_go_types
+from handloop.sandbox.kinds.generate_go_types import ROOT, build, full_type
+from handloop.sandbox.kinds.go_source import Member
 
 _TABLE = Path(generate_go_types.__file__).with_name("go_types.json")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.revisions import template_hash
-from sandbox.kinds.go_dump import dump
+from handloop.sandbox.cluster.revisions import template_hash
+from handloop.sandbox.kinds.go_dump import dump
 from support.recordings import recorded
 
 

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from sandbox.kinds.kind_table import builtin_columns, message, named_schema, resource_entries, schema_names
+from handloop.sandbox.kinds.kind_table import (
+    builtin_columns,
+    message,
+    named_schema,
+    resource_entries,
+    schema_names,
+)
 
 
 def test_every_resource_names_a_schema_and_has_columns() -> None:

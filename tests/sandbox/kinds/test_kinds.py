@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.kinds.kinds import builtin_resources
 from support.builtin import builtin
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds import protobuf
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.status import StatusError
+from handloop.sandbox.kinds import protobuf
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.status import StatusError
 from support.object_cases import check_protobuf
 from support.recordings import recorded
 from support.thing import THINGS

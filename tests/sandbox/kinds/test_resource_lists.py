@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.resource_lists import rounded
+from handloop.sandbox.kinds.resource_lists import rounded
 
 
 @pytest.mark.parametrize(

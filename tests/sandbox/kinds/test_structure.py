@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds import structure
-from sandbox.kinds.structure import Omission, Shape
+from handloop.sandbox.kinds import structure
+from handloop.sandbox.kinds.structure import Omission, Shape
 from support.builtin import builtin
 
 

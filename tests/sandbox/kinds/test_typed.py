@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds import typed
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.wire.resource import Schema
+from handloop.sandbox.kinds import typed
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.wire.resource import Schema
 
 _SCHEMAS = {r.kind: r.schema for r in builtin_resources() if r.schema is not None}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.unstructured import restoring
+from handloop.sandbox.kinds.unstructured import restoring
 
 _FIELD = "json: cannot unmarshal {} into Go struct field S.spec.x of type {}"
 

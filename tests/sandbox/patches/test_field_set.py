@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches import field_set
-from sandbox.patches.field_set import FieldSet
+from handloop.sandbox.patches import field_set
+from handloop.sandbox.patches.field_set import FieldSet
 
 _A: FieldSet = {"f:a": {}, "f:b": {".": {}, "f:c": {}, "f:d": {}}}
 _B: FieldSet = {"f:b": {"f:c": {}}, "f:e": {}}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.json_patch import MAX_OPERATIONS, json_patch, same_json
-from sandbox.wire.status import StatusError
+from handloop.sandbox.patches.json_patch import MAX_OPERATIONS, json_patch, same_json
+from handloop.sandbox.wire.status import StatusError
 from support.patch_cases import check
 from support.recordings import recorded
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches import managed_fields
-from sandbox.patches.managed_fields import capped, decode, encode, record_update
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.patches.managed_fields import capped, decode, encode, record_update
 from support.apply_cases import NOW
 from support.builtin import builtin
 from support.thing import THINGS, thing

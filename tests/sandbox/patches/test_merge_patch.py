@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.merge_patch import merge_patch, without_nulls
+from handloop.sandbox.patches.merge_patch import merge_patch, without_nulls
 from support.patch_cases import check
 from support.recordings import recorded
 

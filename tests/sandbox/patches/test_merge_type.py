@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.merge_type import ElementError, ListType, compile_type, type_of_resource
+from handloop.sandbox.patches.merge_type import ElementError, ListType, compile_type, type_of_resource
 from support.builtin import builtin
 from support.thing import SCHEMA, THINGS
 

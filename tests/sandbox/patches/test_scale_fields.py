@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.patches.scale_fields import to_parent, to_scale
+from handloop.sandbox.patches.scale_fields import to_parent, to_scale
 
 _PATH = ".spec.replicas"
 _REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}

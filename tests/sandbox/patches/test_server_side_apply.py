@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.server_side_apply import server_side_apply
-from sandbox.wire.status import StatusError
+from handloop.sandbox.patches.server_side_apply import server_side_apply
+from handloop.sandbox.wire.status import StatusError
 from support.apply_cases import NOW, check
 from support.recordings import recorded
 from support.thing import THINGS, thing

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.strategic_merge import strategic_merge_patch
-from sandbox.wire.status import StatusError
+from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
+from handloop.sandbox.wire.status import StatusError
 from support.builtin import builtin
 from support.patch_cases import check
 from support.recordings import recorded

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.merge_type import compile_type
-from sandbox.patches.typed_check import violations
+from handloop.sandbox.patches.merge_type import compile_type
+from handloop.sandbox.patches.typed_check import violations
 from support.thing import SCHEMA
 
 _TYPE = compile_type(SCHEMA)

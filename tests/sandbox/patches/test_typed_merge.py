@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.merge_type import ElementError, compile_type
-from sandbox.patches.typed_merge import merge, remove, with_named_members
+from handloop.sandbox.patches.merge_type import ElementError, compile_type
+from handloop.sandbox.patches.typed_merge import merge, remove, with_named_members
 from support.thing import SCHEMA
 
 _TYPE = compile_type(SCHEMA)

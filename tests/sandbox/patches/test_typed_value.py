@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.patches.merge_type import ElementError, compile_type, type_of_resource
-from sandbox.patches.typed_value import compare, field_set
+from handloop.sandbox.patches.merge_type import ElementError, compile_type, type_of_resource
+from handloop.sandbox.patches.typed_value import compare, field_set
 from support.thing import SCHEMA, THINGS, thing
 
 _TYPE = compile_type(SCHEMA)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from sandbox.requests import access
-from sandbox.requests.access import Attributes
-from sandbox.requests.request import User
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.store import Store
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.requests import access
+from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
+from handloop.sandbox.wire.status import StatusError
 
 _RBAC = "rbac.authorization.k8s.io"
 _ALICE = User("alice", ("dev", "system:authenticated"))

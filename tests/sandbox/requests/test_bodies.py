@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests import bodies
-from sandbox.requests.bodies import Decoded, MisfitError
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests import bodies
+from handloop.sandbox.requests.bodies import Decoded, MisfitError
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 _WIDGETS = ServedResource(

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import random
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.call import Call, shallow_metadata, warning_headers
-from sandbox.requests.request import Context, Request, User
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.catalog import Catalog
-from sandbox.storage.store import Store
-from sandbox.wire.negotiate import PLAIN
-from sandbox.wire.options import WriteOptions
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.call import Call, shallow_metadata, warning_headers
+from handloop.sandbox.requests.request import Context, Request, User
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.wire.negotiate import PLAIN
+from handloop.sandbox.wire.options import WriteOptions
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 

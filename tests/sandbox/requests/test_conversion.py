@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.conversion import EVENTS, collection_of, converter, stored_field, to_storage
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.conversion import EVENTS, collection_of, converter, stored_field, to_storage
 
 _EVENTS = {r.group: r for r in builtin_resources() if r.plural == "events"}
 _PODS = next(r for r in builtin_resources() if r.plural == "pods")

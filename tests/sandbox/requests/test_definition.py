@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.requests.definition import CLEANUP_FINALIZER, condition_status, with_condition
+from handloop.sandbox.requests.definition import CLEANUP_FINALIZER, condition_status, with_condition
 from support.local_server import LocalServer
 from support.widgets import CRDS, definition
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests import discovery
-from sandbox.storage.catalog import Catalog
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests import discovery
+from handloop.sandbox.storage.catalog import Catalog
 from support.builtin import builtin
 from support.thing import THINGS
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.requests.access import Attributes
-from sandbox.requests.impersonation import acting_user
-from sandbox.requests.request import User
-from sandbox.wire.status import StatusError
+from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.impersonation import acting_user
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.wire.status import StatusError
 
 _ROOT = User("root", ("system:masters", "system:authenticated"))
 _ALICE = User("alice", ("system:authenticated",))

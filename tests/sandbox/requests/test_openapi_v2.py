@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests import openapi_v2
-from sandbox.storage.catalog import Catalog
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests import openapi_v2
+from handloop.sandbox.storage.catalog import Catalog
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests.presentation import presentation, served_object
-from sandbox.storage.stored import Stored
-from sandbox.wire.negotiate import Form, Shape
-from sandbox.wire.status import StatusError
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests.presentation import presentation, served_object
+from handloop.sandbox.storage.stored import Stored
+from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.status import StatusError
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
 _CUSTOM = replace(_MAPS, custom=True)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.requests.request import Request, Response, User
+from handloop.sandbox.requests.request import Request, Response, User
 
 
 def test_a_response_is_joined_late() -> None:

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.requests import routes
-from sandbox.requests.routes import ResourcePath
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import PageNotFoundError, StatusError
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.requests import routes
+from handloop.sandbox.requests.routes import ResourcePath
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import PageNotFoundError, StatusError
 
 
 def _custom(plural: str, *, namespaced: bool) -> ServedResource:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.requests import tokens
+from handloop.sandbox.requests import tokens
 
 _KEY = b"k" * 32
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.rules.service_address_rules import address_causes, ip_address
+from handloop.sandbox.rules.service_address_rules import address_causes, ip_address
 
 
 @pytest.mark.parametrize(

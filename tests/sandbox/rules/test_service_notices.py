@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.rules.service_notices import service_notices
+from handloop.sandbox.rules.service_notices import service_notices
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.rules.validation import RULES, name_rule, validate
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.rules.validation import RULES, name_rule, validate
 from support.builtin import builtin
 from support.thing import THINGS, thing
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.storage.catalog import Catalog
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.storage.catalog import Catalog
+from handloop.sandbox.wire.resource import GroupResource
 
 
 def _deployments() -> Catalog:

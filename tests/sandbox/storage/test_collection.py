@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import random
 
-from sandbox.storage.collection import Collection, History
-from sandbox.storage.stored import Change, ChangeType, Stored, object_key
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.collection import Collection, History
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored, object_key
+from handloop.sandbox.wire.resource import GroupResource
 
 _KIND = GroupResource("", "configmaps")
 

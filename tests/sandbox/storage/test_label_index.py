@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.cluster.workloads import PODS
-from sandbox.storage.label_index import LabelIndex
-from sandbox.storage.stored import Change, ChangeType, Stored
+from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.storage.label_index import LabelIndex
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 
 _LABEL_SETS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)
 

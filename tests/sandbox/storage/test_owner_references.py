@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.storage.owner_references import (
+from handloop.sandbox.storage.owner_references import (
     controller_of,
     controller_reference,
     is_controlled_by,

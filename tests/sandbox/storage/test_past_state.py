@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from sandbox.storage.past_state import PastState
-from sandbox.storage.store import FIRST_RESOURCE_VERSION, Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.past_state import PastState
+from handloop.sandbox.storage.store import FIRST_RESOURCE_VERSION, Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _MAPS = GroupResource("", "configmaps")
 _PODS = GroupResource("", "pods")

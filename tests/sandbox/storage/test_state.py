@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sandbox.storage.state import State
-from sandbox.storage.store import Store
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.wire.resource import GroupResource
 
 
 def test_a_store_is_a_state() -> None:

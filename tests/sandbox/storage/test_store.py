@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.storage.store import FIRST_RESOURCE_VERSION, Store
-from sandbox.storage.stored import Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.store import FIRST_RESOURCE_VERSION, Store
+from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _KIND = GroupResource("", "configmaps")
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from sandbox.storage.stored import Change, ChangeType, Stored, head_of, object_key, tail_of
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored, head_of, object_key, tail_of
+from handloop.sandbox.wire.resource import GroupResource
 
 _OBJECT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}, "spec": {"x": 1}}
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.storage.store import Store
-from sandbox.storage.stored import ChangeType, Object
-from sandbox.storage.transaction import Transaction
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import ChangeType, Object
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.wire.resource import GroupResource
 
 _KIND = GroupResource("", "configmaps")
 

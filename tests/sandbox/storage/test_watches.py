@@ -4,11 +4,11 @@ import json
 import random
 from typing import Any
 
-from sandbox.storage.store import Store
-from sandbox.storage.stored import Object, Stored
-from sandbox.storage.transaction import Transaction
-from sandbox.storage.watches import BATCH, Subscription, Watcher, error_line, too_old
-from sandbox.wire.resource import GroupResource
+from handloop.sandbox.storage.store import Store
+from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.storage.transaction import Transaction
+from handloop.sandbox.storage.watches import BATCH, Subscription, Watcher, error_line, too_old
+from handloop.sandbox.wire.resource import GroupResource
 
 _KIND = GroupResource("", "configmaps")
 _NOW = 1000.0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables import cell
+from handloop.sandbox.tables import cell
 
 _TERMS: list[dict[str, Any]] = [
     {"key": "b", "operator": "In", "values": ["2", "1"]},

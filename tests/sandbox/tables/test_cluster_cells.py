@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables.cluster_cells import (
+from handloop.sandbox.tables.cluster_cells import (
     created_cells,
     endpoint_slice_cells,
     endpoints_cells,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables.custom_cells import custom_cells, custom_columns
+from handloop.sandbox.tables.custom_cells import custom_cells, custom_columns
 from support.thing import THINGS
 
 _NOW = 1_700_000_060.0

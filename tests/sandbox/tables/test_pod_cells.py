@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables.pod_cells import pod_cells, pod_conditions
+from handloop.sandbox.tables.pod_cells import pod_cells, pod_conditions
 from support.object_cases import check_row
 from support.recorded_rows import rows, told
 

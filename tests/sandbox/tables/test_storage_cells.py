@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables.storage_cells import claim_cells, quota_cells, storage_class_cells, volume_cells
+from handloop.sandbox.tables.storage_cells import claim_cells, quota_cells, storage_class_cells, volume_cells
 from support.object_cases import check_row
 from support.recorded_rows import rows, told
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.tables.table import CELLS, cells_of, columns_of, render
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.tables.table import CELLS, cells_of, columns_of, render
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError
 from support.builtin import builtin
 from support.thing import THINGS
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.tables.workload_cells import (
+from handloop.sandbox.tables.workload_cells import (
     autoscaler_cells,
     controller_revision_cells,
     cron_job_cells,

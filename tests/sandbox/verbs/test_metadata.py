@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from sandbox.requests.request import Context, User
-from sandbox.verbs import metadata
+from handloop.sandbox.requests.request import Context, User
+from handloop.sandbox.verbs import metadata
 
 _CONTEXT = Context(1_700_000_000.0, User("me"), random.Random(1), lambda: "new-uid")
 

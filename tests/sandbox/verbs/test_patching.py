@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.verbs import patching
-from sandbox.wire.status import StatusError
+from handloop.sandbox.verbs import patching
+from handloop.sandbox.wire.status import StatusError
 from support.local_server import LocalServer, widget, with_widgets
 
 

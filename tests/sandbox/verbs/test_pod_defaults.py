@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.verbs.pod_defaults import qos_class
+from handloop.sandbox.verbs.pod_defaults import qos_class
 from support.local_server import LocalServer
 
 _PODS = "/api/v1/namespaces/default/pods"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.requests.request import User
+from handloop.sandbox.requests.request import User
 from support.local_server import LocalServer
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"

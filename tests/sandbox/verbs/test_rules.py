@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.verbs import rules
-from sandbox.wire.resource import ScalePaths, ServedResource
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.verbs import rules
+from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 from support.widgets import widget_definition
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")

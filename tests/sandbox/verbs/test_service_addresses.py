@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.verbs import service_addresses
+from handloop.sandbox.verbs import service_addresses
 from support.local_server import LocalServer
 
 _MERGE = "application/merge-patch+json"

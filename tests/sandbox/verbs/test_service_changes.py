@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.verbs.service_changes import (
+from handloop.sandbox.verbs.service_changes import (
     has_health_port,
     is_external,
     kept,

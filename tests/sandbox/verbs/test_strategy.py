@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.verbs.strategy import prepare_update
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.verbs.strategy import prepare_update
 
 _DEPLOYMENTS = next(r for r in builtin_resources() if r.plural == "deployments")
 _CUSTOM = replace(_DEPLOYMENTS, custom=True)

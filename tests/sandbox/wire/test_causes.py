@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.wire import causes
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import causes
+from handloop.sandbox.wire.status import Cause
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.wire import continue_token
-from sandbox.wire.continue_token import Continue
-from sandbox.wire.status import StatusError
+from handloop.sandbox.wire import continue_token
+from handloop.sandbox.wire.continue_token import Continue
+from handloop.sandbox.wire.status import StatusError
 
 
 @given(st.integers(min_value=-1, max_value=2**60), st.text(min_size=1, max_size=30))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire import field_rules, names
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import field_rules, names
+from handloop.sandbox.wire.status import Cause
 
 
 def _told(causes: list[Cause]) -> list[tuple[str, str]]:

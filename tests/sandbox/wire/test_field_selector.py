@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire import field_selector
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.wire import field_selector
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError
 
 
 def _resource(**fields: Any) -> ServedResource:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire.go_format import escaped, go_float, go_type, go_value
+from handloop.sandbox.wire.go_format import escaped, go_float, go_type, go_value
 
 
 @pytest.mark.parametrize(

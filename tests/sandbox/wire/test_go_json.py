@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.wire import go_json
+from handloop.sandbox.wire import go_json
 
 
 @pytest.mark.parametrize(

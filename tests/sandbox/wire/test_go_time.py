@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.wire import go_time
+from handloop.sandbox.wire import go_time
 
 
 @pytest.mark.parametrize(

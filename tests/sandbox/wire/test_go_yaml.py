@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire import go_yaml
-from sandbox.wire.go_yaml import YAMLError
+from handloop.sandbox.wire import go_yaml
+from handloop.sandbox.wire.go_yaml import YAMLError
 
 
 @pytest.mark.parametrize(

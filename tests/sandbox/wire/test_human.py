@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.wire.human import age, human_duration
+from handloop.sandbox.wire.human import age, human_duration
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.wire.image_name import pull_policy, tag_of
+from handloop.sandbox.wire.image_name import pull_policy, tag_of
 
 _DIGEST = "sha256:" + "0" * 64
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire import jsonpath
+from handloop.sandbox.wire import jsonpath
 
 _OBJECT: dict[str, Any] = {
     "a": {"b": [1, 2, {"c": "x"}], "n": None},

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.wire import label_selector
-from sandbox.wire.status import StatusError
+from handloop.sandbox.wire import label_selector
+from handloop.sandbox.wire.status import StatusError
 
 _LABELS = {"app": "web", "n": "5"}
 

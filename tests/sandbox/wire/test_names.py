@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.wire import names
+from handloop.sandbox.wire import names
 
 
 @pytest.mark.parametrize(

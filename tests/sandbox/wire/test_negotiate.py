@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.kinds.kinds import builtin_resources
-from sandbox.wire import negotiate
-from sandbox.wire.negotiate import Form, Shape
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import StatusError
+from handloop.sandbox.kinds.kinds import builtin_resources
+from handloop.sandbox.wire import negotiate
+from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import StatusError
 
 _PODS = next(r for r in builtin_resources() if r.plural == "pods")
 _CUSTOM = replace(_PODS, custom=True)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.wire import options
-from sandbox.wire.query import EMPTY_QUERY, Query
-from sandbox.wire.status import StatusError
+from handloop.sandbox.wire import options
+from handloop.sandbox.wire.query import EMPTY_QUERY, Query
+from handloop.sandbox.wire.status import StatusError
 
 
 def _refused(query: str, **more: Any) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.wire import quantity
+from handloop.sandbox.wire import quantity
 
 
 @pytest.mark.parametrize(

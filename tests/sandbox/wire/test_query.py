@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.wire.query import EMPTY_QUERY, Query
+from handloop.sandbox.wire.query import EMPTY_QUERY, Query
 
 
 def test_parameters_are_decoded_and_may_repeat() -> None:

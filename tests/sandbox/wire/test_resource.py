@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sandbox.wire.resource import GroupResource, ServedResource, Subresource
+from handloop.sandbox.wire.resource import GroupResource, ServedResource, Subresource
 
 
 def _resource(group: str, version: str) -> ServedResource:

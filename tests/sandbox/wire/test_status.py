@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sandbox.wire import status
-from sandbox.wire.resource import ServedResource
-from sandbox.wire.status import Cause
+from handloop.sandbox.wire import status
+from handloop.sandbox.wire.resource import ServedResource
+from handloop.sandbox.wire.status import Cause
 
 
 def _resource(group: str = "example.com") -> ServedResource:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from sandbox.kinds import protobuf
-from sandbox.wire.status import failure, not_acceptable
-from sandbox.wire.status_protobuf import encode
+from handloop.sandbox.kinds import protobuf
+from handloop.sandbox.wire.status import failure, not_acceptable
+from handloop.sandbox.wire.status_protobuf import encode
 
 RECORDED = (
     b"k8s\0\n\f\n\x02v1\x12\x06Status\x12\x99\x01\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1at"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from sandbox.wire import yaml_bounds
-from sandbox.wire.yaml_bounds import TooMuchError
+from handloop.sandbox.wire import yaml_bounds
+from handloop.sandbox.wire.yaml_bounds import TooMuchError
 
 
 def _bomb(levels: int) -> str:

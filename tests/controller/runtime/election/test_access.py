@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.roles import roles
-from controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.roles import roles
 
 
 def test_only_one_lease_can_be_read_and_written() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.election.candidacy import Candidacy
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.candidacy import Candidacy
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, failing, no_answer, refusal

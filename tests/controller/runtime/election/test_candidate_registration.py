@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
-from apis.time import format_micro_time
-from client.errors import NotFound
-from client.resource_client import Client, PatchType
-from controller.roles import roles
-from controller.runtime.election.access import leader_election_access
-from controller.runtime.election.candidate_registration import REQUEUE_SECONDS, CandidateRegistration
-from controller.runtime.runnable import Runnable, needs_leader_election
+from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
+from handloop.apis.time import format_micro_time
+from handloop.client.errors import NotFound
+from handloop.client.resource_client import Client, PatchType
+from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.election.candidate_registration import REQUEUE_SECONDS, CandidateRegistration
+from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.runnable import Runnable, needs_leader_election
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock

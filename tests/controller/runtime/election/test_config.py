@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.election.config import LeaderElection, validate_durations
-from controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.config import LeaderElection, validate_durations
+from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.lease_api import LeaseAPI
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
-from controller.runtime.election.leader_election import LeadershipLost
-from controller.runtime.election.lease_lock import LeaseLock
-from controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
 from support.captured_logs import captured_logs
 from support.election_rig import ElectionRig, stopping, wait_for_stop
 from support.fake_clock import FakeClock

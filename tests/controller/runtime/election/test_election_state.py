@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.election_state import election_state
-from controller.runtime.serving.health import Well, health_page
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.election_state import election_state
+from handloop.controller.runtime.serving.health import Well, health_page
 
 
 def seen(holder: str, *, leading: bool) -> ElectionStatistics:

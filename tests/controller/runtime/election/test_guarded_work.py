@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from controller.runtime.election.guarded_work import GuardedWork
-from workqueue.spawn import spawn_thread
+from handloop.controller.runtime.election.guarded_work import GuardedWork
+from handloop.workqueue.spawn import spawn_thread
 
 
 def test_work_is_told_to_stop_and_seen_to_end() -> None:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from client.errors import DeadlineExceeded
-from client.http.response import Response
-from controller.runtime.election.candidacy import ElectionStatistics
-from controller.runtime.election.config import LeaderElection
-from controller.runtime.election.leader_election import LeaderElector, LeadershipLost
-from controller.runtime.election.lease_lock import LeaseLock
+from handloop.client.errors import DeadlineExceeded
+from handloop.client.http.response import Response
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.captured_logs import captured_logs
 from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
 from support.lease_api import LeaseAPI, no_answer, refusal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import AlreadyExists, Conflict, NotFound
-from controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
-from controller.runtime.election.record import LeaderElectionRecord
-from controller.runtime.events.fake import FakeRecorder
+from handloop.client.errors import AlreadyExists, Conflict, NotFound
+from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
+from handloop.controller.runtime.election.record import LeaderElectionRecord
+from handloop.controller.runtime.events.fake import FakeRecorder
 from support.lease_api import LeaseAPI
 
 RECORD = LeaderElectionRecord(holder_identity="baz", lease_duration_seconds=15)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.election.metrics import LeaderElectionMetrics, NoLeaderMetrics
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics, NoLeaderMetrics
 
 NAMES = (
     "leader_election_master_status",

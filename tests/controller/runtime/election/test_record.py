@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from apis.coordination_v1 import LeaseSpec
-from controller.runtime.election.record import (
+from handloop.apis.coordination_v1 import LeaseSpec
+from handloop.controller.runtime.election.record import (
     LeaderElectionRecord,
     record_from_spec,
     spec_from_record,

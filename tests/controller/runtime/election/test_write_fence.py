@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from client.auth.credentials import StaticCredentials
-from client.config import ClientConfig
-from client.errors import Cancelled, DeadlineExceeded
-from client.transport import HTTPTransport
-from controller.runtime.election.write_fence import WriteFence
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
+from handloop.client.errors import Cancelled, DeadlineExceeded
+from handloop.client.transport import HTTPTransport
+from handloop.controller.runtime.election.write_fence import WriteFence
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.wire_server import WireServer, always, response

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from apis.core_v1 import Event, ObjectReference
-from client.errors import ConnectionRefused
-from controller.runtime.events.broadcaster import EventBroadcaster, format_event
-from controller.runtime.events.delivery import SinkStatistics
+from handloop.apis.core_v1 import Event, ObjectReference
+from handloop.client.errors import ConnectionRefused
+from handloop.controller.runtime.events.broadcaster import EventBroadcaster, format_event
+from handloop.controller.runtime.events.delivery import SinkStatistics
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
 from support.fake_event_sink import FakeEventSink

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.core_v1 import Event
-from apis.time import format_time
-from controller.runtime.events.correlator import (
+from handloop.apis.core_v1 import Event
+from handloop.apis.time import format_time
+from handloop.controller.runtime.events.correlator import (
     AGGREGATE_PREFIX,
     Correlation,
     CorrelatorOptions,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from apis.events_v1 import Event
-from client.errors import ConnectionRefused
-from controller.runtime.events.delivery import EventDelivery, Outcome, SinkStatistics
+from handloop.apis.events_v1 import Event
+from handloop.client.errors import ConnectionRefused
+from handloop.controller.runtime.events.delivery import EventDelivery, Outcome, SinkStatistics
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_series_sink import FakeSeriesSink

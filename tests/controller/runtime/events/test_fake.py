@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from controller.runtime.events.fake import FakeRecorder
-from controller.runtime.events.recorder import EventRecorder, SeriesRecorder
+from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from support.foo_builders import new_foo
 
 

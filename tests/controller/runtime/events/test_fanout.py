@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from controller.runtime.events.fanout import EventFanout, FanoutStatistics
+from handloop.controller.runtime.events.fanout import EventFanout, FanoutStatistics
 from support.fake_clock import FakeClock
 
 _DEADLINE_SECONDS = 10.0

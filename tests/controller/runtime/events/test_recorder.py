@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from apis.core_v1 import ObjectReference
-from apis.meta import ObjectMeta
-from controller.runtime.events.recorder import EventRecording
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.runtime.events.recorder import EventRecording
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from apis import events_v1
-from apis.core_v1 import Event
-from controller.runtime.events.recorders import Recorders
+from handloop.apis import events_v1
+from handloop.apis.core_v1 import Event
+from handloop.controller.runtime.events.recorders import Recorders
 from support.captured_logs import captured_logs
 from support.foo_builders import new_foo
 from support.managed_sandbox import ManagedSandbox, eventually

@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from apis.core_v1 import ObjectReference
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.pages import Undecodable
-from controller.runtime.events.reference import (
+from handloop.apis.core_v1 import ObjectReference
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.events.reference import (
     event_name,
     reference_to,
     reference_to_kind,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apis.resource import GroupVersionKind
-from controller.runtime.events.selector import event_field_selector
+from handloop.apis.resource import GroupVersionKind
+from handloop.controller.runtime.events.selector import event_field_selector
 
 _DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 

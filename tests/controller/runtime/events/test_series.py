@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event, EventSeries
-from controller.runtime.events.series import FINISH_SECONDS, SeriesCache, series_key
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event, EventSeries
+from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache, series_key
 from support.fake_clock import FakeClock
 from support.series_builders import new_series_event
 

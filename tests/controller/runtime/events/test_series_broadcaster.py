@@ -9,17 +9,17 @@ from contextlib import contextmanager
 
 import pytest
 
-from apis.core_v1 import ObjectReference
-from apis.events_v1 import Event
-from controller.roles import roles
-from controller.runtime.events.delivery import SinkStatistics
-from controller.runtime.events.recorder import EventRecorder
-from controller.runtime.events.series import FINISH_SECONDS
-from controller.runtime.events.series_broadcaster import (
+from handloop.apis.core_v1 import ObjectReference
+from handloop.apis.events_v1 import Event
+from handloop.controller.runtime.events.delivery import SinkStatistics
+from handloop.controller.runtime.events.recorder import EventRecorder
+from handloop.controller.runtime.events.series import FINISH_SECONDS
+from handloop.controller.runtime.events.series_broadcaster import (
     REFRESH_SECONDS,
     SERIES_EVENTS_ACCESS,
     SeriesBroadcaster,
 )
+from handloop.controller.runtime.roles import roles
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from apis.events_v1 import Event, EventSeries
-from client.errors import ConnectionRefused
-from controller.runtime.events.delivery import SinkStatistics
-from controller.runtime.events.series import SeriesCache
-from controller.runtime.events.series_sink import SeriesWriter, series_patch
+from handloop.apis.events_v1 import Event, EventSeries
+from handloop.client.errors import ConnectionRefused
+from handloop.controller.runtime.events.delivery import SinkStatistics
+from handloop.controller.runtime.events.series import SeriesCache
+from handloop.controller.runtime.events.series_sink import SeriesWriter, series_patch
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_series_sink import FakeSeriesSink, SeriesCall

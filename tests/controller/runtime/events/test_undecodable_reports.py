@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from apis.samplecontroller_v1alpha1 import Foo
-from client.decoding.pages import Undecodable
-from controller.runtime.events.fake import FakeRecorder
-from controller.runtime.events.undecodable_reports import UndecodableReports
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
 
 
 def test_each_misfit_is_an_event() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from apis.core_v1 import Event
-from controller.runtime.events.watcher import EventWatcher
+from handloop.apis.core_v1 import Event
+from handloop.controller.runtime.events.watcher import EventWatcher
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
 from support.fake_clock import FakeClock

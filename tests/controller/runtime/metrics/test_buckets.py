@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from controller.runtime.metrics.buckets import B_EXP, B_REST, B_SIZE, B_SMALL
+from handloop.controller.runtime.metrics.buckets import B_EXP, B_REST, B_SIZE, B_SMALL
 
 
 @pytest.mark.parametrize(

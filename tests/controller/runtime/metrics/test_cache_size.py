@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from apis.apps_v1 import Deployment
-from apis.meta import ObjectMeta
-from controller.runtime.metrics.cache_size import SAMPLE, CacheSize, estimated_bytes
-from informers.shared_informer import SharedIndexInformer
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.runtime.metrics.cache_size import SAMPLE, CacheSize, estimated_bytes
+from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_lister_watcher import FakeListerWatcher
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.metrics.client import ClientMetrics
+from handloop.controller.runtime.metrics.client import ClientMetrics
 
 
 def test_requests_are_counted_by_outcome_and_timed_by_verb() -> None:

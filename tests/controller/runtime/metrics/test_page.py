@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from apis.apps_v1 import Deployment
-from controller.runtime.election.metrics import LeaderElectionMetrics
-from controller.runtime.freshness import InformerLag
-from controller.runtime.metrics.cache_size import CacheSize
-from controller.runtime.metrics.client import ClientMetrics
-from controller.runtime.metrics.informer import InformerMetricsProvider
-from controller.runtime.metrics.page import new_registry
-from controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
-from controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
-from controller.runtime.serving.certificate_watcher import CertificateMetrics
-from informers.metrics import InformerMetrics
-from informers.shared_informer import SharedIndexInformer
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.freshness import InformerLag
+from handloop.controller.runtime.metrics.cache_size import CacheSize
+from handloop.controller.runtime.metrics.client import ClientMetrics
+from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
+from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
+from handloop.informers.metrics import InformerMetrics
+from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.metric_table import PROCESS, TABLE, Row, exposed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.metrics.queue_depth import EXCEEDED, MAX_PRIORITIES, QueueDepth
+from handloop.controller.runtime.metrics.queue_depth import EXCEEDED, MAX_PRIORITIES, QueueDepth
+from handloop.workqueue.priority_queue import PriorityQueue
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from support.fake_clock import FakeClock
-from workqueue.priority_queue import PriorityQueue
-from workqueue.rate_limiters import default_controller_rate_limiter
 
 
 def shown(depth: QueueDepth) -> dict[tuple[str, str], float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.metrics.reconcile import (
+from handloop.controller.runtime.metrics.reconcile import (
     ControllerMetrics,
     OwnWriteMetrics,
     ReconcileMetrics,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.runtime.metrics.page import new_registry
-from controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from support.fake_clock import FakeClock
 from support.metrics_text import text_of
-from workqueue.rate_limiters import default_controller_rate_limiter
-from workqueue.rate_limiting_queue import RateLimitingQueue
 
 
 def test_name_and_controller_are_both_the_queues_name() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics, CertificateWatcher
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority, Issued
 from support.fake_clock import FakeClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from controller.runtime.serving.health import Well, health_page, stopped_check
+from handloop.controller.runtime.serving.health import Well, health_page, stopped_check
 from support.captured_logs import captured_logs
 from support.served_pages import fetch, serving
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.serving.listening import PortInUseError, listen_error
+from handloop.controller.runtime.serving.listening import PortInUseError, listen_error
 
 
 @pytest.mark.parametrize(

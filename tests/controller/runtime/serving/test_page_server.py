@@ -14,10 +14,10 @@ from socketserver import TCPServer
 
 import pytest
 
-from controller.runtime.serving import page_server
-from controller.runtime.serving.health import health_page
-from controller.runtime.serving.listening import ListenError, PortInUseError
-from controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, PageServer
+from handloop.controller.runtime.serving import page_server
+from handloop.controller.runtime.serving.health import health_page
+from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
+from handloop.controller.runtime.serving.page_server import MAX_CONNECTIONS, TEXT, PageServer
 from support.served_pages import fetch, serving
 from support.threads import Background
 

@@ -1,0 +1,89 @@
+"""The Foo controller, which is written by hand, as a runnable of the manager: it shares the informers."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import structlog
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, Controller
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.runnable import WorkersBusyError
+
+log = structlog.get_logger("foo")
+
+NAME: Final = "foo"
+
+
+class FooRunnable:
+    """
+    Implements handloop.controller.runtime.runnable.Runnable.
+
+    The controller is made by run: a standby's caches are warm, but nothing is queued that nobody takes, and
+    no event is recorded. Its metrics are there before.
+    State: controller, None until run; _stop, the one that run was given.
+    """
+
+    needs_leader_election = True
+
+    def __init__(self, manager: Manager, *, workers: int) -> None:
+        self.name = NAME
+        self.controller: Controller | None = None
+        self._manager = manager
+        self._workers = workers
+        self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
+        self._recorder = manager.recorder(CONTROLLER_AGENT_NAME)
+        self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
+        self._stop = threading.Event()
+
+    def new_controller(self) -> Controller:
+        """Make the controller, hooked into the informers of the manager."""
+        manager = self._manager
+        return Controller(
+            manager.client,
+            *self._informers,
+            self._recorder,
+            metrics_provider=manager.workqueue_metrics,
+            metrics=self._metrics,
+            shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+            clock=manager.clock,
+            spawn=manager.spawn,
+        )
+
+    def run(self, stop: threading.Event) -> None:
+        """
+        Work until stop is set.
+
+        Raises: WorkersBusyError; CachesNotSyncedError without a stop.
+        """
+        self._stop = stop
+        self.controller = controller = self.new_controller()
+        try:
+            controller.run(self._workers, stop)
+        except CachesNotSyncedError as error:
+            if not stop.is_set():
+                raise
+            log.info("Stopped before the caches were filled", err=str(error))
+        busy = controller.statistics().workers_alive
+        if busy:
+            raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
+
+    def workers_check(self) -> str | None:
+        """A health check: no worker has died. Before the caches are filled there is none."""
+        controller = self.controller
+        if controller is None or self._stop.is_set():
+            return None
+        if not all(informer.has_synced() for informer in self._informers):
+            return None
+        alive = controller.statistics().workers_alive
+        return f"{alive} of {self._workers} are alive" if alive < self._workers else None
+
+
+def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
+    """Set the Foo controller up in a manager."""
+    runnable = FooRunnable(manager, workers=workers)
+    manager.add(runnable)
+    return runnable

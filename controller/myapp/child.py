@@ -1,0 +1,129 @@
+"""
+The child of one kind, by the name of its MyApp: looked up in the cache, created, corrected, deleted.
+
+What is not controlled by this very MyApp, by UID, is never written. A correction carries the resource version
+and the UID that were read, a deletion the UID: what changed in between makes a Conflict, and a retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Generic, TypeVar
+
+from handloop.apis.meta import Kind, OwnerReference, controller_of, is_controlled_by
+from handloop.client.errors import NotFound
+from handloop.client.resource_client import Client, PatchType
+from handloop.controller.myapp.changes import Changes, guarded
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.informers.lister import Lister
+
+FIELD_MANAGER: Final = "myapp-operator"
+
+K = TypeVar("K", bound=Kind)
+
+
+class NameTakenError(ReconcileError):
+    """The name of a child belongs to somebody else's object."""
+
+
+class WaitError(ReconcileError):
+    """Something that is going has to be gone first, also from the cache; its end is an event."""
+
+
+class Child(Generic[K]):
+    """The children of one kind. State: none. Threads: any."""
+
+    def __init__(self, kind: type[K], client: Client, lister: Lister[K]) -> None:
+        self._kind = kind.resource.kind
+        self._objects = client.resource(kind)
+        self._lister = lister
+
+    def owned(self, app: MyApp) -> K | None:
+        """The child as the cache has it; None when there is none, or it is not ours."""
+        live = self._cached(app)
+        return live if live is not None and is_controlled_by(live, app) else None
+
+    def is_taken(self, app: MyApp) -> bool:
+        """Whether somebody else has the name."""
+        live = self._cached(app)
+        return live is not None and not is_controlled_by(live, app)
+
+    def ensure(
+        self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: ReconcileContext
+    ) -> tuple[K, bool]:
+        """
+        Create the child, or change in it what differs.
+
+        Args: changes(live, wanted) is a strategic merge patch, {} for none.
+        Returns: the child, and whether it was written.
+        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name, and for one that is
+        gone though the cache has it; ClientError.
+        """
+        live = self._cached(app)
+        if live is None:
+            return self._written(self._objects.create(wanted, field_manager=FIELD_MANAGER), context)
+        if not is_controlled_by(live, app):
+            raise self._foreign(live, app)
+        patch = changes(live, wanted)
+        if not patch or live.metadata.deletion_timestamp is not None:
+            return live, False
+        return self._written(self._corrected(live, patch), context)
+
+    def remove(self, app: MyApp, context: ReconcileContext) -> None:
+        """
+        Have no child of ours.
+
+        Raises: WaitError when there is one in the cache, which has been deleted; ClientError.
+        """
+        live = self.owned(app)
+        if live is None:
+            return
+        metadata = live.metadata
+        if metadata.deletion_timestamp is None:
+            with suppress(NotFound):
+                self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
+                context.deleted(live)
+        raise WaitError(f'{self._kind} "{metadata.name}" is not gone yet')
+
+    def _cached(self, app: MyApp) -> K | None:
+        try:
+            return self._lister.namespace(app.metadata.namespace).get(app.metadata.name)
+        except NotFound:
+            return None
+
+    def _corrected(self, live: K, patch: Changes) -> K:
+        name = live.metadata.name
+        try:
+            return self._objects.patch(
+                name,
+                guarded(live, patch),
+                namespace=live.metadata.namespace,
+                patch_type=PatchType.STRATEGIC,
+                field_manager=FIELD_MANAGER,
+            )
+        except NotFound as error:
+            raise WaitError(f'{self._kind} "{name}" has just been deleted') from error
+
+    def _written(self, child: K, context: ReconcileContext) -> tuple[K, bool]:
+        context.wrote(child)
+        return child, True
+
+    def _foreign(self, live: K, app: MyApp) -> ReconcileError:
+        what = f'{self._kind} "{live.metadata.name}"'
+        owner = controller_of(live) or next(iter(live.metadata.owner_references), None)
+        if owner is None:
+            return NameTakenError(f"{what} already exists and belongs to nobody")
+        if _is_predecessor(owner, app):
+            return WaitError(f"{what} of the MyApp of this name before is not gone yet")
+        return NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
+
+
+def _is_predecessor(owner: OwnerReference, app: MyApp) -> bool:
+    """Not this very MyApp: that one owns it without being its controller, and it will not go by itself."""
+    group = owner.api_version.partition("/")[0]
+    resource, metadata = app.resource, app.metadata
+    is_namesake = (group, owner.kind, owner.name) == (resource.group, resource.kind, metadata.name)
+    return is_namesake and owner.uid != metadata.uid

@@ -1,0 +1,175 @@
+"""
+The status of a MyApp: a pure function of what was seen, so that it is true and rests when nothing happens.
+
+    Ready        every wanted replica runs this very spec and is ready, and no step failed
+    Progressing  the Deployment is on its way to that
+    Degraded     a step failed, or the Deployment says that it cannot make its pods
+All three are always there. A status is about the spec of its observedGeneration. A MyApp that is being
+deleted is neither Ready nor Progressing: nobody keeps its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.conditions import FALSE, TRUE, Condition, set_condition
+from handloop.apis.time import format_time
+from handloop.controller.myapp.children import labels
+from handloop.controller.myapp.types import MyApp, MyAppStatus
+
+READY: Final = "Ready"
+PROGRESSING: Final = "Progressing"
+DEGRADED: Final = "Degraded"
+
+Reason = Literal[
+    "Reconciling", "ReconcileSuccess", "ReconcileError", "DeploymentReady", "ServiceReady", "Deleting"
+]
+RECONCILING: Final = "Reconciling"
+RECONCILE_SUCCESS: Final = "ReconcileSuccess"
+RECONCILE_ERROR: Final = "ReconcileError"
+DEPLOYMENT_READY: Final = "DeploymentReady"
+SERVICE_READY: Final = "ServiceReady"
+DELETING: Final = "Deleting"
+
+_MESSAGE_LENGTH: Final = 32_768
+
+
+class _Claim(NamedTuple):
+    """What a condition says."""
+
+    holds: bool
+    reason: Reason
+    message: str
+
+
+class Progress(NamedTuple):
+    """How far a Deployment is; settled = its pods are those wanted, of this very spec, and all ready."""
+
+    wanted: int
+    ready: int
+    settled: bool
+    text: str
+
+
+_NOWHERE: Final = Progress(0, 0, settled=False, text="no Deployment yet")
+
+
+def new_status(
+    app: MyApp,
+    deployment: Deployment | None,
+    failures: Sequence[str] = (),
+    waits: Sequence[str] = (),
+    *,
+    now: float,
+) -> MyAppStatus:
+    """
+    The status as it should be: the very one that app has when nothing changed.
+
+    Args: deployment is ours as last read or written, None = there is none; failures say which step failed and
+    why, waits which one cannot be taken yet; now in Unix seconds.
+    """
+    return _with_claims(app, deployment, _claims(deployment, failures, waits), now)
+
+
+def deletion_status(app: MyApp, deployment: Deployment | None, *, now: float) -> MyAppStatus:
+    """The same for a MyApp that is being deleted, which lasts for as long as a finalizer holds it."""
+    wrong = "" if deployment is None else "; ".join(troubles(deployment))
+    going = _Claim(False, DELETING, "The MyApp is being deleted")
+    degraded = _Claim(True, RECONCILE_ERROR, wrong) if wrong else _Claim(False, DELETING, "")
+    claims = {READY: going, PROGRESSING: going, DEGRADED: degraded}
+    return _with_claims(app, deployment, claims, now)
+
+
+def troubles(deployment: Deployment) -> tuple[str, ...]:
+    """Why a Deployment cannot go on, in its own words; () when it can, or has not seen its spec yet."""
+    status = deployment.status
+    if status.observed_generation < deployment.metadata.generation:
+        return ()
+    return tuple(
+        f"Deployment: {condition.message or condition.reason}"
+        for condition in status.conditions
+        if (condition.type, condition.status) in (("ReplicaFailure", "True"), ("Progressing", "False"))
+    )
+
+
+def progress(deployment: Deployment) -> Progress:
+    """How far a Deployment is, with the text for people."""
+    status = deployment.status
+    wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
+    text = f"Ready replicas: {status.ready_replicas}/{wanted}"
+    if deployment.metadata.deletion_timestamp is not None:
+        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, being deleted")
+    if status.observed_generation < deployment.metadata.generation:
+        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, about to change")
+    if status.updated_replicas < wanted:
+        text = f"{text}, up to date: {status.updated_replicas}/{wanted}"
+    elif status.replicas > wanted:
+        text = f"{text}, to be removed: {status.replicas - wanted}"
+    counts = (status.replicas, status.updated_replicas, status.ready_replicas)
+    return Progress(wanted, status.ready_replicas, settled=counts == (wanted,) * 3, text=text)
+
+
+def _with_claims(
+    app: MyApp, deployment: Deployment | None, claims: Mapping[str, _Claim], now: float
+) -> MyAppStatus:
+    status = _observed(app, deployment)
+    for condition_type, (holds, reason, message) in claims.items():
+        condition = Condition(
+            type=condition_type,
+            status=TRUE if holds else FALSE,
+            observed_generation=app.metadata.generation,
+            reason=reason,
+            message=message[:_MESSAGE_LENGTH],
+        )
+        status = replace(status, conditions=set_condition(status.conditions, condition, now=now))
+    if status == app.status:
+        return app.status
+    return replace(status, last_update_time=format_time(now))
+
+
+def _observed(app: MyApp, deployment: Deployment | None) -> MyAppStatus:
+    seen = Deployment() if deployment is None else deployment
+    selector = seen.spec.selector.match_labels or labels(app)
+    return replace(
+        app.status,
+        ready_replicas=seen.status.ready_replicas,
+        available_replicas=seen.status.available_replicas,
+        observed_generation=app.metadata.generation,
+        selector=",".join(f"{key}={value}" for key, value in sorted(selector.items())),
+    )
+
+
+def _claims(
+    deployment: Deployment | None, failures: Sequence[str], waits: Sequence[str]
+) -> dict[str, _Claim]:
+    at = _NOWHERE if deployment is None else progress(deployment)
+    wrong = "; ".join([*failures, *(() if deployment is None else troubles(deployment))])
+    text = "; ".join([at.text, *waits])
+    settled = at.settled and not waits
+    moving = not settled and not (deployment is None and failures)
+    return {
+        READY: _ready(at, text, wrong, settled=settled),
+        PROGRESSING: _Claim(True, RECONCILING, text) if moving else _at_rest(text, wrong),
+        DEGRADED: _Claim(True, RECONCILE_ERROR, wrong) if wrong else _healthy(settled=settled),
+    }
+
+
+def _ready(at: Progress, text: str, wrong: str, *, settled: bool) -> _Claim:
+    if wrong:
+        return _Claim(False, RECONCILE_ERROR, wrong)
+    if settled and at.wanted:
+        return _Claim(True, DEPLOYMENT_READY, text)
+    return _Claim(False, RECONCILING, text)
+
+
+def _at_rest(text: str, wrong: str) -> _Claim:
+    return _Claim(False, RECONCILE_ERROR, wrong) if wrong else _Claim(False, RECONCILE_SUCCESS, text)
+
+
+def _healthy(*, settled: bool) -> _Claim:
+    """Nothing is wrong; whether all succeeded is known once the Deployment has settled."""
+    return _Claim(False, RECONCILE_SUCCESS if settled else RECONCILING, "")

@@ -1,0 +1,194 @@
+"""
+example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
+
+What the schema refuses, decoding refuses, too; `problems` says again what the schema says in rules. An object
+stored under an older schema has none of the server's defaults: they are the fields' own here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from handloop.apis.conditions import Conditions
+from handloop.apis.crd import INT32_MAX, PrinterColumn, Rule, Scale, list_map
+from handloop.apis.meta import APIStruct, Kind
+from handloop.apis.quantity import PATTERN as QUANTITY_PATTERN
+from handloop.apis.resource import Resource
+
+# distribution/reference: [domain[:port]/]path[:tag][@digest]
+_PATH_COMPONENT: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
+_DOMAIN: Final = r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]+)?"
+_TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
+_DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
+IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?$"
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
+"""What a Service, and a label, may be called."""
+
+NAME_RULE: Final = Rule(
+    expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
+    message="the name is also that of a Service: at most 63 of a-z, 0-9 and '-', from a letter to no '-'",
+)
+ONE_VALUE_RULE: Final = Rule(
+    expression="!(has(self.value) && has(self.valueFrom))", message="value and valueFrom exclude each other"
+)
+ONE_SOURCE_RULE: Final = Rule(
+    expression="has(self.secretKeyRef) != has(self.configMapKeyRef)",
+    message="valueFrom needs exactly one of secretKeyRef and configMapKeyRef",
+)
+MIN_MAX_RULE: Final = Rule(
+    expression="self.minReplicas <= self.maxReplicas", message="minReplicas must not be above maxReplicas"
+)
+
+MAX_REPLICAS: Final = 100
+
+ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer"]
+Quantity = Annotated[str, Meta(max_length=64, pattern=QUANTITY_PATTERN)]
+Replicas = Annotated[int, Meta(ge=1, le=MAX_REPLICAS)]
+
+
+class AppKeySelector(APIStruct, frozen=True, gc=False):
+    """One key of a Secret or ConfigMap in the namespace of the MyApp."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=253)]
+    key: Annotated[str, Meta(min_length=1, max_length=253, pattern="^[-._a-zA-Z0-9]+$")]
+
+
+class AppEnvVarSource(APIStruct, frozen=True, gc=False):
+    """Where a value comes from: exactly one of them."""
+
+    crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_SOURCE_RULE,)
+
+    secret_key_ref: AppKeySelector | None = None
+    config_map_key_ref: AppKeySelector | None = None
+
+
+class AppEnvVar(APIStruct, frozen=True, gc=False):
+    """An environment variable: a value, or where it comes from; empty with neither."""
+
+    crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
+
+    # any printable ASCII but "=", as in a container
+    name: Annotated[str, Meta(min_length=1, pattern="^[ -<>-~]+$")]
+    value: str | None = None
+    value_from: AppEnvVarSource | None = None
+
+
+class AppResourceAmounts(APIStruct, frozen=True, gc=False):
+    """So much of each, as Kubernetes quantities."""
+
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+
+
+class AppResources(APIStruct, frozen=True, gc=False):
+    """What each replica may use at most, and what is set aside for it."""
+
+    limits: AppResourceAmounts = AppResourceAmounts()
+    requests: AppResourceAmounts = AppResourceAmounts()
+
+
+class AutoScaling(APIStruct, frozen=True, gc=False, kw_only=True):
+    """Whether the number of replicas follows the load, and between which bounds."""
+
+    crd_defaults: ClassVar[bool] = True
+    crd_required: ClassVar[tuple[str, ...]] = ("enabled",)
+    crd_rules: ClassVar[tuple[Rule, ...]] = (MIN_MAX_RULE,)
+
+    enabled: bool = False
+    min_replicas: Annotated[int, Meta(ge=1, le=INT32_MAX)] = 1
+    max_replicas: Replicas
+    target_cpu_utilization_percentage: Annotated[
+        int, Meta(ge=1, le=100, description="In percent of what the replicas request.")
+    ] = msgspec.field(default=80, name="targetCPUUtilizationPercentage")
+
+
+class MyAppSpec(APIStruct, frozen=True, gc=False, kw_only=True):
+    """What is wanted: so many replicas of an image, and how they are reached."""
+
+    crd_defaults: ClassVar[bool] = True
+
+    replicas: Annotated[
+        Replicas, Meta(description="How many, unless autoScaling is enabled; then how many to begin with.")
+    ] = 1
+    image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=IMAGE_PATTERN)]
+    port: Annotated[int, Meta(ge=1, le=65535, description="Where the replicas and the Service listen.")] = (
+        8080
+    )
+    resources: AppResources = AppResources()
+    env: Annotated[tuple[AppEnvVar, ...], list_map("name")] = ()
+    service_type: ServiceType = "ClusterIP"
+    auto_scaling: AutoScaling | None = None
+
+    @property
+    def is_auto_scaled(self) -> bool:
+        """Whether an autoscaler decides on the number of replicas."""
+        return self.auto_scaling is not None and self.auto_scaling.enabled
+
+
+class MyAppStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
+    """What was seen, about the spec of the generation it names."""
+
+    conditions: Annotated[Conditions, list_map("type")] = ()
+    ready_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
+    available_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
+    observed_generation: Annotated[int, Meta(ge=0)] = 0
+    last_update_time: Annotated[
+        str,
+        Meta(
+            description="When anything else in the status changed last.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ] = ""
+    selector: Annotated[str, Meta(description="Which pods are replicas, for autoscalers.")] = ""
+
+
+class MyApp(Kind, frozen=True, gc=False, kw_only=True, tag="MyApp"):
+    """An application: replicas of one image behind a Service, with an autoscaler if wanted."""
+
+    resource: ClassVar[Resource] = Resource("example.com", "v1", "myapps", "MyApp", singular="myapp")
+
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Image", type="string", json_path=".spec.image"),
+        PrinterColumn(name="Replicas", type="integer", json_path=".spec.replicas"),
+        PrinterColumn(name="Ready", type="integer", json_path=".status.readyReplicas"),
+        PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp"),
+    )
+    scale: ClassVar[Scale] = Scale(
+        spec_replicas_path=".spec.replicas",
+        status_replicas_path=".status.readyReplicas",
+        label_selector_path=".status.selector",
+    )
+    crd_rules: ClassVar[tuple[Rule, ...]] = (NAME_RULE,)
+
+    api_version: Literal["example.com/v1"] = "example.com/v1"
+    spec: MyAppSpec
+    status: MyAppStatus = MyAppStatus()
+
+
+def problems(app: MyApp) -> tuple[str, ...]:
+    """What is wrong with a MyApp that fits its type, in the schema's words; () when it can work."""
+    return tuple(_problems(app))
+
+
+def _problems(app: MyApp) -> Iterator[str]:
+    if not re.fullmatch(NAME_PATTERN, app.metadata.name):
+        yield f"metadata.name: {NAME_RULE.message}"
+    seen: set[str] = set()
+    for number, variable in enumerate(app.spec.env):
+        where = f"spec.env[{number}]"
+        if variable.name in seen:
+            yield f"{where}: there is another {variable.name}"
+        seen.add(variable.name)
+        if variable.value is not None and variable.value_from is not None:
+            yield f"{where}: {ONE_VALUE_RULE.message}"
+        source = variable.value_from
+        if source and (source.secret_key_ref is None) == (source.config_map_key_ref is None):
+            yield f"{where}.valueFrom: {ONE_SOURCE_RULE.message}"
+    scaling = app.spec.auto_scaling
+    if scaling and scaling.min_replicas > scaling.max_replicas:
+        yield f"spec.autoScaling: {MIN_MAX_RULE.message}"

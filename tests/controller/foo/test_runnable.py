@@ -1,0 +1,166 @@
+"""The Foo controller on the manager."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event
+from handloop.apis.meta import ObjectMeta
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.errors import NotFound
+from handloop.controller.foo.controller import CachesNotSyncedError, Controller
+from handloop.controller.foo.runnable import FooRunnable, add_foo
+from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.runtime.runnable import WorkersBusyError, needs_leader_election
+from handloop.informers.keys import ObjectName
+from support.captured_logs import captured_logs
+from support.managed_sandbox import ManagedSandbox, eventually
+from support.threads import Background
+
+DEPTH = {"name": "foo", "controller": "foo", "priority": ""}
+
+
+@pytest.fixture
+def cluster() -> ManagedSandbox:
+    """A sandbox in which Foos can be made."""
+    made = ManagedSandbox()
+    made.install(Foo)
+    return made
+
+
+def new_foo(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> None:
+    """Create a Foo."""
+    metadata = ObjectMeta(name=name, namespace=namespace)
+    spec = FooSpec(deployment_name=name, replicas=1)
+    cluster.client.resource(Foo).create(Foo(metadata=metadata, spec=spec))
+
+
+def has_deployment(cluster: ManagedSandbox, name: str, *, namespace: str = "default") -> bool:
+    """Whether the Foo got its Deployment."""
+    try:
+        cluster.client.resource(Deployment).get(name, namespace=namespace)
+    except NotFound:
+        return False
+    return True
+
+
+def controller_of(runnable: FooRunnable) -> Controller:
+    """What a runnable has made."""
+    assert runnable.controller is not None, "not running"
+    return runnable.controller
+
+
+def workers_alive(runnable: FooRunnable) -> int:
+    """How many of them work."""
+    return controller_of(runnable).statistics().workers_alive
+
+
+def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> None:
+    """One watch of Deployments serves Foo and everybody else; Foo only works while we lead."""
+    manager = cluster.manager()
+    runnable = add_foo(manager, workers=2)
+    assert needs_leader_election(runnable)
+    assert len(manager.informers()) == 2
+    manager.informer_for(Deployment)
+    assert len(manager.informers()) == 2
+    with cluster.running(manager):
+        new_foo(cluster, "a")
+        eventually(lambda: has_deployment(cluster, "a"), "made")
+    assert workers_alive(runnable) == 0
+    labels = {"controller": "foo"}
+    assert cluster.metric("controller_runtime_max_concurrent_reconciles", **labels) == 2
+    assert cluster.metric("controller_runtime_reconcile_total", result="success", **labels) >= 1
+
+
+def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:
+    """In each that was chosen, and in no other."""
+    for namespace in ("one", "two", "three"):
+        cluster.namespace(namespace)
+        new_foo(cluster, "a", namespace=namespace)
+    manager = cluster.manager(namespaces=("one", "two"))
+    runnable = add_foo(manager, workers=2)
+    with cluster.running(manager):
+        eventually(lambda: runnable.controller and runnable.controller.statistics().synced >= 2, "synced")
+    found = [ns for ns in ("one", "two", "three") if has_deployment(cluster, "a", namespace=ns)]
+    assert found == ["one", "two"]
+
+
+def test_dead_workers_are_noticed(cluster: ManagedSandbox) -> None:
+    """Once they run, and not before or after."""
+    manager = cluster.manager()
+    runnable = add_foo(manager, workers=2)
+    assert runnable.workers_check() is None
+    with cluster.running(manager):
+        eventually(lambda: runnable.controller and workers_alive(runnable) == 2, "working")
+        controller_of(runnable)._count_worker(-1)
+        assert runnable.workers_check() == "1 of 2 are alive"
+        controller_of(runnable)._count_worker(1)
+        assert runnable.workers_check() is None
+    assert runnable.workers_check() is None
+
+
+def test_a_standby_queues_and_says_nothing(cluster: ManagedSandbox) -> None:
+    """Its caches are warm, and whoever follows the leader begins with what they hold."""
+    manager = cluster.manager()
+    runnable = FooRunnable(manager, workers=2)
+    informer = manager.informer_for(Foo)
+    misfit = Undecodable("default", "misfit", "7", b'{"metadata":{"uid":"u"}}', "it does not fit")
+    with cluster.running(manager):
+        new_foo(cluster, "a")
+        eventually(lambda: informer.get(ObjectName("default", "a")), "cached")
+        informer.informers[0].quarantine.add(misfit)
+        assert runnable.controller is None
+        assert cluster.registry.get_sample_value("workqueue_depth", DEPTH) is None
+        leading = Background(lambda: runnable.run(cluster.stop))
+        eventually(lambda: has_deployment(cluster, "a"), "made")
+        eventually(lambda: warnings(cluster) == ["it does not fit"], "said")
+    leading.result()
+
+
+def warnings(cluster: ManagedSandbox) -> list[str]:
+    """What the Warning events say."""
+    events = cluster.client.resource(Event).list("default").items
+    return [event.message for event in events if event.type == "Warning"]
+
+
+class Scripted:
+    """A Foo controller that ends as a test says."""
+
+    def __init__(self, error: Exception | None, workers_alive: int) -> None:
+        self._error = error
+        self.workers_alive = workers_alive
+
+    def run(self, workers: int, stop: threading.Event) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def statistics(self) -> Scripted:
+        return self
+
+
+def scripted(cluster: ManagedSandbox, error: Exception | None, workers_alive: int = 0) -> FooRunnable:
+    """A runnable with it."""
+    runnable = FooRunnable(cluster.manager(), workers=2)
+    runnable.new_controller = lambda: Scripted(error, workers_alive)  # type: ignore[method-assign,assignment,return-value]
+    return runnable
+
+
+def test_a_stop_before_the_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox) -> None:
+    """Without a stop it is an error."""
+    stop = threading.Event()
+    runnable = scripted(cluster, CachesNotSyncedError("not yet"))
+    with pytest.raises(CachesNotSyncedError):
+        runnable.run(stop)
+    stop.set()
+    with captured_logs() as logs:
+        runnable.run(stop)
+    assert [entry["event"] for entry in logs] == ["Stopped before the caches were filled"]
+
+
+def test_workers_that_did_not_end_are_told(cluster: ManagedSandbox) -> None:
+    """Whoever holds a lease must not release it."""
+    with pytest.raises(WorkersBusyError, match=r"foo: 1 workers did not end in 30s"):
+        scripted(cluster, None, workers_alive=1).run(threading.Event())

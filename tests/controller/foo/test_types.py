@@ -1,0 +1,35 @@
+"""Foo."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from handloop.apis.meta import decode_hook
+from handloop.controller.foo.types import Foo, FooStatus
+
+decode = msgspec.json.Decoder(Foo, dec_hook=decode_hook).decode
+
+
+def test_a_foo_is_read() -> None:
+    """Name and number of what is wanted, and the number that was seen."""
+    foo = decode(b'{"spec": {"deploymentName": "web", "replicas": 2}, "status": {"availableReplicas": 1}}')
+    assert (foo.spec.deployment_name, foo.spec.replicas, foo.status.available_replicas) == ("web", 2, 1)
+
+
+def test_an_empty_foo_has_no_wishes() -> None:
+    """Without a spec there is no Deployment to make, and that is for the controller to say."""
+    foo = decode(b"{}")
+    assert (foo.spec.deployment_name, foo.spec.replicas) == ("", None)
+
+
+@pytest.mark.parametrize("replicas", [-1, 0, 11, 2**31])
+def test_replicas_out_of_bounds_do_not_decode(replicas: int) -> None:
+    """A Foo stored under another schema is refused with its path, not acted on."""
+    with pytest.raises(msgspec.ValidationError, match=r"spec\.replicas"):
+        decode(b'{"spec": {"deploymentName": "web", "replicas": %d}}' % replicas)
+
+
+def test_status_always_says_its_number() -> None:
+    """Zero available replicas is a statement, not an absent field."""
+    assert msgspec.json.encode(FooStatus()) == b'{"availableReplicas":0}'

@@ -1,0 +1,53 @@
+"""What becomes of the steps of a reconcile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from handloop.controller.myapp.child import NameTakenError, WaitError
+from handloop.controller.myapp.steps import Steps
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from support.api_errors import api_error
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    """A step that fails."""
+
+    def step() -> None:
+        raise error
+
+    return step
+
+
+def test_a_step_that_is_done_says_what_it_made() -> None:
+    """And nothing else is noted."""
+    steps = Steps()
+    assert steps.take("Service", lambda: "made") == "made"
+    assert (steps.failures, steps.waits, steps.lost) == ([], [], None)
+
+
+def test_each_end_of_a_step_is_noted_as_what_it_is() -> None:
+    """A refusal with its step, a taken name in its own words, a wait as no failure, a lost race by itself."""
+    steps = Steps()
+    conflict = api_error(409, "Conflict")
+    for error in (
+        api_error(403, "Forbidden", "no"),
+        NameTakenError("Service is theirs"),
+        WaitError("not gone yet"),
+        conflict,
+    ):
+        assert steps.take("Service", raising(error)) is None
+    assert [text.partition(" (")[0] for text in steps.failures] == ["Service: no", "Service is theirs"]
+    assert steps.waits == ["not gone yet"]
+    assert steps.lost is conflict
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("bug"), DeadlineExceededError("stopping")])
+def test_what_is_no_end_of_a_step_ends_all(error: Exception) -> None:
+    """A bug, or the time that is up, is not noted as the trouble of one child."""
+    steps = Steps()
+    with pytest.raises(type(error)):
+        steps.take("Service", raising(error))
+    assert steps.failures == []
