@@ -5,8 +5,8 @@ The fixture `sandbox`: an API server of its own for every test that asks for it.
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
         assert my_program(kubeconfig=sandbox.kubeconfig) == 0
 
-`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox. pytest loads this module
-by its entry point in every run, so nothing heavy is imported before a test asks for the fixture.
+`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox. pytest loads this
+module by its entry point in every run, so nothing heavy is imported before a test asks for the fixture.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Node(Kind, frozen=True, gc=False, tag="Node"):
 
 
 class FakeCollection:
-    """Implements handloop.informers.listwatch.Resources over a FakeSource; remembers the namespaces asked for."""
+    """Implements handloop.informers.listwatch.Resources; remembers the namespaces asked for."""
 
     def __init__(self, source: FakeSource) -> None:
         self.source = source
@@ -51,7 +51,7 @@ class FakeCollection:
 
 
 class FakeClient:
-    """Implements handloop.informers.factory.ResourceSource: one collection per kind, empty unless a test fills it."""
+    """Implements handloop.informers.factory.ResourceSource: a collection per kind, filled by the test."""
 
     def __init__(self, *deployments: Deployment) -> None:
         self.collections: dict[type[Kind], FakeCollection] = {

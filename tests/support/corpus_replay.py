@@ -111,7 +111,7 @@ def record() -> list[Row]:
     recorder.time = clock
     recorder.compact = lambda *_: sandbox.engine.compact()
     client = SimpleNamespace(
-        server=f"http://{handloop.sandbox.engine.address}",
+        server=f"http://{sandbox.engine.address}",
         conn=lambda **_: _Connection(sandbox.engine),
         headers=_credentials,
     )

@@ -48,7 +48,8 @@ class Write(NamedTuple):
 
 class WatchedTransport:
     """
-    Implements handloop.client.transport.Transport: notes the writes of the controller and may be in their way.
+    Implements handloop.client.transport.Transport: notes the writes of the controller, and may
+    be in their way.
 
     refuse gives code, reason and message for a write that is not to reach the server; before is called ahead
     of each. Not safe for threads.

@@ -28,7 +28,11 @@ class Instrument:
 
 
 class RecordingMetricsProvider:
-    """Implements handloop.informers.metrics.MetricsProvider; `made` maps (value, name[, reason]) to the instrument."""
+    """
+    Implements handloop.informers.metrics.MetricsProvider.
+
+    `made` maps (value, name[, reason]) to the instrument.
+    """
 
     def __init__(self) -> None:
         self.made: defaultdict[tuple[str, ...], Instrument] = defaultdict(Instrument)

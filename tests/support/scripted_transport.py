@@ -68,8 +68,8 @@ class ScriptedStream:
 
 class ScriptedTransport:
     """
-    Implements handloop.client.transport.Transport: each request takes the next answer (a Response, or an exception to
-    raise), each stream the next stream; `sent` is what was asked.
+    Implements handloop.client.transport.Transport: each request takes the next answer (a Response, or an
+    exception to raise), each stream the next stream; `sent` is what was asked.
     """
 
     host = "https://test:6443"

@@ -14,7 +14,9 @@ INVALID_OBJECT: Final = "InvalidObject"
 
 class UndecodableReports:
     """
-    Records an event per object and version. Implements handloop.informers.reflecting.quarantine.UndecodableCallback.
+    Records an event per object and version.
+
+    Implements handloop.informers.reflecting.quarantine.UndecodableCallback.
 
     Whoever is to be silent as a standby hands it to the informer at the start only: nothing is missed.
     """

@@ -9,7 +9,11 @@ from handloop.informers.reflecting.relist_policy import RelistReason
 
 
 class InformerMetricsProvider:
-    """Makes the informer_* instruments of an informer. Implements handloop.informers.metrics.MetricsProvider."""
+    """
+    Makes the informer_* instruments of an informer.
+
+    Implements handloop.informers.metrics.MetricsProvider.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str) -> Gauge:

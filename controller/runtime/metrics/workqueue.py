@@ -13,7 +13,11 @@ _QUEUE_LABELS: Final = ("name", "controller")
 
 
 class WorkqueueMetricsProvider:
-    """Makes the seven workqueue_* instruments of a queue. Implements handloop.workqueue.metrics.MetricsProvider."""
+    """
+    Makes the seven workqueue_* instruments of a queue.
+
+    Implements handloop.workqueue.metrics.MetricsProvider.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._depth = QueueDepth()

@@ -1,0 +1,1 @@
+"""client-go's controller machinery, written by hand in Python."""
