@@ -11,8 +11,6 @@ from handloop.apis.coordination_v1 import Lease
 from handloop.apis.core_v1 import Event, Service
 from handloop.apis.meta import Kind
 from handloop.apis.resource import GroupVersionKind, Resource
-from handloop.controller.foo.types import Foo
-from handloop.controller.myapp.types import MyApp
 
 
 class Scheme:
@@ -59,5 +57,5 @@ class Scheme:
         return iter(self._by_kind.values())
 
 
-SCHEME = Scheme((Foo, MyApp, Deployment, Service, HorizontalPodAutoscaler, Event, events_v1.Event, Lease))
-"""The kinds this project knows."""
+SCHEME = Scheme((Deployment, Service, HorizontalPodAutoscaler, Event, events_v1.Event, Lease))
+"""The built-in kinds that have a type here."""

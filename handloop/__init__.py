@@ -1,1 +1,75 @@
-"""client-go's controller machinery, written by hand in Python."""
+"""
+client-go's controller machinery, written by hand in Python: what the author of a controller imports.
+
+    from handloop import Kind, Manager, Resource, controller_for
+
+| to | names |
+|---|---|
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, ObjectMeta, Resource, custom_resource_definition |
+| reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
+| put a controller together | Manager, controller_for, Access, roles, LeaderElection |
+| write a reconciler | Reconciler, ReconcileContext, ObjectName, Result, DONE, ReconcileError, TerminalError |
+| choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
+| write children | apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
+| tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
+| clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
+| handle errors | ClientError, APIError, NotFound, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError |
+
+The parts below are packages: `handloop.informers` and `handloop.workqueue` for a controller by hand, as
+`handloop.controller.foo` does it; `handloop.apis`, `handloop.client`, `handloop.controller.runtime`; and
+`handloop.sandbox`, an API server to try things on (`pip install handloop[sandbox]`).
+
+Importing handloop imports nothing else: each name is fetched when it is first used.
+"""  # noqa: E501 - a row of the table is a line
+
+from importlib import import_module
+
+_MODULES = {
+    "apis.crd": "custom_resource_definition",
+    "apis.conditions": (
+        "Condition find_condition is_condition_false is_condition_true remove_condition set_condition"
+    ),
+    "apis.meta": (
+        "EMPTY_MAP APIStruct FrozenMap Kind ObjectMeta controller_of is_controlled_by new_controller_ref"
+    ),
+    "apis.resource": "Resource",
+    "client.config": "load_config",
+    "client.errors": (
+        "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NotFound TooManyRequests "
+        "TransportError"
+    ),
+    "client.options": "ListOptions",
+    "client.resource_client": "Client PatchType",
+    "client.transport": "HTTPTransport",
+    "controller.runtime.access": "Access",
+    "controller.runtime.apply": "apply is_applied owned_fields",
+    "controller.runtime.builder": "controller_for",
+    "controller.runtime.election.config": "LeaderElection",
+    "controller.runtime.finalizers": "add_finalizer has_finalizer is_being_deleted remove_finalizer",
+    "controller.runtime.manager": "Manager",
+    "controller.runtime.owner_references": "AlreadyOwnedError with_controller with_owner without_owner",
+    "controller.runtime.predicates": (
+        "AnnotationsChanged GenerationChanged LabelsChanged LabelsMatch PredicateFuncs "
+        "ResourceVersionChanged all_of any_of negate"
+    ),
+    "controller.runtime.reconcile": "DONE ReconcileContext Reconciler Result",
+    "controller.runtime.reconcile_errors": "ReconcileError TerminalError",
+    "controller.runtime.roles": "roles",
+    "informers.keys": "ObjectName",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = tuple(sorted(_HOME))
+
+
+def __getattr__(name: str) -> object:
+    """Fetch a name of the face from its module, once."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """The face, for completion."""
+    return sorted({*globals(), *__all__})

@@ -73,7 +73,7 @@ class RunningSandbox:
         return self._client
 
     def in_process_transport(self) -> InProcessTransport:
-        """A transport for a Client (handloop.client.resource_client) without sockets, with the client's errors."""
+        """A transport without sockets for handloop.client.resource_client.Client, with its errors."""
         return self.server.transport(closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken)
 
     def apply(self, *manifests: Object | Path | str) -> list[Object]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from handloop.apis.meta import Kind
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.access import FOO_ACCESS, Access, merged
+from handloop.controller.runtime.access import Access, merged
 from handloop.controller.runtime.manager import Manager
 
 ALL: Final = "*"

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
-from handloop.apis.apps_v1 import Deployment
-from handloop.apis.core_v1 import Event
 from handloop.apis.resource import Resource
-from handloop.controller.foo.types import Foo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +33,6 @@ class Access:
     def rule_resource(self) -> str:
         """`foos` or `foos/status`, as RBAC rules spell it."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
-
-
-FOO_ACCESS: Final = (
-    Access(resource=Foo.resource, verbs=("list", "watch")),
-    Access(resource=Foo.resource, subresource="status", verbs=("update",)),
-    Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
-    Access(resource=Event.resource, verbs=("create", "patch")),
-)
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:

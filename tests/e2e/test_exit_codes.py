@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from handloop.controller.runtime.access import FOO_ACCESS
+from handloop.controller.foo.access import FOO_ACCESS
 from support.certificates import CertificateAuthority
 from support.cluster import (
     NAMESPACES,

@@ -9,11 +9,11 @@ import yaml
 
 from handloop.controller.cli.controllers import CONTROLLERS, NAMES, access, controller_names, kinds, setups
 from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.access import FOO_ACCESS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_all_run_by_default() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from handloop.controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import Options
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.access import FOO_ACCESS
 
 
 def test_by_default_it_is_everything_every_controller_needs() -> None:

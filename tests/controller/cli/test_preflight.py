@@ -20,8 +20,8 @@ from handloop.client.errors import (
 from handloop.client.resource_client import Client
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.access import FOO_ACCESS
 from handloop.controller.runtime.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox

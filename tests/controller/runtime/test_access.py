@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
-from handloop.controller.runtime.access import FOO_ACCESS, Access, merged
+from handloop.controller.foo.access import FOO_ACCESS
+from handloop.controller.runtime.access import Access, merged
 
 
 def test_foo_never_asks_for_what_could_destroy() -> None:

@@ -15,8 +15,8 @@ from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
+from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
-from handloop.controller.runtime.access import FOO_ACCESS
 from handloop.controller.runtime.builder import BuilderError, InformerWatch, controller_for
 from handloop.controller.runtime.event_source import EventSource, own_name
 from handloop.controller.runtime.events.fake import FakeRecorder

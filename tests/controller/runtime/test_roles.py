@@ -9,7 +9,8 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.resource import Resource
-from handloop.controller.runtime.access import FOO_ACCESS, Access
+from handloop.controller.foo.access import FOO_ACCESS
+from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.roles import roles
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)

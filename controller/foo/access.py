@@ -1,0 +1,17 @@
+"""What the Foo controller asks of the API server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import Event
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.access import Access
+
+FOO_ACCESS: Final = (
+    Access(resource=Foo.resource, verbs=("list", "watch")),
+    Access(resource=Foo.resource, subresource="status", verbs=("update",)),
+    Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
+    Access(resource=Event.resource, verbs=("create", "patch")),
+)

@@ -1,0 +1,10 @@
+"""`python -m handloop`: the same program as `python -m controller`."""
+
+from __future__ import annotations
+
+import sys
+
+from handloop.controller.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
