@@ -11,18 +11,22 @@ RUN python -m venv --without-pip /opt/handloop
 COPY requirements.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
     --requirement requirements.lock \
- # the half of the kubernetes package that nothing here imports
- && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio
+ # the half of the kubernetes package that nothing here imports, and what that half alone needs
+ && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio \
+ && python -m pip --python /opt/handloop/bin/python uninstall --yes \
+    aiohttp aiohttp-retry aiohappyeyeballs aiosignal frozenlist multidict propcache yarl
 COPY pyproject.toml README.md LICENSE ./
+COPY handloop handloop
 COPY apis apis
 COPY client client
 COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
-COPY sandbox sandbox
-# compiled here, because the root is read-only where it runs; the kubernetes package serves kubeconfigs only
+# without the sandbox; compiled here, because the root is read-only where it runs; the kubernetes package serves
+# kubeconfigs only; the link is for `python -m controller`, as in the checkout
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --no-deps . \
  && /opt/handloop/bin/python -m compileall -q -x /kubernetes/ /opt/handloop/lib \
+ && ln -s handloop/controller "$(/opt/handloop/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
  && cd / && /opt/handloop/bin/python -m controller version
 
 FROM ${PYTHON_IMAGE}

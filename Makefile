@@ -15,7 +15,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 help: ## this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(VENV)/.installed ## the virtual environment alone: .venv with everything the program needs
+venv: $(VENV)/.installed ## the virtual environment alone: .venv with what the program and the sandbox need
 
 install-dev: $(VENV)/.installed-dev ## the same with everything the tests and checks need
 
@@ -87,26 +87,30 @@ $(DEPLOYED)/kustomization.yaml: FORCE
 		'        path: /spec/template/spec/containers/0/image' '        value: $(IMG)' > $@
 FORCE:
 
-lock: install-dev ## pin the dependencies again, with hashes
-	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --output-file=requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
-	printf 'lightkube\nkopf\n' | $(BIN)/pip-compile --quiet --upgrade $(LOCK_FLAGS) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
-LOCK_FLAGS := --generate-hashes --strip-extras --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+lock: ## pin the dependencies again, with hashes: the program's, those with the sandbox, those of the tests
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
+	$(COMPILE) --output-file=requirements.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
+	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
+# LOCK= adds what is new and leaves every other version as it is
+LOCK ?= --upgrade
+COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 size: ## lines per package
 	@for folder in apis client workqueue informers controller sandbox tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and what the tools leave behind
-	rm -rf $(VENV) .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-lock .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements.lock | $(VENV)/bin/python
+$(VENV)/.installed: requirements-sandbox.lock | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV) ..."
-	@$(PIP_INSTALL) -r requirements.lock
+	@$(PIP_INSTALL) -r requirements-sandbox.lock
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock | $(VENV)/bin/python

@@ -1,16 +1,16 @@
-"""The house rules that can be read from the source: layering, file names, test files, docstrings of tests."""
+"""The house rules that can be read from the source: layering, names, test files, docstrings."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
+from typing import Final
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("apis", "client", "workqueue", "informers", "controller", "sandbox")
-MAY_IMPORT = {
+MAY_IMPORT: Final = {
     "apis": {"apis"},
     "workqueue": {"workqueue"},
     "client": {"apis", "client", "workqueue"},
@@ -18,10 +18,16 @@ MAY_IMPORT = {
     "controller": {"apis", "client", "workqueue", "informers", "controller"},
     "sandbox": {"apis", "sandbox"},
 }
-KNOWS_THE_SANDBOX = {"controller/cli/sandbox_command.py", "controller/cli/sandbox_help.py"}
-HANDS_OUT_A_CLIENT = {"sandbox/fixture.py"}
+ROOMS_OF_THE_CONTROLLER: Final = {
+    "runtime": {"runtime"},
+    "foo": {"foo", "runtime"},
+    "myapp": {"myapp", "runtime"},
+    "cli": {"cli", "foo", "myapp", "runtime"},
+}
+KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/sandbox_help.py"}
+HANDS_OUT_A_CLIENT: Final = {"sandbox/fixture.py"}
 """For other people's tests; nothing of the server imports it."""
-PARTS_OF_THE_SANDBOX = (
+PARTS_OF_THE_SANDBOX: Final = (
     "wire",
     "storage",
     "kinds",
@@ -34,98 +40,188 @@ PARTS_OF_THE_SANDBOX = (
     "verbs",
     "faults",
 )
-NOT_A_NOUN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "core", "tools", "lib"}
-MODULES = sorted(
-    path.relative_to(ROOT)
-    for package in PACKAGES
-    for path in (ROOT / package).rglob("*.py")
-    if path.name != "__init__.py"
-)
-TESTS = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+NOT_A_NOUN: Final = {"utils", "util", "common", "helpers", "helper", "misc", "base", "core", "lib"}
+NO_TESTS_OF_THEIR_OWN: Final = {
+    "__main__": "two lines, run by the end-to-end tests",
+    "access": "declarations, compared with the requests of whole runs",
+}
 
 
-def imported_modules(path: Path) -> Iterator[str]:
-    """Every module a file imports, wherever in the file; relative imports are an error of their own."""
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+def modules() -> dict[str, Path]:
+    """Every module of the product: `handloop.apis.meta` -> its path below the root."""
+    paths = [path.relative_to(ROOT) for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py")]
+    return {
+        ".".join(("handloop", *path.with_suffix("").parts)).removesuffix(".__init__"): path for path in paths
+    }
+
+
+MODULES: Final = modules()
+TREES: Final = {name: ast.parse((ROOT / path).read_text(encoding="utf-8")) for name, path in MODULES.items()}
+FILES: Final = {name: path for name, path in MODULES.items() if path.name != "__init__.py"}
+
+
+def imported_modules(name: str) -> Iterator[str]:
+    """Every module of ours that a module imports, wherever in the file."""
+    for node in ast.walk(TREES[name]):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            yield from (_imported(node.module or "", alias.name) for alias in node.names)
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                # `from package import module` imports the module, not the package's face
+                nearest = f"{node.module}.{alias.name}"
+                yield nearest if nearest in MODULES else node.module
 
 
-def _imported(module: str, name: str) -> str:
-    """`from package import module` imports the module, not the package's face."""
-    return f"{module}.{name}" if (ROOT / module.replace(".", "/") / f"{name}.py").exists() else module
+IMPORTS: Final = {name: {used for used in imported_modules(name) if used in MODULES} for name in MODULES}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_imports_point_one_way(path: Path) -> None:
+def room(name: str) -> str:
+    """The folder of a module, or the package's name for its face."""
+    return str(MODULES[name].parent)
+
+
+def test_imports_point_one_way() -> None:
     """A module imports its own package and those before it, never a later one."""
-    package = path.parts[0]
-    allowed = MAY_IMPORT[package] | ({"sandbox"} if str(path) in KNOWS_THE_SANDBOX else set())
-    allowed |= {"client"} if str(path) in HANDS_OUT_A_CLIENT else set()
-    ours = {name.split(".")[0] for name in imported_modules(path)} & set(PACKAGES)
-    assert ours <= allowed
+    wrong = []
+    for name, path in MODULES.items():
+        allowed = MAY_IMPORT[path.parts[0]] | ({"sandbox"} if str(path) in KNOWS_THE_SANDBOX else set())
+        allowed |= {"client"} if str(path) in HANDS_OUT_A_CLIENT else set()
+        wrong += [(name, used) for used in IMPORTS[name] if used.split(".")[1] not in allowed]
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_no_module_imports_the_face_of_its_own_package(path: Path) -> None:
-    """`from client import X` inside client would tie a knot through the package's root."""
-    assert path.parts[0] not in set(imported_modules(path))
+def test_the_runtime_knows_no_example_and_no_program() -> None:
+    """controller/runtime stands alone, an example knows only it, and the command line knows them all."""
+    wrong = [
+        (name, used)
+        for name, path in FILES.items()
+        if path.parts[0] == "controller" and len(path.parts) > 2
+        for used in IMPORTS[name]
+        if used.startswith("handloop.controller.")
+        and used.split(".")[2] not in ROOMS_OF_THE_CONTROLLER[path.parts[1]]
+    ]
+    assert not wrong
 
 
-def test_there_is_no_circle() -> None:
-    """Modules can be put in an order in which each imports only earlier ones."""
-    names = {str(path.with_suffix("")).replace("/", "."): path for path in MODULES}
-    needs = {name: {used for used in imported_modules(path) if used in names} for name, path in names.items()}
-    while ready := [name for name, used in needs.items() if not used & needs.keys()]:
-        for name in ready:
-            del needs[name]
-    assert not needs
-
-
-@pytest.mark.parametrize("part", PARTS_OF_THE_SANDBOX)
-def test_the_parts_of_the_sandbox_point_one_way(part: str) -> None:
+def test_the_parts_of_the_sandbox_point_one_way() -> None:
     """A part imports itself and those before it in the list, and never the modules that join the parts."""
-    allowed = {f"sandbox.{name}" for name in PARTS_OF_THE_SANDBOX[: PARTS_OF_THE_SANDBOX.index(part) + 1]}
-    modules = [path for path in MODULES if path.parts[:2] == ("sandbox", part)]
-    used = {name for path in modules for name in imported_modules(path) if name.startswith("sandbox.")}
-    assert modules
-    assert {name.rpartition(".")[0] for name in used} <= allowed
+    wrong = []
+    for index, part in enumerate(PARTS_OF_THE_SANDBOX):
+        allowed = {f"sandbox/{name}" for name in PARTS_OF_THE_SANDBOX[: index + 1]}
+        inside = [name for name, path in FILES.items() if path.parts[:2] == ("sandbox", part)]
+        assert inside, part
+        used = {(name, used) for name in inside for used in IMPORTS[name] if used in FILES}
+        wrong += [
+            pair for pair in used if room(pair[1]).startswith("sandbox") and room(pair[1]) not in allowed
+        ]
+    assert not wrong
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_a_module_is_named_after_a_noun(path: Path) -> None:
+def test_no_module_imports_the_face_of_its_own_package() -> None:
+    """`from handloop.client import X` inside client would tie a knot through the package's root."""
+    faces = {name: ".".join(name.split(".")[:2]) for name in FILES}
+    assert not [name for name in FILES if faces[name] in IMPORTS[name]]
+
+
+def test_there_is_no_circle_of_modules() -> None:
+    """Modules can be put in an order in which each imports only earlier ones."""
+    assert circle({name: IMPORTS[name] - {name} for name in MODULES}) == []
+
+
+def test_there_is_no_circle_of_folders() -> None:
+    """Nor do folders import each other, a folder and its subfolders included."""
+    folders: dict[str, set[str]] = {}
+    for name in FILES:
+        folders.setdefault(room(name), set()).update(room(used) for used in IMPORTS[name] if used in FILES)
+    assert circle({folder: used - {folder} for folder, used in folders.items()}) == []
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """A circle in the graph, or []."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_a_module_is_named_after_a_noun() -> None:
     """A name that is a job collects whatever nobody wants to place."""
-    assert path.stem not in NOT_A_NOUN
+    assert not [name for name, path in FILES.items() if path.stem in NOT_A_NOUN]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_a_module_has_its_tests(path: Path) -> None:
-    """Each module is tested by name: tests/<package>/test_<module>.py."""
-    if path.name == "__main__.py":
-        pytest.skip("two lines, run by the end-to-end tests")
-    assert (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
+def test_a_module_that_does_something_has_its_tests() -> None:
+    """tests/<package>/test_<module>.py, for each module with a function in it that is no Protocol's."""
+    missing = [
+        name
+        for name, path in FILES.items()
+        if path.stem not in NO_TESTS_OF_THEIR_OWN
+        and does_something(TREES[name])
+        and not (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
+    ]
+    assert not missing
 
 
-@pytest.mark.parametrize("path", TESTS, ids=str)
-def test_a_test_states_its_claim(path: Path) -> None:
-    """Every test function has a docstring: the one sentence that it proves."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+def does_something(tree: ast.Module) -> bool:
+    """Whether there is a function with more in it than its docstring."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return any(len(node.body) > 1 or not ast.get_docstring(node) for node in functions)
+
+
+def test_a_test_states_its_claim() -> None:
+    """Every test function has a docstring: the one sentence that it proves."""
     silent = [
-        node.name for node in functions if node.name.startswith("test_") and not ast.get_docstring(node)
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
     ]
     assert not silent
 
 
 def test_tests_are_no_package() -> None:
-    """An __init__.py under tests would let `import workqueue` find the tests' folder."""
+    """An __init__.py under tests would make two modules of one file."""
     assert not list((ROOT / "tests").rglob("__init__.py"))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_no_escape_from_the_layering(path: Path) -> None:
-    """`if TYPE_CHECKING:` would hide an import from those who read the order."""
-    assert "TYPE_CHECKING" not in (ROOT / path).read_text(encoding="utf-8")
+def test_no_escape_from_the_layering() -> None:
+    """Neither relative imports nor `if TYPE_CHECKING:`: the order can be read from the source."""
+    relative = [
+        name
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    hidden = [name for name, path in MODULES.items() if "TYPE_CHECKING" in (ROOT / path).read_text("utf-8")]
+    assert not relative + hidden
+
+
+def test_what_the_words_point_at_exists() -> None:
+    """Each module, class or function of ours that a docstring or a page names in full is there."""
+    texts = {name: (ROOT / path).read_text(encoding="utf-8") for name, path in MODULES.items()}
+    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "handloop/__init__.py"):
+        texts |= {str(path): path.read_text(encoding="utf-8") for path in ROOT.glob(pattern)}
+    stale = [
+        (place, found)
+        for place, text in texts.items()
+        if not place.endswith("CHANGELOG.md")
+        for found in re.findall(r"(?<![\w./-])handloop(?:\.\w+)+", text)
+        if not resolves(found)
+    ]
+    assert not stale
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module of ours, or something that stands in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
+        if module in MODULES:
+            source = (ROOT / MODULES[module]).read_text(encoding="utf-8")
+            return all(re.search(rf"\b{part}\b", source) for part in parts[length:])
+    return False
+
+
+def test_the_links_of_the_package_are_the_folders() -> None:
+    """handloop/<folder> is the folder beside it: one source, one import name."""
+    assert all((ROOT / "handloop" / name).resolve() == (ROOT / name).resolve() for name in MAY_IMPORT)
