@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 from handloop.sandbox.differences import DIFFERENCES
-from support.corpus_replay import CORPUS, differences, record, recorded_ids
+from support.corpus_replay import differences, record, recorded_ids
 
 EXPLAINED = {answer for difference in DIFFERENCES for answer in difference.answers}
 MOST = 10
-
-pytestmark = pytest.mark.skipif(
-    not (CORPUS / "corpus.jsonl").exists(), reason=f"no recorded answers in {CORPUS}"
-)
 
 
 @pytest.fixture(scope="module")

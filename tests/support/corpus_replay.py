@@ -1,5 +1,5 @@
 """
-The recorder of ../shared/corpus, run against a sandbox whose time is virtual.
+The recorder of tests/contract/corpus, run against a sandbox whose time is virtual.
 
 The recorder's own program decides what is asked and what counts as a difference; here is only what carries
 its requests, so that it needs no sockets and never waits: its clock and the sandbox's are the same, and only
@@ -25,7 +25,7 @@ from handloop.sandbox.wire.query import Query
 
 Row = dict[str, Any]
 
-CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus"
+CORPUS: Final = Path(__file__).parents[1] / "contract" / "corpus"
 _START: Final = 1_750_000_000.0
 _STEP_SECONDS: Final = 0.05
 _TOKEN: Final = "admin"
