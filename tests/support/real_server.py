@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.kinds.api_reader import Answer, APIReader
 from handloop.sandbox.wire.resource import ServedResource
 from support.deadline import until
 from support.kind_samples import GROUP, NAMESPACE
+from tools.api_reader import Answer, APIReader
 
 Object = dict[str, Any]
 

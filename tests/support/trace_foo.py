@@ -84,7 +84,7 @@ def trace() -> dict[str, set[int]]:
         stop.set()
         thread.join()
     finally:
-        threading.settrace(None)  # type: ignore[arg-type] # None ends it, whatever the stub says
+        threading.settrace(None)
         sandbox.stop()
     return trace.lines
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handloop.sandbox.kinds.api_reader import APIReader
 from handloop.sandbox.server import Sandbox
+from tools.api_reader import APIReader
 
 
 @pytest.fixture

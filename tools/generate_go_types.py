@@ -1,7 +1,7 @@
 """
 Write go_types.json: the Go types behind a pod template, whose names depend on how Go prints it.
 
-    python -m handloop.sandbox.kinds.generate_go_types [--proto DIR]
+    python -m tools.generate_go_types [--proto DIR]
 
 Source: the public Go modules k8s.io/api and apimachinery (`--proto`: the folder that holds them; default
 `$(go env GOMODCACHE)/k8s.io`).
@@ -18,8 +18,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from handloop.sandbox.kinds.generate_kinds import go_modules, write
-from handloop.sandbox.kinds.go_source import Member, Structs, read_named_types, read_structs
+from tools.generate_kinds import TABLES, go_modules, write
+from tools.go_source import Member, Structs, read_named_types, read_structs
 
 ROOT: Final = "api.core.v1.PodTemplateSpec"
 _META: Final = "apimachinery.pkg.apis.meta.v1"
@@ -35,12 +35,12 @@ _PREFIX: Final = re.compile(r"(?:\*|\[\]|map\[[\w.]+\])")
 
 
 def main() -> None:
-    """Write the table beside this file."""
+    """Write the table to where the sandbox reads it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
     root = parser.parse_args().proto or go_modules()
     table = build(read_structs(root), {**read_named_types(root), **_ELSEWHERE})
-    write(Path(__file__).parent / "go_types.json", table)
+    write(TABLES / "go_types.json", table)
 
 
 def build(structs: Structs, named: dict[str, str]) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 Write kinds.json and messages.json: everything the sandbox knows about built-in kinds that a machine can
 look up.
 
-    python -m handloop.sandbox.kinds.generate_kinds --kubeconfig K [--proto DIR]
+    python -m tools.generate_kinds --kubeconfig K [--proto DIR]
 
 Sources: discovery, /openapi/v3 and empty Table answers of a real API server; the struct tags and
 generated.proto of the public Go modules k8s.io/api, apimachinery and apiextensions-apiserver (`--proto`:
@@ -25,8 +25,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from handloop.sandbox.kinds.api_reader import APIReader
-from handloop.sandbox.kinds.go_source import (
+from tools.api_reader import APIReader
+from tools.go_source import (
     Messages,
     Structs,
     flat_members,
@@ -34,6 +34,8 @@ from handloop.sandbox.kinds.go_source import (
     read_messages,
     read_structs,
 )
+
+TABLES = Path(__file__).parents[1] / "sandbox" / "kinds"
 
 SERVED_GROUPS = {
     "",
@@ -84,18 +86,17 @@ REF = "#/components/schemas/io.k8s."
 
 
 def main() -> None:
-    """Write both tables beside this file."""
+    """Write both tables to where the sandbox reads them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kubeconfig", required=True, help="of a real API server")
     parser.add_argument("--proto", type=Path, help="folder of the unpacked k8s.io modules")
     arguments = parser.parse_args()
     root = arguments.proto or go_modules()
-    folder = Path(__file__).parent
     structs, messages = read_structs(root), read_messages(root)
     with APIReader(arguments.kubeconfig) as server:
         kinds, roots = build_kinds(server, structs)
-    write(folder / "kinds.json", kinds)
-    write(folder / "messages.json", build_messages(roots, structs, messages))
+    write(TABLES / "kinds.json", kinds)
+    write(TABLES / "messages.json", build_messages(roots, structs, messages))
 
 
 def go_modules() -> Path:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from handloop.sandbox.kinds import generate_kinds as generate
-from handloop.sandbox.kinds.go_source import Member, ProtoField
+from tools import generate_kinds as generate
+from tools.go_source import Member, ProtoField
 
 _REF = "#/components/schemas/io.k8s.api.core.v1.Inner"
 

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from handloop.sandbox.kinds import generate_go_types
-from handloop.sandbox.kinds.generate_go_types import ROOT, build, full_type
-from handloop.sandbox.kinds.go_source import Member
+from tools.generate_go_types import ROOT, build, full_type
+from tools.generate_kinds import TABLES
+from tools.go_source import Member
 
-_TABLE = Path(generate_go_types.__file__).with_name("go_types.json")
+_TABLE = TABLES / "go_types.json"
 
 
 def _member(name: str, go_type: str, json_name: str, *options: str) -> Member:

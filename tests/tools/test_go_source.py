@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handloop.sandbox.kinds.go_source import (
+from tools.go_source import (
     flat_members,
     package_dirs,
     parse_messages,
