@@ -162,7 +162,7 @@ def test_an_item_added_again_in_flight_counts_as_depth(queue: PriorityQueue[str]
 
 def test_a_delayed_item_is_no_depth(queue: PriorityQueue[str]) -> None:
     """The metric shows what could be worked on now, not what waits for its time."""
-    queue.add_after("a", 5, priority=3)
+    queue.add_after("a", 0.5, priority=3)
     queue.add("b")
     queue.get()
     queue.add_after("b", 5)
@@ -225,12 +225,15 @@ def test_adds_wake_getters(queue: PriorityQueue[str], monkeypatch: pytest.Monkey
 
 
 def test_adds_are_ignored_while_shutting_down(queue: PriorityQueue[str]) -> None:
-    """After the shutdown neither adds nor delayed adds leave anything behind."""
+    """After the shutdown neither adds nor delayed adds leave anything behind, or raise what waits."""
+    queue.add("waits", priority=LOW_PRIORITY)
     queue.shut_down()
-    queue.add("a")
-    queue.add_after("a", 1)
-    queue.add_after("a", 0)
+    for item in ("a", "waits"):
+        queue.add(item)
+        queue.add_after(item, 1)
+        queue.add_after(item, 0)
 
-    assert queue.depths() == {}
+    assert queue.depths() == {LOW_PRIORITY: 1}
+    assert queue.get() == "waits"
     with pytest.raises(ShutDown):
         queue.get()
