@@ -124,9 +124,10 @@ def test_the_version_of_an_owner_is_kept_up_to_date() -> None:
 
 
 def test_further_owners_control_nothing() -> None:
-    """They are added, each once, and leave the controller as it is; one of them may come to control it."""
+    """They are added, each once, and block no deletion of the owner; one of them may come to control it."""
     child = with_owner(with_controller(CHILD, A), B)
     assert owners(child) == [("a", True), ("b", False)]
+    assert [each.block_owner_deletion for each in child.metadata.owner_references] == [True, False]
     assert with_owner(child, A) is with_owner(child, B) is child
     assert owners(with_controller(with_owner(CHILD, B), B)) == [("b", True)]
 

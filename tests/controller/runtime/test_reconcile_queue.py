@@ -118,7 +118,7 @@ def test_a_wake_that_comes_too_late_leaves_the_requeue_as_it_was() -> None:
     assert queue.take(queue.get()) == (Cause("requeue", detail="after 30s"),)
 
 
-@pytest.mark.parametrize("ends_with", ["settle", "retry"])
+@pytest.mark.parametrize("ends_with", ["settle", "requeue", "retry"])
 def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None:
     """give_up ends resyncs of a name, any other end brings them back."""
     queue = new_queue()
@@ -127,10 +127,25 @@ def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None
     assert queue.statistics().queued == 0
     if ends_with == "settle":
         queue.settle(NAME)
+    elif ends_with == "requeue":
+        queue.requeue(NAME, 30)
     else:
         queue.retry(NAME, "x")
     queue.add(NAME, RESYNCED)
     assert queue.statistics().queued == 1
+
+
+@pytest.mark.parametrize("ends_with", ["settle", "requeue", "give_up"])
+def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
+    """Whatever else a reconcile ends with, the back-off begins anew."""
+    queue = new_queue()
+    assert [queue.retry(NAME, "x"), queue.retry(NAME, "x")] == [0.005, 0.01]
+    if ends_with == "requeue":
+        queue.requeue(NAME, 30)
+    else:
+        getattr(queue, ends_with)(NAME)
+    assert queue.num_requeues(NAME) == 0
+    assert queue.retry(NAME, "x") == 0.005
 
 
 def test_a_shut_down_queue_ends_its_workers() -> None:
