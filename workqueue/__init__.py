@@ -3,9 +3,7 @@
 from handloop.workqueue.backoff import Backoff, ExponentialBackoff
 from handloop.workqueue.clock import REAL_CLOCK, Clock, RealClock
 from handloop.workqueue.delaying_queue import DelayingQueue
-from handloop.workqueue.item_backoff import ItemBackoff
 from handloop.workqueue.metrics import MetricsProvider, set_provider
-from handloop.workqueue.parallelizer import parallelize_until
 from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY, PriorityOrder
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import FIFO, Container, Queue, QueueStatistics, ShutDown
@@ -34,7 +32,6 @@ __all__ = [
     "Container",
     "DelayingQueue",
     "ExponentialBackoff",
-    "ItemBackoff",
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
     "Joinable",
@@ -54,7 +51,6 @@ __all__ = [
     "WithMaxWaitRateLimiter",
     "default_controller_rate_limiter",
     "default_item_based_rate_limiter",
-    "parallelize_until",
     "set_provider",
     "spawn_thread",
 ]

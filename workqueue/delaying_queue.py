@@ -29,7 +29,8 @@ _COMPACT_FROM: Final = 64
 
 class DelayingQueue(Queue[T]):
     """
-    Adds items when their time has come. An immediate add does not cancel a delayed one, nor does done().
+    Adds items when their time has come. An immediate add does not cancel a delayed one, nor does
+    done(); PriorityQueue joins the two.
 
     State, all guarded by `_schedule` (rank 70, `DelayingQueue._lock` in the table of locks):
       _ready_at   the item's ready time: one per item, the earliest asked for
@@ -130,24 +131,13 @@ class DelayingQueue(Queue[T]):
         heapq.heapify(self._heap)
 
     def _run_loop(self) -> None:
-        while (due := self._wait_for_due()) is not None:
-            self._hand_over(due)
-
-    def _hand_over(self, due: list[T]) -> None:
-        """Loop thread, no lock held: queue what is due, in the order of ready times."""
-        self.add_all(due)
-
-    def _wait_for_due(self) -> list[T] | None:
-        """Loop thread: block until items are due and take them; None once stopped."""
         with self._schedule:
             while not self._stopped:
-                due = self._take_due_locked()
-                if due:
-                    return due
+                self._hand_over_due_locked()
                 self._clock.wait_until(self._schedule, self._heap[0][0] if self._heap else None)
-            return None
 
-    def _take_due_locked(self) -> list[T]:
+    def _hand_over_due_locked(self) -> None:
+        """Loop thread: queue what is due, in the order of ready times."""
         now = self._clock.now()
         due: list[T] = []
         while self._heap and self._heap[0][0] <= now:
@@ -155,7 +145,9 @@ class DelayingQueue(Queue[T]):
             if self._ready_at.get(item) == ready_at:
                 del self._ready_at[item]
                 due.append(item)
-        return due
+        if due:
+            # Queue's: PriorityQueue has noted the priorities when the items were delayed
+            super().add_all(due)
 
     def _stop_loop(self) -> None:
         with self._schedule:

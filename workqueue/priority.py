@@ -3,6 +3,7 @@ An order in which urgent items overtake others, but not for ever.
 
 Follows: controller-runtime pkg/controller/priorityqueue (levels, LowPriority, a waiting item only rises),
 differs: ageing. There, a steady stream of urgent items starves the rest (controller-runtime#3496).
+More: docs/differences.md.
 """
 
 from __future__ import annotations
@@ -83,6 +84,10 @@ class PriorityOrder(Generic[T]):
         self._leave_level(item, priority)
         self._in_flight[item] = priority
         return item
+
+    def wanted(self, item: T) -> int:
+        """The priority that the next push of an item that does not wait will have."""
+        return self._wanted.get(item, DEFAULT_PRIORITY)
 
     def settle(self, item: T) -> None:
         """The item is about to be given back."""

@@ -1,12 +1,13 @@
 """
 A rate-limiting queue in which the initial list and resyncs yield to fresh events.
 
-Follows: controller-runtime pkg/controller/priorityqueue in what a caller sees; built on our queue's
-container.
+Follows: controller-runtime pkg/controller/priorityqueue @86a0d40e0 in what a caller sees, on our own queue;
+differs: docs/differences.md.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -20,13 +21,13 @@ from handloop.workqueue.spawn import Spawn, spawn_thread
 
 class PriorityQueue(RateLimitingQueue[T]):
     """
-    Adds take a priority: the highest asked for since the last get counts.
+    Joins all adds since the last get, delayed or not: the earliest time and the highest priority count.
 
-    Delayed adds without one keep the priority with which the item was handed out, so that a failed item of
-    the initial list does not overtake the others.
+    A delayed add without a priority keeps the one with which the item was handed out, so that a failed item
+    of the initial list does not overtake the others.
 
-    State: `_order`, guarded by `_lock`; `_delayed`, the priorities of the items that wait for their time,
-    guarded by `_schedule`; `_due`, those of the items being handed over, which only the loop thread touches.
+    State: `_order`, guarded by `_lock`. No item is dirty and delayed at once: every add holds `_schedule` and
+    `_lock` together, and so does the loop thread when it hands over what is due.
     """
 
     def __init__(
@@ -41,8 +42,6 @@ class PriorityQueue(RateLimitingQueue[T]):
     ) -> None:
         """Make an empty queue; the options are those of Queue, with order as its container."""
         self._order: PriorityOrder[T] = PriorityOrder() if order is None else order
-        self._delayed: dict[T, int] = {}
-        self._due: dict[T, int] = {}
         super().__init__(
             rate_limiter,
             name=name,
@@ -57,22 +56,41 @@ class PriorityQueue(RateLimitingQueue[T]):
         self.add_all((item,), priority=priority)
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Add each item in order with at least that priority, under one hold of the lock."""
-        self._add_with_priorities([(item, priority) for item in items])
+        """Add each item in order with at least that priority, under one hold of the locks."""
+        # iterated before the locks are taken: a generator is the caller's code
+        batch = tuple(items)
+        pushed = 0
+        with self._schedule, self._lock:
+            if self._shutting_down:
+                return
+            try:
+                for item in batch:
+                    # the entry on the heap counts no more
+                    self._ready_at.pop(item, None)
+                    self._order.prefer(item, priority)
+                    pushed += self._accept_locked(item)
+            finally:
+                # also when an item cannot be hashed: those before it wait
+                if pushed and self._waiting:
+                    self._item_ready.notify(pushed)
 
     def add_after(self, item: T, delay_seconds: float, *, priority: int | None = None) -> None:
         """
         Add item after delay_seconds, at once if that is not positive; ignored while shutting down.
 
+        An item that is to be handed out sooner anyway is not handed out twice.
         Args: priority None keeps the one with which item was handed out.
         """
-        chosen = self._priority_in_flight(item) if priority is None else priority
         with self._schedule:
             if not self._accept_retry_locked():
                 return
+            with self._lock:
+                chosen = self._order.priority_in_flight(item) if priority is None else priority
+                self._order.prefer(item, chosen)
+                joins = item in self._dirty
             if delay_seconds > 0:
-                self._delayed[item] = max(chosen, self._delayed.get(item, chosen))
-                self._put_locked(item, self._clock.now() + delay_seconds)
+                if not joins:
+                    self._put_locked(item, self._clock.now() + delay_seconds)
                 return
         self.add(item, priority=chosen)
 
@@ -81,39 +99,14 @@ class PriorityQueue(RateLimitingQueue[T]):
         self.add_after(item, self._rate_limiter.when(item), priority=priority)
 
     def done(self, item: T) -> None:
-        """Give item back; if it was added since the get, it waits again."""
+        """Give item back; if it was added since the get, it waits again, behind those of its priority."""
         with self._lock:
             self._order.settle(item)
         super().done(item)
 
     def depths(self) -> dict[int, int]:
-        """How many items wait per priority."""
+        """How many items need work per priority, those included that were added again while in flight."""
         with self._lock:
-            return self._order.depths()
-
-    def _priority_in_flight(self, item: T) -> int:
-        with self._lock:
-            return self._order.priority_in_flight(item)
-
-    def _add_with_priorities(self, batch: list[tuple[T, int]]) -> None:
-        pushed = 0
-        with self._lock:
-            if self._shutting_down:
-                return
-            try:
-                for item, priority in batch:
-                    self._order.prefer(item, priority)
-                    pushed += self._accept_locked(item)
-            finally:
-                # also when an item cannot be hashed: those before it wait
-                if pushed and self._waiting:
-                    self._item_ready.notify(pushed)
-
-    def _take_due_locked(self) -> list[T]:
-        due = super()._take_due_locked()
-        # in the same hold of the lock: a delayed add that follows starts a fresh entry
-        self._due = {item: self._delayed.pop(item) for item in due}
-        return due
-
-    def _hand_over(self, due: list[T]) -> None:
-        self._add_with_priorities([(item, self._due[item]) for item in due])
+            depths = Counter(self._order.depths())
+            depths.update(self._order.wanted(item) for item in self._processing & self._dirty)
+            return dict(depths)

@@ -46,7 +46,8 @@ class Causes:
 
     State, under _lock: _pending = name -> its causes in order, and how many more there were than are kept;
     _scheduled = name -> when it is due, as the clock counts, and why. A name with pending causes is in the
-    queue or about to be added; one with a scheduled cause has a delayed add that comes no later than due.
+    queue or about to be added. A name with a scheduled cause is in the queue by the time it is due, or about
+    to be added, or a worker is about to take it.
     Threads: any.
     """
 

@@ -2,7 +2,8 @@
 Owner references: who an object goes with, and whose reconcile it leads to.
 
 Pure functions; the object that comes back is still to be written.
-Follows: controller-runtime pkg/controller/controllerutil, differs: what has nothing to do is the same object.
+Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
+returns the same object; a controller is known by its UID. More: docs/differences.md.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ class OwnerError(ValueError):
 class AlreadyOwnedError(OwnerError):
     """Another object controls this one: it is not to be taken away from it. Fields: owner, who that is."""
 
-    def __init__(self, obj: Kind, owner: OwnerReference) -> None:
+    def __init__(self, obj: Kind, owner: OwnerReference, wanted: OwnerReference) -> None:
         what = f"{obj.resource.kind} {obj.metadata.namespace}/{obj.metadata.name}"
-        super().__init__(f"{what} is already controlled by {owner.kind} {owner.name}")
+        if _is_of_one_name(owner, wanted):
+            text = (
+                f"{what} is already controlled by another {owner.kind} {owner.name} (UID {owner.uid}, not "
+                f"{wanted.uid}): if that one is gone, the garbage collector deletes the {obj.resource.kind}, "
+                "and a later try succeeds"
+            )
+        else:
+            text = f"{what} is already controlled by {owner.kind} {owner.name}"
+        super().__init__(text)
         self.owner = owner
 
 
@@ -33,12 +42,14 @@ def with_controller(obj: T, owner: Kind) -> T:
     """
     The object under the control of owner, which owns() of a builder and garbage collection go by.
 
-    Raises: AlreadyOwnedError; OwnerError for an owner in another namespace, or without a UID.
+    Raises: AlreadyOwnedError, also for an earlier owner of that name; OwnerError for an owner in another
+    namespace, or without a UID.
     """
+    wanted = _new_reference(obj, owner)
     present = controller_of(obj)
-    if present is not None and present.uid != owner.metadata.uid:
-        raise AlreadyOwnedError(obj, present)
-    return _with(obj, owner, new_controller_ref(owner))
+    if present is not None and present.uid != wanted.uid:
+        raise AlreadyOwnedError(obj, present, wanted)
+    return _with(obj, wanted)
 
 
 def with_owner(obj: T, owner: Kind) -> T:
@@ -47,9 +58,11 @@ def with_owner(obj: T, owner: Kind) -> T:
 
     Raises: OwnerError for an owner in another namespace, or without a UID.
     """
-    if any(reference.uid == owner.metadata.uid for reference in obj.metadata.owner_references):
-        return obj
-    return _with(obj, owner, replace(new_controller_ref(owner), controller=False, block_owner_deletion=False))
+    wanted = replace(_new_reference(obj, owner), controller=False, block_owner_deletion=False)
+    for present in obj.metadata.owner_references:
+        if present.uid == wanted.uid:
+            wanted = replace(present, api_version=wanted.api_version)
+    return _with(obj, wanted)
 
 
 def without_owner(obj: T, owner: Kind) -> T:
@@ -59,21 +72,34 @@ def without_owner(obj: T, owner: Kind) -> T:
     return obj if len(kept) == len(references) else _with_references(obj, kept)
 
 
-def _with(obj: T, owner: Kind, reference: OwnerReference) -> T:
-    _check(obj, owner)
+def _with(obj: T, wanted: OwnerReference) -> T:
+    """In the place of the reference to the same owner, or to an earlier plain one of its name; else last."""
     references = obj.metadata.owner_references
-    if reference in references:
-        return obj
-    others = tuple(each for each in references if each.uid != reference.uid)
-    return _with_references(obj, (*others, reference))
+    # a dict, as owner and predecessor may both be there
+    updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
+    updated[wanted] = None
+    return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
+
+
+def _gives_way(present: OwnerReference, wanted: OwnerReference) -> bool:
+    return present.uid == wanted.uid or (not present.controller and _is_of_one_name(present, wanted))
+
+
+def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
+    """Whether both name one owner: its group, kind and name, whatever the version."""
+    return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
+        other.kind,
+        other.name,
+        other.api_version.rpartition("/")[0],
+    )
 
 
 def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
     return replace(obj, metadata=replace(obj.metadata, owner_references=references))
 
 
-def _check(obj: Kind, owner: Kind) -> None:
-    """An owner must be where the garbage collector looks for it, or the object is deleted."""
+def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
+    """Of the controller. The owner must be where the garbage collector looks for it, or obj is deleted."""
     what = f"{owner.resource.kind} {owner.metadata.name}"
     if not owner.metadata.uid:
         raise OwnerError(f"{what} has no UID: it must have been read from the server")
@@ -81,3 +107,4 @@ def _check(obj: Kind, owner: Kind) -> None:
     if owner.resource.namespaced and there != here:
         place = f"namespace {here}" if here else "the whole cluster"
         raise OwnerError(f"{what} of namespace {there} cannot own an object of {place}")
+    return new_controller_ref(owner)

@@ -80,7 +80,7 @@ class ReconcileQueue:
         """The causes of a name that was got; none when an earlier reconcile has seen to them."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # a delayed add of an earlier plan: the present one is still to come
+            # a wake that nobody needed any more took the place of the delayed add: the plan is still to come
             self._queue.add_after(name, taken.due_at - self._clock.now())
         return taken.causes
 
@@ -125,7 +125,7 @@ class ReconcileQueue:
         return self._queue.num_requeues(name)
 
     def depths(self) -> Mapping[int, int]:
-        """How many names wait per priority."""
+        """How many names need work per priority, also those added again while a worker has them."""
         return self._queue.depths()
 
     def statistics(self) -> QueueStatistics:

@@ -111,8 +111,7 @@ class ReconcileRig:
         self.clock.advance(seconds)
         delaying = self.queue._queue
         with delaying._schedule:
-            due = delaying._take_due_locked()
-        delaying._hand_over(due)
+            delaying._hand_over_due_locked()
         self.work()
 
     def metric(self, name: str, **labels: str) -> float:

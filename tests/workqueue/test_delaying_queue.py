@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -187,6 +188,44 @@ def test_entries_that_gave_way_are_swept(queue: DelayingQueue[str], clock: FakeC
 
     assert [take(queue) for _ in range(2)] == ["x", "other"]
     assert_nothing_comes_within(queue, clock, 1000)
+
+
+def test_a_sweep_keeps_the_order_of_times(queue: DelayingQueue[str], clock: FakeClock) -> None:
+    """Items that are moved up again and again, and so swept, come in the order of their times."""
+    rng = random.Random(1)
+    delays = {f"item-{n}": 1000.0 for n in range(50)}
+    for _ in range(300):
+        item = rng.choice(sorted(delays))
+        delays[item] *= rng.uniform(0.5, 1)
+        queue.add_after(item, delays[item])
+    clock.advance(1000)
+
+    assert [take(queue) for _ in delays] == sorted(delays, key=lambda item: delays[item])
+
+
+def test_a_shutdown_waits_for_both_threads(clock: FakeClock) -> None:
+    """For that of the delays and that of the metrics."""
+    joined: list[str] = []
+
+    class NoThread:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def join(self, timeout: float | None = None) -> None:
+            joined.append(self._name)
+
+        def is_alive(self) -> bool:
+            return False
+
+    provider = FakeMetricsProvider()
+    with DelayingQueue[str](
+        name="q", metrics_provider=provider, clock=clock, spawn=lambda name, _target: NoThread(name)
+    ) as queue:
+        queue.add("now")
+        queue.add_after("later", 1)
+        queue.done(queue.get())
+
+    assert sorted(joined) == ["delaying-q", "metrics-q"]
 
 
 def test_the_loop_thread_carries_the_name_of_the_queue(clock: FakeClock) -> None:

@@ -43,6 +43,17 @@ def test_a_waiting_item_rises_but_never_falls() -> None:
     assert pop_all(order) == ["default", "low"]
 
 
+def test_a_waiting_item_that_is_wanted_as_before_keeps_its_place() -> None:
+    """An item that changes all the time is not sent to the back of its level each time."""
+    order: PriorityOrder[str] = PriorityOrder()
+    push(order, "changing")
+    push(order, "other")
+    order.prefer("changing", 0)
+    order.touch("changing")
+
+    assert pop_all(order) == ["changing", "other"]
+
+
 def test_the_highest_wish_before_a_push_counts_for_that_push_only() -> None:
     """Wishes for an item that does not wait are kept for its next push; the one after has the default."""
     order: PriorityOrder[str] = PriorityOrder()

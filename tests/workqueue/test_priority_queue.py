@@ -7,8 +7,9 @@ import pytest
 from handloop.workqueue.priority import LOW_PRIORITY, PriorityOrder
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import ShutDown
-from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
 from support.fake_clock import FakeClock
+from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background, Waits
 
 
@@ -31,6 +32,14 @@ def wait_for_depths(queue: PriorityQueue[str], expected: dict[int, int]) -> None
     queue.add(item, priority=priority)
     queue.done(item)
     assert queue.depths() == expected
+
+
+def assert_nothing_comes_within(queue: PriorityQueue[str], clock: FakeClock, seconds: float) -> None:
+    """Whatever was due within that time would come before an item that is added last for its end."""
+    queue.add_after("sentinel", seconds)
+    clock.advance(seconds)
+    assert Background(queue.get).result() == "sentinel"
+    assert len(queue) == 0
 
 
 def test_the_initial_list_yields_to_fresh_events(queue: PriorityQueue[str]) -> None:
@@ -104,6 +113,98 @@ def test_a_delayed_item_has_the_highest_priority_asked_for(
     wait_for_depths(queue, {LOW_PRIORITY: 1})
 
 
+def test_an_add_takes_the_place_of_a_delayed_one(queue: PriorityQueue[str], clock: FakeClock) -> None:
+    """Whatever was to come later comes now, once, with the higher of the two priorities."""
+    queue.add_after("a", 5, priority=4)
+    queue.add("a", priority=LOW_PRIORITY)
+    assert queue.depths() == {4: 1}
+    assert queue.statistics().delayed == 0
+    queue.done(queue.get())
+
+    assert_nothing_comes_within(queue, clock, 5)
+
+
+def test_a_delayed_add_joins_an_item_that_waits(queue: PriorityQueue[str], clock: FakeClock) -> None:
+    """What is about to be handed out does not come a second time; the higher priority counts."""
+    queue.add("a", priority=LOW_PRIORITY)
+    queue.add_after("a", 5, priority=4)
+    assert queue.depths() == {4: 1}
+    queue.done(queue.get())
+
+    assert_nothing_comes_within(queue, clock, 5)
+
+
+def test_a_delayed_add_joins_an_item_that_was_added_again_in_flight(
+    queue: PriorityQueue[str], clock: FakeClock
+) -> None:
+    """An event that came during the work brings the item back at done; the delayed add adds nothing."""
+    queue.add("a")
+    queue.get()
+    queue.add("a")
+    queue.add_after("a", 5)
+    queue.done("a")
+    queue.done(queue.get())
+
+    assert_nothing_comes_within(queue, clock, 5)
+
+
+def test_an_item_added_again_in_flight_counts_as_depth(queue: PriorityQueue[str]) -> None:
+    """As in the metric of upstream. len leaves the item out, because no get can have it yet."""
+    queue.add("a", priority=LOW_PRIORITY)
+    queue.get()
+    assert queue.depths() == {}
+    queue.add("a", priority=3)
+    assert queue.depths() == {3: 1}
+    assert len(queue) == 0
+    queue.done("a")
+    assert queue.depths() == {3: 1}
+
+
+def test_a_delayed_item_is_no_depth(queue: PriorityQueue[str]) -> None:
+    """The metric shows what could be worked on now, not what waits for its time."""
+    queue.add_after("a", 0.5, priority=3)
+    queue.add("b")
+    queue.get()
+    queue.add_after("b", 5)
+
+    assert queue.depths() == {}
+
+
+def test_an_item_added_again_in_flight_waits_behind_those_that_have_not_been_out(
+    queue: PriorityQueue[str],
+) -> None:
+    """Its place in line counts from done, so that an item that always changes does not come before others."""
+    queue.add("hot")
+    queue.get()
+    queue.add("hot")
+    queue.add("b")
+    queue.done("hot")
+
+    assert [queue.get(), queue.get()] == ["b", "hot"]
+
+
+def test_what_is_left_is_handed_out_after_the_shutdown(queue: PriorityQueue[str]) -> None:
+    """Nothing that was accepted is lost to those who drain; only then get raises."""
+    queue.add_all(["a", "b"])
+    queue.shut_down()
+    assert [queue.get(), queue.get()] == ["a", "b"]
+
+    with pytest.raises(ShutDown):
+        queue.get()
+
+
+def test_each_delayed_add_is_a_retry(clock: FakeClock) -> None:
+    """One that the limiter lets through at once is a retry still, and so is one that joins another."""
+    provider = FakeMetricsProvider()
+    limiter: BucketRateLimiter[str] = BucketRateLimiter(1, 1, clock=clock)
+    with PriorityQueue[str](limiter, name="q", metrics_provider=provider, clock=clock) as queue:
+        queue.add_rate_limited("a")
+        assert len(queue) == 1
+        queue.add_rate_limited("a")
+
+    assert provider.retries.value == 2
+
+
 def test_no_delay_is_an_add_with_the_priority(queue: PriorityQueue[str]) -> None:
     """A delay of zero queues at once, with the given priority."""
     queue.add_after("a", 0, priority=LOW_PRIORITY)
@@ -124,12 +225,15 @@ def test_adds_wake_getters(queue: PriorityQueue[str], monkeypatch: pytest.Monkey
 
 
 def test_adds_are_ignored_while_shutting_down(queue: PriorityQueue[str]) -> None:
-    """After the shutdown neither adds nor delayed adds leave anything behind."""
+    """After the shutdown neither adds nor delayed adds leave anything behind, or raise what waits."""
+    queue.add("waits", priority=LOW_PRIORITY)
     queue.shut_down()
-    queue.add("a")
-    queue.add_after("a", 1)
-    queue.add_after("a", 0)
+    for item in ("a", "waits"):
+        queue.add(item)
+        queue.add_after(item, 1)
+        queue.add_after(item, 0)
 
-    assert queue.depths() == {}
+    assert queue.depths() == {LOW_PRIORITY: 1}
+    assert queue.get() == "waits"
     with pytest.raises(ShutDown):
         queue.get()

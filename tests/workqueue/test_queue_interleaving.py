@@ -9,7 +9,9 @@ import pytest
 
 from handloop.workqueue.delaying_queue import DelayingQueue
 from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, ShutDown
+from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
 
 SEEDS = range(60)
@@ -112,6 +114,45 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
 
     assert delivered == [("c", 0.0), ("a", 1.0), ("b", 3.0)]
     assert queue.statistics().delayed == 0
+
+
+def check_priority_queue(queue: PriorityQueue[str]) -> None:
+    """What must hold whenever both locks are free: see the docstring of PriorityQueue."""
+    schedule, lock = queue._schedule, queue._lock
+    assert isinstance(schedule, SteppedCondition)
+    assert isinstance(lock, SteppedLock)
+    if not schedule._stepped.held and not lock.held:
+        assert not queue._dirty & queue._ready_at.keys(), "an item waits for a worker and for its time"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_adds_with_and_without_delay_join_in_any_order_of_steps(seed: int) -> None:
+    """One producer delays what the other adds, on and off: no item is twice on its way, none is lost."""
+    scheduler = Scheduler(seed)
+    set_lock_factory(scheduler.lock)
+    limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
+    queue: PriorityQueue[str] = PriorityQueue(limiter, clock=scheduler.clock, spawn=scheduler.spawn)
+    wanted = {"a": 0, "b": 0}
+    seen: dict[str, int] = {}
+
+    def produce(*delays: float) -> None:
+        for delay in delays:
+            for item in "ab":
+                # before the add: it stands for the change that the add announces
+                wanted[item] += 1
+                queue.add_after(item, delay)
+
+    def work() -> None:
+        while wanted != {"a": 6, "b": 6} or seen != wanted or queue.statistics().delayed:
+            item = queue.get()
+            seen[item] = wanted[item]
+            queue.done(item)
+        queue.shut_down()
+
+    scheduler.after_step = lambda: check_priority_queue(queue)
+    scheduler.run(partial(produce, 0.0, 5.0, 0.0), partial(produce, 5.0, 0.0, 5.0), work)
+
+    assert seen == wanted
 
 
 def test_the_scheduler_finds_a_lost_wake_up(monkeypatch: pytest.MonkeyPatch) -> None:

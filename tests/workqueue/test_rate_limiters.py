@@ -166,6 +166,14 @@ def test_default_controller_limiter() -> None:
     assert expected[17:] == [655.36, 1000.0, 1000.0]
 
 
+def test_default_controller_limiter_limits_all_items_together() -> None:
+    """The default bucket: after a burst of 100, 10 per second."""
+    limiter = default_controller_rate_limiter(clock=FakeClock())
+    delays = [limiter.when(f"item-{n}") for n in range(102)]
+
+    assert delays == pytest.approx([0.005] * 100 + [0.1, 0.2])
+
+
 def test_default_controller_limiter_with_another_bucket() -> None:
     """Sample-controller's bucket: after a burst of 300, 50 per second."""
     limiter = default_controller_rate_limiter(rate=50, burst=300, clock=FakeClock())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
@@ -33,6 +34,20 @@ def foo(name: str, *, uid: str = "", namespace: str = "default") -> Foo:
     return Foo(metadata=metadata, spec=FooSpec(deployment_name=name))
 
 
+class Region(Kind, frozen=True, gc=False, tag="Region"):
+    """Another kind of the same group."""
+
+    resource = Resource("example.org", "v1", "regions", "Region", namespaced=False)
+    api_version: Literal["example.org/v1"] = "example.org/v1"
+
+
+class ForeignZone(Kind, frozen=True, gc=False, tag="Zone"):
+    """A kind of the same name in another group."""
+
+    resource = Resource("example.net", "v1", "zones", "Zone", namespaced=False)
+    api_version: Literal["example.net/v1"] = "example.net/v1"
+
+
 A, B = foo("a"), foo("b")
 CHILD = deployment("child")
 
@@ -40,6 +55,11 @@ CHILD = deployment("child")
 def owners(obj: Deployment) -> list[tuple[str, bool]]:
     """The owners, and whether they control it."""
     return [(each.name, each.controller) for each in obj.metadata.owner_references]
+
+
+def uids(obj: Deployment) -> list[str]:
+    """The owners by UID, in their order."""
+    return [each.uid for each in obj.metadata.owner_references]
 
 
 def test_a_controller_is_set_once() -> None:
@@ -52,20 +72,62 @@ def test_a_controller_is_set_once() -> None:
 
 
 def test_nobody_is_robbed() -> None:
-    """There is one controller at most; the error names it. One of the same name is not the same."""
+    """There is one controller at most; the error names it."""
     child = with_controller(CHILD, A)
-    for other in (B, foo("a", uid="another")):
-        with pytest.raises(
-            AlreadyOwnedError, match=r"Deployment default/child is already controlled by Foo a"
-        ) as caught:
-            with_controller(child, other)
-        assert caught.value.owner.uid == A.metadata.uid
+    with pytest.raises(AlreadyOwnedError, match=r"default/child is already controlled by Foo a$") as caught:
+        with_controller(child, B)
+    assert caught.value.owner.uid == A.metadata.uid
+
+
+def test_a_controller_of_the_same_name_is_told_apart_by_its_uid() -> None:
+    """The child goes with its earlier owner; the error says so, since the names alone are the same."""
+    with pytest.raises(AlreadyOwnedError) as caught:
+        with_controller(with_controller(CHILD, A), foo("a", uid="u2"))
+    assert str(caught.value) == (
+        "Deployment default/child is already controlled by another Foo a (UID uid-of-a, not u2): if that "
+        "one is gone, the garbage collector deletes the Deployment, and a later try succeeds"
+    )
+
+
+def test_the_reference_to_an_earlier_owner_gives_way() -> None:
+    """A recreated owner takes the place of its predecessor, whether it is to control the child or not."""
+    child = with_owner(with_owner(CHILD, A), B)
+    recreated = foo("a", uid="another")
+    assert uids(with_owner(child, recreated)) == ["another", "uid-of-b"]
+    assert uids(with_controller(child, recreated)) == ["another", "uid-of-b"]
+
+
+def test_an_owner_of_another_group_or_kind_does_not_give_way() -> None:
+    """Objects of one name that are not of one kind are two owners."""
+    zone, region = (
+        Zone(metadata=ObjectMeta(name="a", uid="z")),
+        Region(metadata=ObjectMeta(name="a", uid="r")),
+    )
+    foreign = ForeignZone(metadata=ObjectMeta(name="a", uid="f"))
+    child = with_owner(with_owner(with_owner(with_owner(CHILD, A), zone), region), foreign)
+    assert uids(child) == ["uid-of-a", "z", "r", "f"]
+
+
+def test_a_controller_does_not_give_way_to_an_owner_of_its_name() -> None:
+    """Who controls an object is never changed by the way: the earlier owner stays beside."""
+    child = with_owner(with_controller(CHILD, A), foo("a", uid="another"))
+    assert owners(child) == [("a", True), ("a", False)]
+
+
+def test_the_version_of_an_owner_is_kept_up_to_date() -> None:
+    """Under a version that the server serves no more the garbage collector would not find the owner."""
+    for old in (with_owner(CHILD, A), with_controller(CHILD, A)):
+        [reference] = old.metadata.owner_references
+        outdated = replace(reference, api_version="samplecontroller.k8s.io/v1alpha0")
+        before = replace(CHILD, metadata=replace(CHILD.metadata, owner_references=(outdated,)))
+        assert with_owner(before, A).metadata.owner_references == (reference,)
 
 
 def test_further_owners_control_nothing() -> None:
-    """They are added, each once, and leave the controller as it is; one of them may come to control it."""
+    """They are added, each once, and block no deletion of the owner; one of them may come to control it."""
     child = with_owner(with_controller(CHILD, A), B)
     assert owners(child) == [("a", True), ("b", False)]
+    assert [each.block_owner_deletion for each in child.metadata.owner_references] == [True, False]
     assert with_owner(child, A) is with_owner(child, B) is child
     assert owners(with_controller(with_owner(CHILD, B), B)) == [("b", True)]
 

@@ -18,6 +18,14 @@ def new_queue() -> ReconcileQueue:
     return ReconcileQueue("q", clock=FakeClock(), spawn=no_thread)
 
 
+def pass_time(queue: ReconcileQueue, clock: FakeClock, seconds: float) -> None:
+    """Plays the thread of the queue."""
+    clock.advance(seconds)
+    delaying = queue._queue
+    with delaying._schedule:
+        delaying._hand_over_due_locked()
+
+
 def test_the_default_back_off_is_controller_runtimes() -> None:
     """5 ms, doubling up to 1000 s."""
     limiter = default_rate_limiter()
@@ -69,16 +77,48 @@ def test_a_retry_keeps_the_priority_of_its_name() -> None:
     queue.take(NAME)
     assert queue.retry(NAME, "Conflict") == 0.005
     queue.done(NAME)
-    clock.advance(1)
-    delaying = queue._queue
-    with delaying._schedule:
-        due = delaying._take_due_locked()
-    delaying._hand_over(due)
+    pass_time(queue, clock, 1)
     assert queue.depths() == {LOW_PRIORITY: 1}
     assert [str(cause) for cause in queue.take(queue.get())] == ["retry 1 after Conflict"]
 
 
-@pytest.mark.parametrize("ends_with", ["settle", "retry"])
+def requeued(clock: FakeClock) -> ReconcileQueue:
+    """A queue whose one name has been reconciled, and is to be so again in 30 s."""
+    queue = ReconcileQueue("q", clock=clock, spawn=no_thread)
+    queue.add(NAME, UPDATED)
+    queue.take(queue.get())
+    queue.requeue(NAME, 30)
+    queue.done(NAME)
+    return queue
+
+
+def test_an_event_takes_the_place_of_a_requeue() -> None:
+    """The reconcile that it leads to decides anew; nobody gets the name for the old plan."""
+    clock = FakeClock()
+    queue = requeued(clock)
+    queue.add(NAME, UPDATED)
+    assert queue.take(queue.get()) == (UPDATED,)
+    queue.settle(NAME)
+    queue.done(NAME)
+    pass_time(queue, clock, 30)
+    assert queue.statistics() == (0, 0, 0, 0)
+
+
+def test_a_wake_that_comes_too_late_leaves_the_requeue_as_it_was() -> None:
+    """There is nothing to do for it, and the plan keeps its time."""
+    clock = FakeClock()
+    queue = requeued(clock)
+    clock.advance(10)
+    queue.wake(NAME)
+    assert queue.take(queue.get()) == ()
+    queue.done(NAME)
+    pass_time(queue, clock, 19)
+    assert queue.statistics().queued == 0
+    pass_time(queue, clock, 1)
+    assert queue.take(queue.get()) == (Cause("requeue", detail="after 30s"),)
+
+
+@pytest.mark.parametrize("ends_with", ["settle", "requeue", "retry"])
 def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None:
     """give_up ends resyncs of a name, any other end brings them back."""
     queue = new_queue()
@@ -87,10 +127,25 @@ def test_only_who_failed_for_good_is_left_out_of_resyncs(ends_with: str) -> None
     assert queue.statistics().queued == 0
     if ends_with == "settle":
         queue.settle(NAME)
+    elif ends_with == "requeue":
+        queue.requeue(NAME, 30)
     else:
         queue.retry(NAME, "x")
     queue.add(NAME, RESYNCED)
     assert queue.statistics().queued == 1
+
+
+@pytest.mark.parametrize("ends_with", ["settle", "requeue", "give_up"])
+def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
+    """Whatever else a reconcile ends with, the back-off begins anew."""
+    queue = new_queue()
+    assert [queue.retry(NAME, "x"), queue.retry(NAME, "x")] == [0.005, 0.01]
+    if ends_with == "requeue":
+        queue.requeue(NAME, 30)
+    else:
+        getattr(queue, ends_with)(NAME)
+    assert queue.num_requeues(NAME) == 0
+    assert queue.retry(NAME, "x") == 0.005
 
 
 def test_a_shut_down_queue_ends_its_workers() -> None:

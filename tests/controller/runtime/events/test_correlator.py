@@ -177,6 +177,16 @@ def test_the_aggregator_keeps_at_most_nine_messages_of_a_group() -> None:
     assert [key == group for key in keys] == [False] * 9 + [True] * 21
 
 
+def test_a_full_group_forgets_its_oldest_message() -> None:
+    """The newest nine are known: one of them again is no further message, an older one is."""
+    aggregator = EventAggregator(clock=FakeClock())
+    for number in range(12):
+        aggregator.aggregate(new_event(message=f"message {number}"))
+    group, _ = aggregate_key(new_event())
+    keys = [aggregator.aggregate(new_event(message=f"message {number}"))[1] for number in (3, 11, 2)]
+    assert [key == group for key in keys] == [False, False, True]
+
+
 def _with_reason(event: Event) -> EventKey:
     return (*spam_key(event), event.reason)
 
