@@ -328,7 +328,7 @@ class Manager:
             lost = isinstance(self._failure, LeadershipLost)
         if lost and self._leader_election is not None:
             config = self._leader_election
-            return (config.lease_duration_seconds - config.renew_deadline_seconds) / 2
+            return (config.written_seconds - config.renew_deadline_seconds) / 2
         return self.shutdown_timeout_seconds + _GRACE_SECONDS
 
     def _fail(self, name: str, error: BaseException) -> None:

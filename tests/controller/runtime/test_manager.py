@@ -485,8 +485,8 @@ def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox)
 def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
     cluster: ManagedSandbox,
 ) -> None:
-    """Half of what is left of the lease, however patient a usual stop is."""
-    manager = electing(cluster, LeaseAPI())
+    """Half of what is left of the lease as others count it, however patient a usual stop is."""
+    manager = electing(cluster, LeaseAPI(), lease_duration_seconds=15.9)
     assert manager._seconds_to_stop() == 32
     with captured_logs():
         manager._fail("leader election", LeadershipLost("x", 10, "y"))
