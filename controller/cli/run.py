@@ -35,7 +35,6 @@ from handloop.controller.cli.version import version
 from handloop.controller.cli.version_skew import version_skew
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.metrics.client import ClientMetrics
 from handloop.controller.runtime.metrics.page import new_registry
 from handloop.controller.runtime.serving.listening import ListenError
@@ -89,8 +88,7 @@ def _run_with(
 
     with ExitStack() as stack:
         transport = stack.enter_context(closing(HTTPTransport(config, metrics=metrics, clock=clock)))
-        fence = WriteFence(transport)
-        client = _client(fence, options, stop, metrics, clock)
+        client = _client(transport, options, stop, metrics, clock)
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
         servers = Servers(options, registry, client.rest, clock)
         with servers.serving():
@@ -115,7 +113,6 @@ def _run_with(
                 progress_seconds=interval,
                 clock=clock,
             )
-            fence.guard(program.manager.seconds_to_write)
             servers.show(program)
             program.run()
     return _stopped()

@@ -32,6 +32,7 @@ from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_state import election_state
 from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
 from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
@@ -67,6 +68,9 @@ class Manager:
     """
     Informers, events, metrics and the life of the controllers of one process.
 
+    client writes only while no other process can be leading: with leader election, each of its writes passes
+    a WriteFence. Who writes without leading uses the client that the manager was given.
+
     State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
     that of run; _failure, the first one, why run ends. _guarded is set by run before another thread reads
     it. Informers are made before run, by whoever sets up a controller. Requests that wait, for the rate
@@ -100,7 +104,9 @@ class Manager:
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
-        self.client = client.until(self._work_stop)
+        self.client = client.until(self._work_stop).wrap(
+            partial(WriteFence, seconds_to_write=self.seconds_to_write)
+        )
         self.clock = clock
         self.spawn = spawn
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
@@ -203,6 +209,8 @@ class Manager:
         """
         Work only while holding a lease; before run, once. For a lock that needs a recorder of this manager.
 
+        The lock's own client must not be that of the manager, which writes nothing before the lease is held.
+
         Args: as LeaderElector.
         Raises: ValueError for a configuration that makes no sense.
         """
@@ -235,7 +243,7 @@ class Manager:
         return self.seconds_to_write() > 0
 
     def seconds_to_write(self) -> float:
-        """For how long no other process can be leading; infinity without election. For a WriteFence."""
+        """For how long no other process can be leading; infinity without election."""
         return math.inf if self._elector is None else self._elector.seconds_to_write()
 
     @property

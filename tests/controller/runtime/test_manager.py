@@ -15,6 +15,7 @@ from handloop.apis.core_v1 import Event, Service
 from handloop.client.errors import Cancelled, NotFound
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
 from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
@@ -33,7 +34,7 @@ from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
 from support.managed_sandbox import ManagedSandbox, eventually
-from support.scripted_transport import ScriptedStream
+from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.threads import Background
 
 LEASE = "demo/lease"
@@ -66,6 +67,11 @@ class Worker:
 
     def workers_check(self) -> str | None:
         return self.trouble
+
+
+def unmade_foo(name: str) -> Foo:
+    """A Foo as one sends it to be created."""
+    return new_foo(name, uid="", resource_version="")
 
 
 def expect(event: threading.Event) -> None:
@@ -458,6 +464,52 @@ def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: Manage
     assert story == ["w begins", "w ends"]
     assert api.spec(LEASE)["holderIdentity"] == "us"
     assert not manager.may_write()
+
+
+def test_the_client_of_a_manager_writes_only_while_we_lead(cluster: ManagedSandbox) -> None:
+    """I8: nothing of the user's own is needed: a write before we lead, or after a loss, is not sent."""
+    cluster.install(Foo)
+    api, story = LeaseAPI(), list[str]()
+    manager = electing(cluster, api, **PATIENT | {"renew_deadline_seconds": 1.0})
+    foos = manager.client.resource(Foo)
+    manager.add(Worker(story, "w"))
+
+    def lose() -> None:
+        try:
+            eventually(lambda: story, "leading")
+            foos.create(unmade_foo("leading"))
+        finally:
+            api.before = no_answer
+
+    with pytest.raises(Cancelled, match="not the leader: nothing was sent"):
+        foos.create(unmade_foo("too-early"))
+    losing = Background(lose)
+    with pytest.raises(LeadershipLost), captured_logs():
+        manager.run(cluster.stop)
+    losing.result()
+    with pytest.raises(Cancelled, match="not the leader: nothing was sent"):
+        foos.create(unmade_foo("too-late"))
+    assert [foo.metadata.name for foo in foos.list().items] == ["leading"]
+    # whoever works without leading has the client that the manager was given
+    cluster.client.resource(Foo).create(unmade_foo("free"))
+
+
+def test_a_write_of_the_managers_client_has_until_the_renew_deadline_to_leave(
+    cluster: ManagedSandbox,
+) -> None:
+    """P07: what is held up behind the fence is cut by the transport, not by luck."""
+    transport = ScriptedTransport([answer(), answer()])
+    cluster.client = Client(transport)
+    manager = electing(cluster, LeaseAPI())
+    elector = manager.elector
+    assert elector is not None
+    elector._candidacy.try_acquire_or_renew()
+    elector._candidacy.start_leading()
+    manager.client.rest.send(Call("delete", "DELETE", "/x"))
+    manager.client.rest.send(Call("get", "GET", "/x"))
+    write, read = (sent.send_seconds for sent in transport.sent)
+    assert 0 < write <= 10
+    assert read == math.inf
 
 
 def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox) -> None:
