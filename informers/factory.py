@@ -19,7 +19,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.apis.scheme import SCHEME, Scheme
 from handloop.client.reachability import Reachability
-from handloop.informers.lister import Lister
+from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.listwatch import ListWatch, Resources, Tweak
 from handloop.informers.metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
@@ -123,8 +123,11 @@ class SharedInformerFactory:
             return informer
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """Reads the cache of a kind; empty until it has synced."""
-        return Lister(self.informer_for(kind).indexer, kind.resource)
+        """Reads the cache of a kind; empty until it has synced. It answers for our namespace alone."""
+        indexer: Cache[T] = self.informer_for(kind).indexer
+        if self._namespace and kind.resource.namespaced:
+            indexer = MergedCache({self._namespace: indexer}, kind.resource)
+        return Lister(indexer, kind.resource)
 
     def for_resource(self, resource: Resource) -> GenericInformer[Any]:
         """

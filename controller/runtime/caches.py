@@ -51,13 +51,19 @@ class Caches:
         Make them; nothing is asked of the server before start.
 
         Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
-        Raises: TypeError for a str as namespaces, whose letters are not meant.
+        Raises: TypeError for a str as namespaces, whose letters are not meant; ValueError for all of them
+        beside single ones, whose objects would be held twice.
         """
         if isinstance(namespaces, str):
             raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
         self._progress_seconds = progress_seconds
         self._clock = clock
         wanted = list(dict.fromkeys(namespaces)) or [""]
+        if "" in wanted and len(wanted) > 1:
+            raise ValueError(
+                f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
+                'leave "" out to watch those alone, or give () for all'
+            )
         self._factories = {
             namespace: SharedInformerFactory(
                 client,

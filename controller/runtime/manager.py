@@ -97,10 +97,11 @@ class Manager:
         """
         Make a manager; nothing is asked of the server before run.
 
-        Args: namespaces to watch, () = all. transform makes what the caches keep of every object, and must be
-        pure and idempotent. cache_sync_timeout_seconds is what controllers take that say
-        nothing else; it may be infinite. A registry takes one manager.
-        Raises: TypeError for a str as namespaces.
+        Args: namespaces to watch, () = all; reading another one from the caches raises NamespaceNotWatched.
+        transform makes what the caches keep of every object, and must be pure and idempotent.
+        cache_sync_timeout_seconds is what controllers take that say nothing else; it may be infinite. A
+        registry takes one manager.
+        Raises: as Caches.
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()

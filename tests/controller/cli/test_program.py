@@ -88,10 +88,11 @@ class World:
 
 
 def foo_of(world: World) -> Controller:
-    """The Foo controller of the program."""
+    """The Foo controller of the program, which its thread makes when it runs: full caches may be sooner."""
     runnable = world.program.controllers["foo"]
     assert isinstance(runnable, FooRunnable)
-    assert runnable.controller is not None, "not running"
+    until(lambda: runnable.controller, "made", seconds=SECONDS)
+    assert runnable.controller is not None
     return runnable.controller
 
 
