@@ -115,7 +115,12 @@ class SharedInformerFactory:
         self._shutting_down = False
 
     def informer_for(self, kind: type[T]) -> SharedIndexInformer[T]:
-        """The informer of a kind, made on the first request; start must be called after that."""
+        """
+        The informer of a kind, made on the first request.
+
+        It is empty until start is called after that, also when start was called before: a transform, for one,
+        has to be there first.
+        """
         with self._lock:
             informer = self._informers.get(kind)
             if informer is None:

@@ -32,6 +32,8 @@ class Caches:
     One informer factory per namespace; one for all of them when none is named. Threads: any.
 
     A cluster-scoped kind has one informer, whatever the namespaces.
+    State: _stop, that of start, None before. It is set before the factories start, each under its lock: an
+    informer that comes too late for that finds it set.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Caches:
             raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
         self._progress_seconds = progress_seconds
         self._clock = clock
+        self._stop: threading.Event | None = None
         wanted = list(dict.fromkeys(namespaces)) or [""]
         if "" in wanted and len(wanted) > 1:
             raise ValueError(
@@ -80,11 +83,13 @@ class Caches:
         }
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
-        """The informers of a kind, shared by all who ask."""
+        """The informers of a kind, shared by all who ask; after start they are started, not waited for."""
+        factories = self._factories
         if not kind.resource.namespaced:
-            factory = next(iter(self._factories.values()))
-            return KindInformer(kind, {"": factory.informer_for(kind)})
-        made = {namespace: factory.informer_for(kind) for namespace, factory in self._factories.items()}
+            factories = {"": next(iter(factories.values()))}
+        made = {namespace: factory.informer_for(kind) for namespace, factory in factories.items()}
+        if self._stop is not None:
+            self.start(self._stop)
         return KindInformer(kind, made)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -92,7 +97,8 @@ class Caches:
         return [informer for factory in self._factories.values() for informer in factory.informers()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start those made so far; does not wait."""
+        """Start those made so far, and from here on those to come; does not wait."""
+        self._stop = stop
         for factory in self._factories.values():
             factory.start(stop)
 

@@ -7,8 +7,7 @@ What several controllers of one process share, started and stopped in order.
 Each controller waits for its own caches: one whose CRD is missing keeps no other from working. With leader
 election the caches are filled first, so that a standby that comes to lead can act at once; what cannot be
 filled is not waited for.
-Follows: controller-runtime pkg/manager, differs: informers are made before the start; a failing controller
-ends the process in order.
+Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.access import Access, merged
+from handloop.controller.runtime.cache_sync import wait_for_caches
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
@@ -42,6 +42,7 @@ from handloop.controller.runtime.metrics.cache_size import CacheSize
 from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
 from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
@@ -73,7 +74,7 @@ class Manager:
 
     State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
     that of run; _failure, the first one, why run ends. _guarded is set by run before another thread reads
-    it. Informers are made before run, by whoever sets up a controller. Requests that wait, for the rate
+    it. Requests that wait, for the rate
     limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long
     or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
@@ -145,12 +146,38 @@ class Manager:
     # what controllers are made of
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
-        """The informers of a kind, shared by all who ask; before run."""
-        return self._caches.informer_for(kind)
+        """
+        The informers of a kind, shared by all who ask.
+
+        Before run they are made, and empty. From then on they are started and filled: nobody takes what is
+        not listed yet for gone.
+
+        Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong;
+        DeadlineExceededError when a stop comes first.
+        Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
+        """
+        informer = self._caches.informer_for(kind)
+        with self._lock:
+            ran, stop = self._ran, self._stop
+        if ran and not informer.has_synced():
+            self._wait_for(informer, stop)
+        return informer
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """Reads the caches of a kind; incomplete until they have synced."""
+        """Reads the caches of a kind; as informer_for."""
         return self.informer_for(kind).lister()
+
+    def _wait_for(self, informer: KindInformer[Any], stop: threading.Event) -> None:
+        plural = informer.kind.resource.plural
+        wait_for_caches(
+            f"informer of {plural}",
+            informer.troubles,
+            stop,
+            timeout_seconds=self.cache_sync_timeout_seconds,
+            clock=self.clock,
+        )
+        if not informer.has_synced():
+            raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
 
     def recorder(self, component: str) -> EventRecorder:
         """Records events of core/v1, in which equal messages are counted, in the name of a component."""

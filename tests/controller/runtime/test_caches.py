@@ -93,6 +93,16 @@ def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     assert {service.metadata.labels for service in kept} == {FrozenMap({"kept": "1"})}
 
 
+def test_an_informer_that_is_asked_for_after_the_start_is_filled(cluster: ManagedSandbox) -> None:
+    """In every namespace; it ends with the others."""
+    caches = Caches(cluster.client, namespaces=("default", "kube-system"))
+    caches.start(threading.Event())
+    late = caches.informer_for(Service)
+    eventually(late.has_synced, "filled")
+    caches.shutdown()
+    assert all(informer.is_stopped() for informer in late.informers)
+
+
 def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:
     """Each kind once, until its cache is filled."""
     caches = Caches(cluster.client, namespaces=("default", "kube-system"))

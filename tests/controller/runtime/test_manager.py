@@ -12,6 +12,7 @@ import pytest
 from handloop.apis import events_v1
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service
+from handloop.apis.meta import Kind
 from handloop.client.errors import Cancelled, NotFound
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
@@ -26,6 +27,8 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.runtime.reconcile_reports import is_expected
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.keys import ObjectName
@@ -122,13 +125,13 @@ def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None
 def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, elects: bool) -> None:
     """Nobody waits for a list that may never come: controllers and caches end, and nothing is raised."""
     manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
-    foos = Counting()
+    foos, informer = Counting(), manager.informer_for(Foo).informers[0]
     controller = controller_for(manager, "foos").for_(Foo).complete(foos)
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Starting controller" in [entry["event"] for entry in logs], "started")
     assert foos.names == []
     assert controller.statistics().workers == 0
-    assert manager.informer_for(Foo).informers[0].is_stopped()
+    assert informer.is_stopped()
 
 
 def test_informers_are_shared(cluster: ManagedSandbox) -> None:
@@ -141,6 +144,92 @@ def test_informers_are_shared(cluster: ManagedSandbox) -> None:
         "services@b",
     ]
     assert manager.lister_for(Service).list() == []
+
+
+# informers that are asked for after the start
+
+
+class Late(Worker):
+    """Asks for the informer of a kind when it runs, and keeps what came of it."""
+
+    def __init__(self, manager: Manager, kind: type[Kind], name: str = "late") -> None:
+        super().__init__([], name)
+        self._manager = manager
+        self._kind = kind
+        self.names: list[str] = []
+        self.error: Exception | None = None
+        self.ended = threading.Event()
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            self.names = [obj.metadata.name for obj in self._manager.lister_for(self._kind).list()]
+        except Exception as error:
+            self.error = error
+        self.ended.set()
+        super().run(stop)
+
+
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_kind_that_is_asked_for_while_the_manager_runs_can_be_read_at_once(
+    cluster: ManagedSandbox, elects: bool
+) -> None:
+    """As in controller-runtime the cache is started and waited for: an empty one would say: all are gone."""
+    manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
+    late = Late(manager, Service)
+    manager.add(late)
+    with cluster.running(manager):
+        expect(late.ended)
+        assert manager.informer_for(Service).has_synced()
+    assert (late.names, late.error) == (["kubernetes"], None)
+
+
+def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSandbox) -> None:
+    """Two of one controller at once, and each reads a full cache."""
+    cluster.install(Foo)
+    foos = cluster.client.resource(Foo)
+    manager = cluster.manager()
+    both, seen = threading.Barrier(2, timeout=20), list[list[str]]()
+
+    class Reading(Counting):
+        def reconcile(self, name: ObjectName, context: ReconcileContext) -> None:
+            both.wait()
+            seen.append([service.metadata.name for service in manager.lister_for(Service).list()])
+
+    controller_for(manager, "foos").for_(Foo).with_options(max_concurrent_reconciles=2).complete(Reading())
+    for name in ("a", "b"):
+        foos.create(unmade_foo(name))
+    with cluster.running(manager):
+        eventually(lambda: len(seen) == 2, "both reconciled")
+    assert seen == [["kubernetes"]] * 2
+
+
+def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: ManagedSandbox) -> None:
+    """After the time that caches have: with the kind, and what the server said. A reconcile retries it."""
+    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    late = Late(manager, Foo)
+    manager.add(late)
+    with cluster.running(manager), captured_logs():
+        expect(late.ended)
+    assert isinstance(late.error, CacheSyncTimeoutError)
+    assert str(late.error).startswith(
+        "informer of foos: timed out after 0.3s waiting for caches to sync: foos.samplecontroller.k8s.io: "
+    )
+    assert is_expected(late.error)
+
+
+def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
+    """Of whoever asked first and of all others: nobody gets a cache that is not full. The end is clean."""
+    manager = cluster.manager(cache_sync_timeout_seconds=math.inf)
+    both = [Late(manager, Foo, "first"), Late(manager, Foo, "second")]
+    for late in both:
+        manager.add(late)
+    with cluster.running(manager), captured_logs() as logs:
+        eventually(lambda: "Failed to list" in [entry["event"] for entry in logs], "asked for")
+    errors = [late.error for late in both]
+    assert [str(error) for error in errors] == ["stopping: the cache of foos is not filled"] * 2
+    assert all(error is not None and is_expected(error) for error in errors)
+    with pytest.raises(DeadlineExceededError, match="the cache of deployments is not filled"):
+        manager.informer_for(Deployment)
 
 
 def test_a_series_recorder_declares_what_it_needs_and_writes(cluster: ManagedSandbox) -> None:
@@ -316,10 +405,10 @@ def test_lists_that_wait_hold_no_stop_up(cluster: ManagedSandbox) -> None:
     clock = FakeClock()
     cluster.client = limited(cluster, clock)
     manager = cluster.manager()
-    manager.informer_for(Service)
+    (informer,) = manager.informer_for(Service).informers
     with captured_logs() as logs, cluster.running(manager):
         clock.wait_for_deadline(1.0)
-    assert manager.informer_for(Service).informers[0].is_stopped()
+    assert informer.is_stopped()
     assert [entry for entry in logs if entry["log_level"] not in ("info", "debug")] == []
 
 
