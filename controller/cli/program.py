@@ -35,6 +35,7 @@ from handloop.workqueue.spawn import Spawn, spawn_thread
 log = structlog.get_logger("controller")
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
+_HINT_SECONDS: Final = 1.0
 
 
 class Program:
@@ -102,15 +103,16 @@ class Program:
         """
         Work until stop is set, then stop everything in order.
 
-        Raises: LeadershipLost; what a controller raised.
-        Blocks: until then, and then at most the shutdown timeout and a few seconds for events and sockets.
+        Raises: as Manager.run.
+        Blocks: until then, and then as Manager.run, and a second more for a hint.
         """
         hint = self._spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            hint.join()
+            # it may be in a request that nobody answers
+            hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
         """E15, once: the caches are filled, and there is nothing to be seen of what we are about."""

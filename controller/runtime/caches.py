@@ -6,12 +6,14 @@ Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.client.reachability import Reachability
+from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.metrics import MetricsProvider
@@ -107,10 +109,16 @@ class Caches:
         for informer in self.informers():
             informer.stop()
 
-    def shutdown(self) -> None:
-        """Stop all, for good. Blocks: until they have ended."""
-        for factory in self._factories.values():
-            factory.shutdown()
+    def shutdown(self, seconds: float = math.inf) -> list[str]:
+        """
+        Stop all, for good.
+
+        Returns: the plurals of the kinds whose informers have not ended in that time.
+        Blocks: until they have ended.
+        """
+        deadline = Deadline(seconds, clock=self._clock)
+        late = [kind for each in self._factories.values() for kind in each.shutdown(deadline.remaining())]
+        return list(dict.fromkeys(kind.resource.plural for kind in late))
 
     def warm_up(self, stop: threading.Event) -> None:
         """

@@ -27,6 +27,7 @@ from handloop.controller.runtime.access import Access, merged
 from handloop.controller.runtime.cache_sync import wait_for_caches
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_state import election_state
@@ -46,7 +47,7 @@ from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
-    WorkersBusyError,
+    StopTimeoutError,
     needs_leader_election,
 )
 from handloop.controller.runtime.serving.health import Check, stopped_check
@@ -61,8 +62,10 @@ log = structlog.get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 
-# runnables bound their own ends; this is what the manager waits beyond that
-_GRACE_SECONDS: Final = 2.0
+# beyond shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and events
+_GRACE_SECONDS: Final = 5.0
+# for caches, and for events, when runnables have used up the time: threads that are idle end in less
+_LEAST_SECONDS: Final = 0.5
 
 
 class Manager:
@@ -73,10 +76,9 @@ class Manager:
     a WriteFence. Who writes without leading uses the client that the manager was given.
 
     State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
-    that of run; _failure, the first one, why run ends. _guarded is set by run before another thread reads
-    it. Requests that wait, for the rate
-    limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long
-    or lost the lease, _caches_stop the lists.
+    that of run; _failures, in their order, of which the first is why run ends. _guarded is set by run before
+    another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a stop:
+    _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -135,7 +137,7 @@ class Manager:
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
         self._ran = False
-        self._failure: BaseException | None = None
+        self._failures: list[BaseException] = []
         self._registry = registry
         self._leader_election: LeaderElection | None = None
         self._elector: LeaderElector | None = None
@@ -304,9 +306,10 @@ class Manager:
         """
         Once: work until stop is set, then stop everything in order; a controller that fails sets stop, too.
 
-        Raises: LeadershipLost; what a controller raised; RuntimeError when called again.
-        Blocks: until stop is set, and then at most the shutdown timeout and a few seconds for events and
-                sockets.
+        Raises: LeadershipLost; what a runnable raised; StopTimeoutError when runnables were left behind; an
+        ExceptionGroup of several such failures; RuntimeError when called again.
+        Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
+                events, at most.
         """
         free = self._prepare(stop)
         lease: Joinable | None = None
@@ -324,7 +327,7 @@ class Manager:
         finally:
             stop.set()
             self._end(free, lease)
-        self._raise_failure()
+        self._raise_failures()
 
     def _prepare(self, stop: threading.Event) -> RunnableGroup:
         """Take no further runnables; set those that only run while we lead apart. Returns: the others."""
@@ -341,18 +344,32 @@ class Manager:
         return RunnableGroup(runnables, on_failure=self._fail, clock=self.clock, spawn=self.spawn)
 
     def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
-        """Consumers first: while they drain they may still read; the lease goes with the last of them."""
+        """
+        End everything within one deadline.
+
+        Consumers first: while they drain they may still read; the lease goes with the last of them.
+        """
         seconds = self._seconds_to_stop()
-        busy = self._guarded.join(seconds) + free.join(seconds)
+        deadline = Deadline(seconds, clock=self.clock)
+        busy = self._guarded.join(deadline.remaining()) + free.join(deadline.remaining())
         self._work_stop.set()
         if busy:
             log.error("Controllers did not end in time", controllers=busy)
+            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
+            with self._lock:
+                self._failures.append(StopTimeoutError(text))
+        left_behind: list[str] = []
         if lease is not None:
-            lease.join(seconds)
+            lease.join(deadline.remaining())
+            left_behind += ["lease"] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()
-        self._caches.shutdown()
-        self._recorders.shutdown()
+        late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [f"cache of {plural}" for plural in late]
+        written = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [] if written else ["events"]
+        if left_behind:
+            log.warning("Left behind at the stop", what=left_behind)
 
     def _stopping(self) -> threading.Event:
         with self._lock:
@@ -361,7 +378,7 @@ class Manager:
     def _seconds_to_stop(self) -> float:
         """After a lost lease, less than it takes another to begin."""
         with self._lock:
-            lost = isinstance(self._failure, LeadershipLost)
+            lost = any(isinstance(failure, LeadershipLost) for failure in self._failures)
         if lost and self._leader_election is not None:
             config = self._leader_election
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -370,18 +387,23 @@ class Manager:
     def _fail(self, name: str, error: BaseException) -> None:
         """A runnable or the elector has failed: the process ends in order, and says so."""
         with self._lock:
-            if self._failure is None:
-                self._failure = error
+            is_news = error not in self._failures
+            if is_news:
+                self._failures.append(error)
             stop = self._stop
         # before it is said: a log that nobody reads may block
         stop.set()
-        log.error("Controller failed", controller=name, err=str(error) or repr(error))
+        if is_news:
+            log.error("Controller failed", controller=name, err=str(error) or repr(error))
 
-    def _raise_failure(self) -> None:
+    def _raise_failures(self) -> None:
         with self._lock:
-            failure = self._failure
-        if failure is not None and not isinstance(failure, WorkersBusyError):
-            raise failure
+            failures = tuple(self._failures)
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            text = "; ".join(str(failure) or repr(failure) for failure in failures)
+            raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
 
     # leader election
 
@@ -404,14 +426,14 @@ class Manager:
         """
         Run the controllers until stop is set. The elector's thread `leading`.
 
-        Raises: WorkersBusyError when some still work after that: then the lease must not be released.
+        Raises: StopTimeoutError, that of a runnable: with workers left behind the lease is not released.
         """
         self._guarded.start(stop)
-        busy = self._guarded.join()
+        self._guarded.join()
         with self._lock:
-            failure = self._failure
-        if busy or isinstance(failure, WorkersBusyError):
-            raise WorkersBusyError("manager", len(busy), self.shutdown_timeout_seconds)
+            busy = [failure for failure in self._failures if isinstance(failure, StopTimeoutError)]
+        if busy:
+            raise busy[0]
 
     # checks
 

@@ -236,6 +236,23 @@ def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
     assert len(seen_at_return[0]) >= 1
 
 
+def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
+    """It returns in time, with the kind whose informer still runs."""
+    rig = make_rig()
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    rig.factory.informer_for(Deployment).add_event_handler(RecordingHandler(block))
+    rig.factory.start(rig.stop)
+    assert entered.wait(30)
+    assert rig.factory.shutdown(0.05) == [Deployment]
+    go_on.set()
+    assert rig.factory.shutdown() == []
+
+
 def test_custom_resync_is_for_its_kind(make_rig: MakeRig) -> None:
     """FAC-06: one kind has its own period, the others the default."""
     rig = make_rig(resync_seconds=30, custom_resync={Foo: 7})

@@ -259,6 +259,24 @@ def hinting() -> bool:
     return any(thread.name == "hint" for thread in threading.enumerate())
 
 
+def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
+    """It may be counting Foos on a server that does not answer; what it would say has no use any more."""
+    joined: list[float | None] = []
+
+    class Hanging:
+        def join(self, timeout: float | None = None) -> None:
+            joined.append(timeout)
+
+        def is_alive(self) -> bool:
+            return True
+
+    world = World(FOO)
+    world.program._spawn = lambda _name, _target: Hanging()
+    with world.running():
+        pass
+    assert joined == [1.0]
+
+
 class _HintClock(HastyClock):
     """Counts how often the hint has waited."""
 

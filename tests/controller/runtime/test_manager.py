@@ -29,8 +29,9 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import ReconcileContext
 from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from handloop.controller.runtime.reconcile_reports import is_expected
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
+from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -38,7 +39,7 @@ from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
 from support.managed_sandbox import ManagedSandbox, eventually
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
-from support.threads import Background
+from support.threads import Background, StuckThread
 
 LEASE = "demo/lease"
 
@@ -302,35 +303,102 @@ def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
     assert informer.is_stopped()
 
 
-def test_a_stop_is_bounded(cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runnable that does not end is named and left behind."""
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_whole_stop_has_one_deadline(cluster: ManagedSandbox, elects: bool) -> None:
+    """Runnables, lease, caches and events share it, whichever of their threads are stuck: a pod has 45 s."""
+    clock = FakeClock()
+    manager = cluster.manager(clock=clock, spawn=lambda _name, _target: StuckThread(clock))
+    if elects:
+        lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
+        manager.elect(LeaderElection(lock))
+    manager.series_recorder("example.com/foos")
+    for kind in (Service, Deployment):
+        manager.informer_for(kind)
+    manager.add(Worker([], "guarded"))
+    manager.add(Free([], "free"))
+    cluster.stop.set()
+    with pytest.raises(StopTimeoutError) as caught, captured_logs():
+        manager.run(cluster.stop)
+    left_behind = "free" if elects else "guarded, free"
+    assert str(caught.value) == f"{left_behind} did not end within 35s of the stop"
+    assert clock.now() <= 36
+
+
+def test_a_stop_that_leaves_a_runnable_behind_is_a_failure(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and may still be writing: the end is not clean."""
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     release = threading.Event()
     manager = cluster.manager(shutdown_timeout_seconds=0.05)
     story: list[str] = []
     manager.add(Worker(story, "stuck", lambda: expect(release)))
-    with captured_logs() as logs:
-        with cluster.running(manager):
-            eventually(lambda: story, "begun")
-        (line,) = [entry for entry in logs if entry["event"] == "Controllers did not end in time"]
+    message = r"^stuck did not end within 0.05s of the stop$"
+    with captured_logs() as logs, pytest.raises(StopTimeoutError, match=message), cluster.running(manager):
+        eventually(lambda: story, "begun")
+    (line,) = [entry for entry in logs if entry["event"] == "Controllers did not end in time"]
     assert line["controllers"] == ["stuck"]
     release.set()
     eventually(lambda: story[-1] == "stuck ends", "ended")
 
 
-def test_workers_left_behind_are_said_but_no_failure(cluster: ManagedSandbox) -> None:
-    """The stop was asked for: a reconcile that did not end in time is logged, and the end is clean."""
-    manager = cluster.manager()
+class Failing(Worker):
+    """Raises at the stop, or at once."""
 
-    class Busy(Worker):
-        def run(self, stop: threading.Event) -> None:
+    def __init__(self, error: BaseException, name: str, *, at_once: bool = False) -> None:
+        super().__init__([], name)
+        self._error = error
+        self._at_once = at_once
+
+    def run(self, stop: threading.Event) -> None:
+        if not self._at_once:
             stop.wait(20)
-            raise WorkersBusyError("busy", 1, 0)
+        raise self._error
 
-    manager.add(Busy([], "busy"))
-    with captured_logs() as logs, cluster.running(manager):
+
+def test_workers_left_behind_are_a_failure(cluster: ManagedSandbox) -> None:
+    """A controller that could not end its reconciles in time says so itself."""
+    manager = cluster.manager()
+    manager.add(Failing(WorkersBusyError("busy", 1, 0), "busy"))
+    message = r"^busy: 1 workers did not end in 0s$"
+    with captured_logs(), pytest.raises(WorkersBusyError, match=message), cluster.running(manager):
         pass
-    assert "busy: 1 workers did not end in 0s" in [entry.get("err") for entry in logs]
+
+
+def test_every_failure_is_raised(cluster: ManagedSandbox) -> None:
+    """The first, which ended the process, and what failed on the way out; each is named in the message."""
+    manager = cluster.manager()
+    manager.add(Failing(ZeroDivisionError("first"), "a", at_once=True))
+    manager.add(Failing(WorkersBusyError("b", 2, 30), "b"))
+    with pytest.raises(ExceptionGroup) as caught, captured_logs() as logs:
+        manager.run(cluster.stop)
+    assert list(map(repr, caught.value.exceptions)) == [
+        "ZeroDivisionError('first')",
+        "WorkersBusyError('b: 2 workers did not end in 30s')",
+    ]
+    assert caught.value.message == "2 failures: first; b: 2 workers did not end in 30s"
+    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["a", "b"]
+
+
+def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache with it is left behind, and said; nothing writes there, so the end is clean."""
+    monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("handloop.controller.runtime.manager._LEAST_SECONDS", 0.05)
+    manager = cluster.manager(shutdown_timeout_seconds=0.0)
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(_obj: Service) -> None:
+        entered.set()
+        expect(release)
+
+    manager.informer_for(Service).add_event_handler(ResourceEventHandlerFuncs(add_func=hang))
+    with captured_logs() as logs, cluster.running(manager):
+        expect(entered)
+    (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
+    assert "cache of services" in line["what"]
+    release.set()
 
 
 # requests that wait, for the rate limit or as the server asked
@@ -394,7 +462,7 @@ def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
             manager.client.get_raw("/version")
 
     manager.add(Worker(story, "w", finish))
-    with captured_logs() as logs, cluster.running(manager):
+    with pytest.raises(StopTimeoutError), captured_logs() as logs, cluster.running(manager):
         eventually(lambda: story, "begun")
     eventually(lambda: story == ["w begins", "w ends"], "ended")
     assert "Controllers did not end in time" in [entry["event"] for entry in logs]
@@ -519,7 +587,7 @@ def test_the_lease_is_released_after_the_controllers_have_ended(cluster: Managed
 
 def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedSandbox) -> None:
     """It expires instead: the next leader waits for as long as the worker may still write."""
-    api = LeaseAPI()
+    api, story = LeaseAPI(), list[str]()
     manager = electing(cluster, api, **PATIENT)
 
     class Busy(Worker):
@@ -528,11 +596,12 @@ def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedS
             stop.wait(20)
             raise WorkersBusyError("busy", 1, 0)
 
-    story: list[str] = []
     manager.add(Busy(story, "busy"))
-    with captured_logs(), cluster.running(manager):
+    # one failure, although the election ends with it, too
+    with pytest.raises(WorkersBusyError), captured_logs() as logs, cluster.running(manager):
         eventually(lambda: story, "leading")
     assert api.spec(LEASE)["holderIdentity"] == "us"
+    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["busy"]
 
 
 def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: ManagedSandbox) -> None:
@@ -628,7 +697,7 @@ def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
 ) -> None:
     """Half of what is left of the lease as others count it, however patient a usual stop is."""
     manager = electing(cluster, LeaseAPI(), lease_duration_seconds=15.9)
-    assert manager._seconds_to_stop() == 32
+    assert manager._seconds_to_stop() == 35
     with captured_logs():
         manager._fail("leader election", LeadershipLost("x", 10, "y"))
     assert manager._seconds_to_stop() == 2.5
