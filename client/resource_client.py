@@ -86,6 +86,12 @@ class Client:
         client.rest = self.rest.until(stop)
         return client
 
+    def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
+        """The same client, rate limit and all, whose requests pass through what wrapper makes."""
+        client = copy(self)
+        client.rest = self.rest.wrap(wrapper)
+        return client
+
     def resource(self, kind: type[K]) -> ResourceClient[K]:
         """The objects of a typed kind."""
         return ResourceClient(self.rest, TypedCodec(kind), clock=self._clock)

@@ -95,6 +95,12 @@ class RESTClient:
         client._stop = stop  # noqa: SLF001 - of our own class
         return client
 
+    def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
+        """The same client, rate limit and all, whose requests pass through what wrapper makes."""
+        client = copy(self)
+        client._transport = wrapper(self._transport)  # noqa: SLF001 - of our own class
+        return client
+
     def send(self, call: Call) -> Response:
         """
         The server's answer, when it is not a failure.

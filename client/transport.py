@@ -55,11 +55,13 @@ class Transport(Protocol):
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         """
         Send a request and read its whole answer, whatever its status.
 
         Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
+        send_seconds is how long the request may take to leave, whatever time its answer has.
         Raises: TransportError; with outcome_unknown for a write that may have reached the server.
         Blocks: until the answer is complete, at most timeout_seconds.
         """
@@ -174,7 +176,6 @@ class HTTPTransport:
         """
         Send a request and read its whole answer; see Transport.
 
-        Args: send_seconds is how long the request may take to leave, whatever time its answer has.
         Raises: DeadlineExceeded, too, for what could not be sent completely in that time.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds

@@ -21,7 +21,7 @@ from handloop.informers.keys import (
     object_name,
     split_meta_namespace_key,
 )
-from handloop.informers.lister import Lister, NamespaceLister
+from handloop.informers.lister import Lister, NamespaceLister, NamespaceNotWatched
 from handloop.informers.listwatch import ListerWatcher, ListWatch, Watch
 from handloop.informers.metrics import MetricsProvider, set_provider
 from handloop.informers.progress import SyncProgress
@@ -51,6 +51,7 @@ __all__ = [
     "ListerWatcher",
     "MetricsProvider",
     "NamespaceLister",
+    "NamespaceNotWatched",
     "ObjectName",
     "Reflector",
     "Registration",

@@ -7,6 +7,7 @@ one factory serves typed and later untyped kinds alike; shutdown ends the inform
 
 from __future__ import annotations
 
+import math
 import random as _random
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.apis.scheme import SCHEME, Scheme
 from handloop.client.reachability import Reachability
-from handloop.informers.lister import Lister
+from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.listwatch import ListWatch, Resources, Tweak
 from handloop.informers.metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
@@ -28,7 +29,7 @@ from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_fu
 from handloop.informers.sync import SyncResult, wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.spawn import Joinable, Spawn, join_all, spawn_thread
 
 log = structlog.get_logger("informers")
 
@@ -115,7 +116,12 @@ class SharedInformerFactory:
         self._shutting_down = False
 
     def informer_for(self, kind: type[T]) -> SharedIndexInformer[T]:
-        """The informer of a kind, made on the first request; start must be called after that."""
+        """
+        The informer of a kind, made on the first request.
+
+        It is empty until start is called after that, also when start was called before: a transform, for one,
+        has to be there first.
+        """
         with self._lock:
             informer = self._informers.get(kind)
             if informer is None:
@@ -123,8 +129,11 @@ class SharedInformerFactory:
             return informer
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """Reads the cache of a kind; empty until it has synced."""
-        return Lister(self.informer_for(kind).indexer, kind.resource)
+        """Reads the cache of a kind; empty until it has synced. It answers for our namespace alone."""
+        indexer: Cache[T] = self.informer_for(kind).indexer
+        if self._namespace and kind.resource.namespaced:
+            indexer = MergedCache({self._namespace: indexer}, kind.resource)
+        return Lister(indexer, kind.resource)
 
     def for_resource(self, resource: Resource) -> GenericInformer[Any]:
         """
@@ -156,20 +165,20 @@ class SharedInformerFactory:
                     name = f"informer-{kind.resource.plural}"
                     self._threads[kind] = self._spawn(name, partial(informer.run, stop))
 
-    def shutdown(self) -> None:
+    def shutdown(self, seconds: float = math.inf) -> list[type[Kind]]:
         """
         Stop all informers, for good.
 
-        Blocks: until they have ended; handler calls that are running return first.
+        Returns: the kinds whose informers have not ended in that time.
+        Blocks: until then; handler calls that are running return first.
         """
         with self._lock:
             self._shutting_down = True
-            informers = [self._informers[kind] for kind in self._threads]
-            threads = list(self._threads.values())
+            threads = dict(self._threads)
+            informers = [self._informers[kind] for kind in threads]
         for informer in informers:
             informer.stop()
-        for thread in threads:
-            thread.join()
+        return join_all(threads, seconds, self._clock)
 
     def wait_for_cache_sync(
         self, stop: threading.Event, *, progress_seconds: float = INTERVAL_SECONDS

@@ -2,12 +2,14 @@
 Reading the cache of an informer: by name, by namespace, by label selector.
 
 What is read may be older than the server's state, and incomplete until the informer has synced.
-Follows: client-go tools/cache/listers.go, listers/generic_helpers.go.
+Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
+answers for no other.
 """
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import structlog
@@ -45,9 +47,63 @@ class Cache(Protocol[S]):
         """
 
 
+class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
+    """A cache of some namespaces was asked about another one: what is there it cannot say."""
+
+    def __init__(self, what: str, namespace: str, watched: Iterable[str]) -> None:
+        super().__init__(
+            f'unable to {what} from the cache: namespace "{namespace}" is not watched, but '
+            f"{', '.join(watched)}: name it among the namespaces to watch, or ask the server with a client"
+        )
+        self.namespace = namespace
+
+
+class MergedCache(Generic[T]):
+    """
+    The stores of some namespaces, read as one. Threads: any.
+
+    Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
+    """
+
+    def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource) -> None:
+        """Args: stores by namespace; resource is what errors name."""
+        self._stores = dict(stores)
+        self._resource = resource
+
+    def list(self) -> builtins.list[T]:
+        """All objects of the namespaces that are watched."""
+        return [obj for store in self._stores.values() for obj in store.list()]
+
+    def get_by_key(self, key: str) -> T | None:
+        """
+        The object with that store key, or None.
+
+        Raises: NamespaceNotWatched.
+        """
+        namespace = key.rpartition("/")[0]
+        store = self._stores.get(namespace)
+        if store is None:
+            what = f'get {self._resource.group_resource} "{key}"'
+            raise NamespaceNotWatched(what, namespace, self._stores)
+        return store.get_by_key(key)
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with that value under an index.
+
+        Raises: IndexNotFound; NamespaceNotWatched for the index of namespaces.
+        """
+        if name != NAMESPACE_INDEX:
+            return [obj for store in self._stores.values() for obj in store.by_index(name, value)]
+        store = self._stores.get(value)
+        if store is None:
+            raise NamespaceNotWatched(f"list {self._resource.group_resource}", value, self._stores)
+        return store.by_index(name, value)
+
+
 class Lister(Generic[T]):
     """
-    The objects of one kind in all namespaces.
+    The objects of one kind in all namespaces that are watched.
 
     Threads: any. Objects are the cached ones, shared and immutable; lists are the caller's own, in no order.
     """
@@ -67,12 +123,12 @@ class Lister(Generic[T]):
         """
         The cluster-scoped object of this name.
 
-        Raises: handloop.client.errors.NotFound.
+        Raises: handloop.client.errors.NotFound; NamespaceNotWatched.
         """
         return self._get(ObjectName("", name))
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """The objects in one namespace; "" for all of them."""
+        """The objects in one namespace; "" for all that are watched."""
         return NamespaceLister(self._indexer, self._resource, namespace)
 
     def _get(self, name: ObjectName) -> T:
@@ -86,12 +142,16 @@ class NamespaceLister(Lister[T]):
     """The objects of one kind in one namespace."""
 
     def __init__(self, indexer: Cache[T], resource: Resource, namespace: str) -> None:
-        """As Lister; namespace "" stands for all namespaces."""
+        """As Lister; namespace "" stands for all that are watched."""
         super().__init__(indexer, resource)
         self._namespace = namespace
 
     def list(self, selector: Selector = everything()) -> builtins.list[T]:  # noqa: B008 - immutable
-        """The objects of the namespace whose labels match: by the namespace index, else by looking at all."""
+        """
+        The objects of the namespace whose labels match: by the namespace index, else by looking at all.
+
+        Raises: NamespaceNotWatched.
+        """
         if not self._namespace:
             return super().list(selector)
         if selector.nothing:
@@ -107,7 +167,7 @@ class NamespaceLister(Lister[T]):
         """
         The object of this name in the namespace.
 
-        Raises: handloop.client.errors.NotFound.
+        Raises: handloop.client.errors.NotFound; NamespaceNotWatched.
         """
         return self._get(ObjectName(self._namespace, name))
 

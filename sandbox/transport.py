@@ -7,6 +7,7 @@ exceptions hands in what makes them.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -106,6 +107,7 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,  # noqa: ARG002 - a call arrives as it leaves
     ) -> WholeAnswer:
         """
         Answer a request at once, unless a fault says otherwise; a watch is answered with what there is now.

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from handloop.workqueue.clock import Clock
+
+K = TypeVar("K")
 
 
 class Joinable(Protocol):
@@ -26,3 +31,15 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
     thread = threading.Thread(target=target, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
+    """
+    Wait until all have ended, together at most so long; infinity = as long as it takes.
+
+    Returns: the keys of those that have not.
+    """
+    deadline = clock.now() + seconds
+    for thread in threads.values():
+        thread.join(None if deadline == math.inf else max(0.0, deadline - clock.now()))
+    return [key for key, thread in threads.items() if thread.is_alive()]

@@ -42,7 +42,6 @@ def _check_durations(options: Options) -> None:
     deadline, retry = options.leader_elect_renew_deadline, options.leader_elect_retry_period
     try:
         validate_durations(lease, deadline, retry)
-        _check_whole_seconds(lease, deadline)
     except ValueError as error:
         said = {
             "--leader-elect-lease-duration": lease,
@@ -51,14 +50,6 @@ def _check_durations(options: Options) -> None:
         }
         words = " ".join(f"{flag}={format_duration(seconds)}" for flag, seconds in said.items())
         raise ValueError(f"{error} ({words})") from None
-
-
-def _check_whole_seconds(lease: float, deadline: float) -> None:
-    """Only whole seconds are written into the lease: others may come before we have given up."""
-    if not int(lease) > deadline:
-        raise ValueError(
-            f"leaseDuration counts as {int(lease)}s for others, which must be greater than renewDeadline"
-        )
 
 
 def _own_namespace(options: Options, environment: Mapping[str, str], service_account: str) -> str:

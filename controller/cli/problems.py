@@ -1,7 +1,7 @@
 """
 What goes wrong for newcomers, in words: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E15), an exit code and a section in docs/errors.md.
+Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from handloop.controller.cli.durations import format_duration
 from handloop.controller.cli.printable import printable
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
@@ -133,4 +134,20 @@ def nothing_to_do(
         what=f"no {kind} {where}{others}",
         causes=("the controller is running and has nothing to do",),
         fixes=tuple(fixes),
+    )
+
+
+def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
+    """
+    E16: something still worked when the time for the stop was over.
+
+    Args: left says who.
+    """
+    now = format_duration(shutdown_timeout)
+    return Problem(
+        code="E16",
+        exit_code=EXIT_FATAL,
+        what=f"the stop left work behind: {left}",
+        causes=("a request that got no answer in time, or a reconcile that waits for something else",),
+        fixes=(f"raise --shutdown-timeout (now {now}), and keep terminationGracePeriodSeconds 10s above it",),
     )

@@ -24,6 +24,7 @@ from handloop.controller.cli.controllers import setups
 from handloop.controller.cli.declared import watched_namespaces
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Check
 from handloop.informers.progress import INTERVAL_SECONDS
@@ -34,6 +35,7 @@ from handloop.workqueue.spawn import Spawn, spawn_thread
 log = structlog.get_logger("controller")
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
+_HINT_SECONDS: Final = 1.0
 
 
 class Program:
@@ -82,6 +84,7 @@ class Program:
         if elect is not None:
             elect(self.manager)
         self.controllers = {setup.name: setup.add(self.manager, options.workers) for setup in self._setups}
+        self._mirrored = {setup.name: self.manager.informer_for(setup.kind) for setup in self._setups}
 
     @property
     def informers(self) -> tuple[SharedIndexInformer[Any], ...]:
@@ -100,23 +103,24 @@ class Program:
         """
         Work until stop is set, then stop everything in order.
 
-        Raises: LeadershipLost; what a controller raised.
-        Blocks: until then, and then at most the shutdown timeout and a few seconds for events and sockets.
+        Raises: as Manager.run.
+        Blocks: until then, and then as Manager.run, and a second more for a hint.
         """
         hint = self._spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            hint.join()
+            # it may be in a request that nobody answers
+            hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
         """E15, once: the caches are filled, and there is nothing to be seen of what we are about."""
         while not self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
-            known = [setup for setup in self._setups if self._is_known(setup.kind)]
+            known = [setup for setup in self._setups if self._mirrored[setup.name].has_synced()]
             if not known:
                 continue
-            if not any(self._is_there(setup.kind) for setup in known):
+            if not any(_holds_any(self._mirrored[setup.name]) for setup in known):
                 problem = nothing_to_do(
                     " or ".join(setup.kind.resource.kind for setup in known),
                     self._namespaces,
@@ -125,15 +129,6 @@ class Program:
                 )
                 log.info(problem.what, **problem.facts())
             return
-
-    def _is_known(self, kind: type[Kind]) -> bool:
-        """Whether the caches of a kind are filled."""
-        return self.manager.informer_for(kind).has_synced()
-
-    def _is_there(self, kind: type[Kind]) -> bool:
-        """Whether there is an object of a kind, even if it is one that does not fit."""
-        statistics = [informer.statistics() for informer in self.manager.informer_for(kind).informers]
-        return any(one.objects or one.quarantined for one in statistics)
 
     def _count_elsewhere(self, kinds: list[type[Kind]]) -> int | None:
         """How many objects all namespaces hold, when we watch some; None when we do not, or may not ask."""
@@ -150,3 +145,9 @@ class Program:
 
     def _may_list_everywhere(self, kind: type[Kind]) -> bool:
         return check_access(self._client.rest, Permission("list", kind.resource)).allowed
+
+
+def _holds_any(informer: KindInformer[Any]) -> bool:
+    """Whether there is an object of a kind, even if it is one that does not fit."""
+    statistics = [part.statistics() for part in informer.informers]
+    return any(one.objects or one.quarantined for one in statistics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Final, TextIO
 
@@ -26,6 +27,7 @@ from handloop.controller.cli.problems import (
     EXIT_OK,
     Problem,
     port_in_use,
+    stop_took_too_long,
 )
 from handloop.controller.cli.program import Program
 from handloop.controller.cli.sandbox_command import running_sandbox, sandbox_hint
@@ -35,9 +37,9 @@ from handloop.controller.cli.version import version
 from handloop.controller.cli.version_skew import version_skew
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.metrics.client import ClientMetrics
 from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.runnable import StopTimeoutError
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -62,9 +64,6 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
             return tell(config_problem(error), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
-        except LeadershipLost:
-            # E12 was said when it happened
-            return EXIT_FATAL
 
 
 def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
@@ -89,8 +88,7 @@ def _run_with(
 
     with ExitStack() as stack:
         transport = stack.enter_context(closing(HTTPTransport(config, metrics=metrics, clock=clock)))
-        fence = WriteFence(transport)
-        client = _client(fence, options, stop, metrics, clock)
+        client = _client(transport, options, stop, metrics, clock)
         # bound before anything else happens: a taken port is known at once, and a slow start can be probed
         servers = Servers(options, registry, client.rest, clock)
         with servers.serving():
@@ -115,10 +113,23 @@ def _run_with(
                 progress_seconds=interval,
                 clock=clock,
             )
-            fence.guard(program.manager.seconds_to_write)
             servers.show(program)
-            program.run()
-    return _stopped()
+            return _work(program, options, say)
+
+
+def _work(program: Program, options: Options, say: Callable[[Problem], object]) -> int:
+    """Returns: the exit code. Raises: what is no end that people were told of."""
+    clean = True
+    try:
+        program.run()
+    except* LeadershipLost:
+        # E12 was said when it happened
+        clean = False
+    except* StopTimeoutError as several:
+        clean = False
+        for error in several.exceptions:
+            say(stop_took_too_long(error, options.shutdown_timeout))
+    return _stopped() if clean else EXIT_FATAL
 
 
 def _stopped() -> int:

@@ -1,10 +1,11 @@
-"""Waiting for the caches of one controller, not for ever, and saying what keeps them from being filled."""
+"""Waiting for caches, not for ever, and saying what keeps them from being filled."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 
+from handloop.controller.runtime.reconcile_errors import ReconcileError
 from handloop.informers.sync import SYNC_POLL_SECONDS, Progress
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
@@ -12,20 +13,17 @@ Troubles = Callable[[], Sequence[str]]
 """What still keeps caches from being filled, in words; empty once they are."""
 
 
-class CacheSyncTimeoutError(Exception):
-    """Caches of a controller were not filled in time; troubles name the kinds and the last errors."""
+class CacheSyncTimeoutError(ReconcileError):
+    """Caches were not filled in time; troubles name the kinds and the last errors."""
 
-    def __init__(self, controller: str, seconds: float, troubles: Sequence[str]) -> None:
+    def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
         text = "; ".join(troubles)
-        super().__init__(
-            f"controller {controller}: timed out after {seconds:g}s waiting for caches to sync: {text}"
-        )
-        self.controller = controller
+        super().__init__(f"{waiting}: timed out after {seconds:g}s waiting for caches to sync: {text}")
         self.troubles = tuple(troubles)
 
 
 def wait_for_caches(
-    controller: str,
+    waiting: str,
     troubles: Troubles,
     stop: threading.Event,
     *,
@@ -36,7 +34,7 @@ def wait_for_caches(
     """
     Wait until there are no troubles.
 
-    Args: timeout_seconds may be infinite.
+    Args: waiting is who waits, for the error; timeout_seconds may be infinite.
     Returns: False when stop was set first.
     Raises: CacheSyncTimeoutError.
     Blocks: until then.
@@ -46,7 +44,7 @@ def wait_for_caches(
         if progress is not None:
             progress.tick()
         if clock.now() - began_at >= timeout_seconds:
-            raise CacheSyncTimeoutError(controller, timeout_seconds, left)
+            raise CacheSyncTimeoutError(waiting, timeout_seconds, left)
         if clock.sleep(SYNC_POLL_SECONDS, stop):
             return False
     if progress is not None:

@@ -6,12 +6,14 @@ Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.client.reachability import Reachability
+from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.metrics import MetricsProvider
@@ -32,6 +34,8 @@ class Caches:
     One informer factory per namespace; one for all of them when none is named. Threads: any.
 
     A cluster-scoped kind has one informer, whatever the namespaces.
+    State: _stop, that of start, None before. It is set before the factories start, each under its lock: an
+    informer that comes too late for that finds it set.
     """
 
     def __init__(
@@ -51,13 +55,20 @@ class Caches:
         Make them; nothing is asked of the server before start.
 
         Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
-        Raises: TypeError for a str as namespaces, whose letters are not meant.
+        Raises: TypeError for a str as namespaces, whose letters are not meant; ValueError for all of them
+        beside single ones, whose objects would be held twice.
         """
         if isinstance(namespaces, str):
             raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
         self._progress_seconds = progress_seconds
         self._clock = clock
+        self._stop: threading.Event | None = None
         wanted = list(dict.fromkeys(namespaces)) or [""]
+        if "" in wanted and len(wanted) > 1:
+            raise ValueError(
+                f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
+                'leave "" out to watch those alone, or give () for all'
+            )
         self._factories = {
             namespace: SharedInformerFactory(
                 client,
@@ -74,11 +85,13 @@ class Caches:
         }
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
-        """The informers of a kind, shared by all who ask."""
+        """The informers of a kind, shared by all who ask; after start they are started, not waited for."""
+        factories = self._factories
         if not kind.resource.namespaced:
-            factory = next(iter(self._factories.values()))
-            return KindInformer(kind, {"": factory.informer_for(kind)})
-        made = {namespace: factory.informer_for(kind) for namespace, factory in self._factories.items()}
+            factories = {"": next(iter(factories.values()))}
+        made = {namespace: factory.informer_for(kind) for namespace, factory in factories.items()}
+        if self._stop is not None:
+            self.start(self._stop)
         return KindInformer(kind, made)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -86,7 +99,8 @@ class Caches:
         return [informer for factory in self._factories.values() for informer in factory.informers()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start those made so far; does not wait."""
+        """Start those made so far, and from here on those to come; does not wait."""
+        self._stop = stop
         for factory in self._factories.values():
             factory.start(stop)
 
@@ -95,10 +109,16 @@ class Caches:
         for informer in self.informers():
             informer.stop()
 
-    def shutdown(self) -> None:
-        """Stop all, for good. Blocks: until they have ended."""
-        for factory in self._factories.values():
-            factory.shutdown()
+    def shutdown(self, seconds: float = math.inf) -> list[str]:
+        """
+        Stop all, for good.
+
+        Returns: the plurals of the kinds whose informers have not ended in that time.
+        Blocks: until they have ended.
+        """
+        deadline = Deadline(seconds, clock=self._clock)
+        late = [kind for each in self._factories.values() for kind in each.shutdown(deadline.remaining())]
+        return list(dict.fromkeys(kind.resource.plural for kind in late))
 
     def warm_up(self, stop: threading.Event) -> None:
         """

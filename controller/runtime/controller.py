@@ -101,7 +101,8 @@ class Controller:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
-    State, under _lock: _counts. Own to `run` and what comes before: _watches.
+    State, under _lock: _counts; _watches, which only grow; _started, set by run: a watch starts once, by whom
+    adds it when that is set, else by run.
     Threads: `<name>-worker-<i>`, each with a name that no other has; listeners add to the queue.
     """
 
@@ -136,12 +137,17 @@ class Controller:
         self._log = structlog.get_logger(name)
         self._stop = threading.Event()
         self._watches: list[Watch] = []
+        self._started = False
         self._lock = new_lock("Controller._lock", 95)
         self._counts = ReconcileStatistics()
 
     def watch(self, watch: Watch) -> None:
-        """Add a source of events; before run."""
-        self._watches.append(watch)
+        """Add a source of events; while the controller runs, it starts at once."""
+        with self._lock:
+            self._watches.append(watch)
+            started = self._started
+        if started:
+            watch.start()
 
     def enqueue(self, name: ObjectName, cause: str) -> None:
         """Reconcile a name for a reason of the caller's own, such as news from outside the cluster."""
@@ -170,7 +176,7 @@ class Controller:
         workers: list[Joinable] = []
         try:
             self._log.info("Starting controller", controller=self.name)
-            for watch in self._watches:
+            for watch in self._take_watches():
                 watch.start()
             if self._wait_for_caches(stop):
                 workers = self._start_workers(stop)
@@ -180,10 +186,16 @@ class Controller:
             self.queue.shut_down()
         self._join(workers)
 
+    def _take_watches(self) -> tuple[Watch, ...]:
+        """The watches that run starts; those that come later start by themselves."""
+        with self._lock:
+            self._started = True
+            return tuple(self._watches)
+
     def _wait_for_caches(self, stop: threading.Event) -> bool:
         troubles: Troubles = lambda: [text for watch in self._watches for text in watch.troubles()]  # noqa: E731 - a name for the type
         return wait_for_caches(
-            self.name,
+            f"controller {self.name}",
             troubles,
             stop,
             timeout_seconds=self._options.cache_sync_timeout_seconds,

@@ -6,17 +6,15 @@ A server can watch one namespace or all; a controller of several has an informer
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.keys import ObjectName
-from handloop.informers.lister import Cache, Lister
+from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.reflecting.quarantine import UndecodableCallback
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import Indexer
 from handloop.informers.store.store_index import Indexers
 
 T = TypeVar("T", bound=Kind)
@@ -51,26 +49,6 @@ class Informer(Protocol[T]):
         """Tell handler of every change."""
 
 
-class MergedCache(Generic[T]):
-    """The stores of several namespaces, read as one. Threads: any."""
-
-    def __init__(self, indexers: Sequence[Indexer[T]]) -> None:
-        self._indexers = tuple(indexers)
-
-    def list(self) -> builtins.list[T]:
-        """All objects."""
-        return [obj for indexer in self._indexers for obj in indexer.list()]
-
-    def get_by_key(self, key: str) -> T | None:
-        """The object with that store key."""
-        found = (indexer.get_by_key(key) for indexer in self._indexers)
-        return next((obj for obj in found if obj is not None), None)
-
-    def by_index(self, name: str, value: str) -> builtins.list[T]:
-        """The objects with that value under an index."""
-        return [obj for indexer in self._indexers for obj in indexer.by_index(name, value)]
-
-
 class _AllSynced:
     def __init__(self, parts: Sequence[Synced]) -> None:
         self._parts = parts
@@ -90,8 +68,8 @@ class KindInformer(Generic[T]):
     def __init__(self, kind: type[T], parts: dict[str, SharedIndexInformer[T]]) -> None:
         self.kind = kind
         self._parts = dict(parts)
-        indexers = [informer.indexer for informer in self._parts.values()]
-        self._indexer: Cache[T] = indexers[0] if len(indexers) == 1 else MergedCache(indexers)
+        stores = {namespace: informer.indexer for namespace, informer in self._parts.items()}
+        self._indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
 
     @property
     def informers(self) -> tuple[SharedIndexInformer[T], ...]:
@@ -133,17 +111,25 @@ class KindInformer(Generic[T]):
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
 
     def get(self, name: ObjectName) -> T | None:
-        """The cached object of that name."""
+        """
+        The cached object of that name.
+
+        Raises: NamespaceNotWatched.
+        """
         return self._indexer.get_by_key(str(name))
 
     def get_by_key(self, key: str) -> T | None:
-        """The cached object with that store key."""
-        return self._indexer.get_by_key(key)
+        """The cached object with that store key; None also in a namespace that is not watched."""
+        part = self._part(key.rpartition("/")[0])
+        return None if part is None else part.indexer.get_by_key(key)
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         """Whether all that happened in a namespace up to a version is in the store. One not watched: yes."""
-        part = self._parts.get(namespace) or self._parts.get("")
+        part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
+
+    def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
+        return self._parts.get(namespace) or self._parts.get("")
 
     def troubles(self) -> list[str]:
         """What keeps the first lists from being complete, in words, one per informer that is not synced."""

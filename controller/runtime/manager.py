@@ -7,8 +7,7 @@ What several controllers of one process share, started and stopped in order.
 Each controller waits for its own caches: one whose CRD is missing keeps no other from working. With leader
 election the caches are filled first, so that a standby that comes to lead can act at once; what cannot be
 filled is not waited for.
-Follows: controller-runtime pkg/manager, differs: informers are made before the start; a failing controller
-ends the process in order.
+Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
 from __future__ import annotations
@@ -25,13 +24,16 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.access import Access, merged
+from handloop.controller.runtime.cache_sync import wait_for_caches
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_state import election_state
 from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
 from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
@@ -41,10 +43,11 @@ from handloop.controller.runtime.metrics.cache_size import CacheSize
 from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
 from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
-    WorkersBusyError,
+    StopTimeoutError,
     needs_leader_election,
 )
 from handloop.controller.runtime.serving.health import Check, stopped_check
@@ -59,19 +62,23 @@ log = structlog.get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 
-# runnables bound their own ends; this is what the manager waits beyond that
-_GRACE_SECONDS: Final = 2.0
+# beyond shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and events
+_GRACE_SECONDS: Final = 5.0
+# for caches, and for events, when runnables have used up the time: threads that are idle end in less
+_LEAST_SECONDS: Final = 0.5
 
 
 class Manager:
     """
     Informers, events, metrics and the life of the controllers of one process.
 
+    client writes only while no other process can be leading: with leader election, each of its writes passes
+    a WriteFence. Who writes without leading uses the client that the manager was given.
+
     State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
-    that of run; _failure, the first one, why run ends. _guarded is set by run before another thread reads
-    it. Informers are made before run, by whoever sets up a controller. Requests that wait, for the rate
-    limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long
-    or lost the lease, _caches_stop the lists.
+    that of run; _failures, in their order, of which the first is why run ends. _guarded is set by run before
+    another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a stop:
+    _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -93,14 +100,17 @@ class Manager:
         """
         Make a manager; nothing is asked of the server before run.
 
-        Args: namespaces to watch, () = all. transform makes what the caches keep of every object, and must be
-        pure and idempotent. cache_sync_timeout_seconds is what controllers take that say
-        nothing else; it may be infinite. A registry takes one manager.
-        Raises: TypeError for a str as namespaces.
+        Args: namespaces to watch, () = all; reading another one from the caches raises NamespaceNotWatched.
+        transform makes what the caches keep of every object, and must be pure and idempotent.
+        cache_sync_timeout_seconds is what controllers take that say nothing else; it may be infinite. A
+        registry takes one manager.
+        Raises: as Caches.
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
-        self.client = client.until(self._work_stop)
+        self.client = client.until(self._work_stop).wrap(
+            partial(WriteFence, seconds_to_write=self.seconds_to_write)
+        )
         self.clock = clock
         self.spawn = spawn
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
@@ -127,7 +137,7 @@ class Manager:
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
         self._ran = False
-        self._failure: BaseException | None = None
+        self._failures: list[BaseException] = []
         self._registry = registry
         self._leader_election: LeaderElection | None = None
         self._elector: LeaderElector | None = None
@@ -138,12 +148,38 @@ class Manager:
     # what controllers are made of
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
-        """The informers of a kind, shared by all who ask; before run."""
-        return self._caches.informer_for(kind)
+        """
+        The informers of a kind, shared by all who ask.
+
+        Before run they are made, and empty. From then on they are started and filled: nobody takes what is
+        not listed yet for gone.
+
+        Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong;
+        DeadlineExceededError when a stop comes first.
+        Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
+        """
+        informer = self._caches.informer_for(kind)
+        with self._lock:
+            ran, stop = self._ran, self._stop
+        if ran and not informer.has_synced():
+            self._wait_for(informer, stop)
+        return informer
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """Reads the caches of a kind; incomplete until they have synced."""
+        """Reads the caches of a kind; as informer_for."""
         return self.informer_for(kind).lister()
+
+    def _wait_for(self, informer: KindInformer[Any], stop: threading.Event) -> None:
+        plural = informer.kind.resource.plural
+        wait_for_caches(
+            f"informer of {plural}",
+            informer.troubles,
+            stop,
+            timeout_seconds=self.cache_sync_timeout_seconds,
+            clock=self.clock,
+        )
+        if not informer.has_synced():
+            raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
 
     def recorder(self, component: str) -> EventRecorder:
         """Records events of core/v1, in which equal messages are counted, in the name of a component."""
@@ -203,6 +239,8 @@ class Manager:
         """
         Work only while holding a lease; before run, once. For a lock that needs a recorder of this manager.
 
+        The lock's own client must not be that of the manager, which writes nothing before the lease is held.
+
         Args: as LeaderElector.
         Raises: ValueError for a configuration that makes no sense.
         """
@@ -235,7 +273,7 @@ class Manager:
         return self.seconds_to_write() > 0
 
     def seconds_to_write(self) -> float:
-        """For how long no other process can be leading; infinity without election. For a WriteFence."""
+        """For how long no other process can be leading; infinity without election."""
         return math.inf if self._elector is None else self._elector.seconds_to_write()
 
     @property
@@ -268,9 +306,10 @@ class Manager:
         """
         Once: work until stop is set, then stop everything in order; a controller that fails sets stop, too.
 
-        Raises: LeadershipLost; what a controller raised; RuntimeError when called again.
-        Blocks: until stop is set, and then at most the shutdown timeout and a few seconds for events and
-                sockets.
+        Raises: LeadershipLost; what a runnable raised; StopTimeoutError when runnables were left behind; an
+        ExceptionGroup of several such failures; RuntimeError when called again.
+        Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
+                events, at most.
         """
         free = self._prepare(stop)
         lease: Joinable | None = None
@@ -288,7 +327,7 @@ class Manager:
         finally:
             stop.set()
             self._end(free, lease)
-        self._raise_failure()
+        self._raise_failures()
 
     def _prepare(self, stop: threading.Event) -> RunnableGroup:
         """Take no further runnables; set those that only run while we lead apart. Returns: the others."""
@@ -305,18 +344,32 @@ class Manager:
         return RunnableGroup(runnables, on_failure=self._fail, clock=self.clock, spawn=self.spawn)
 
     def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
-        """Consumers first: while they drain they may still read; the lease goes with the last of them."""
+        """
+        End everything within one deadline.
+
+        Consumers first: while they drain they may still read; the lease goes with the last of them.
+        """
         seconds = self._seconds_to_stop()
-        busy = self._guarded.join(seconds) + free.join(seconds)
+        deadline = Deadline(seconds, clock=self.clock)
+        busy = self._guarded.join(deadline.remaining()) + free.join(deadline.remaining())
         self._work_stop.set()
         if busy:
             log.error("Controllers did not end in time", controllers=busy)
+            text = f"{', '.join(busy)} did not end within {seconds:g}s of the stop"
+            with self._lock:
+                self._failures.append(StopTimeoutError(text))
+        left_behind: list[str] = []
         if lease is not None:
-            lease.join(seconds)
+            lease.join(deadline.remaining())
+            left_behind += ["lease"] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()
-        self._caches.shutdown()
-        self._recorders.shutdown()
+        late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [f"cache of {plural}" for plural in late]
+        written = self._recorders.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
+        left_behind += [] if written else ["events"]
+        if left_behind:
+            log.warning("Left behind at the stop", what=left_behind)
 
     def _stopping(self) -> threading.Event:
         with self._lock:
@@ -325,27 +378,32 @@ class Manager:
     def _seconds_to_stop(self) -> float:
         """After a lost lease, less than it takes another to begin."""
         with self._lock:
-            lost = isinstance(self._failure, LeadershipLost)
+            lost = any(isinstance(failure, LeadershipLost) for failure in self._failures)
         if lost and self._leader_election is not None:
             config = self._leader_election
-            return (config.lease_duration_seconds - config.renew_deadline_seconds) / 2
+            return (config.written_seconds - config.renew_deadline_seconds) / 2
         return self.shutdown_timeout_seconds + _GRACE_SECONDS
 
     def _fail(self, name: str, error: BaseException) -> None:
         """A runnable or the elector has failed: the process ends in order, and says so."""
         with self._lock:
-            if self._failure is None:
-                self._failure = error
+            is_news = error not in self._failures
+            if is_news:
+                self._failures.append(error)
             stop = self._stop
         # before it is said: a log that nobody reads may block
         stop.set()
-        log.error("Controller failed", controller=name, err=str(error) or repr(error))
+        if is_news:
+            log.error("Controller failed", controller=name, err=str(error) or repr(error))
 
-    def _raise_failure(self) -> None:
+    def _raise_failures(self) -> None:
         with self._lock:
-            failure = self._failure
-        if failure is not None and not isinstance(failure, WorkersBusyError):
-            raise failure
+            failures = tuple(self._failures)
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            text = "; ".join(str(failure) or repr(failure) for failure in failures)
+            raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
 
     # leader election
 
@@ -368,14 +426,14 @@ class Manager:
         """
         Run the controllers until stop is set. The elector's thread `leading`.
 
-        Raises: WorkersBusyError when some still work after that: then the lease must not be released.
+        Raises: StopTimeoutError, that of a runnable: with workers left behind the lease is not released.
         """
         self._guarded.start(stop)
-        busy = self._guarded.join()
+        self._guarded.join()
         with self._lock:
-            failure = self._failure
-        if busy or isinstance(failure, WorkersBusyError):
-            raise WorkersBusyError("manager", len(busy), self.shutdown_timeout_seconds)
+            busy = [failure for failure in self._failures if isinstance(failure, StopTimeoutError)]
+        if busy:
+            raise busy[0]
 
     # checks
 

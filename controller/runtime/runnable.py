@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Protocol
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.spawn import Joinable, Spawn, join_all, spawn_thread
 
 
 class Runnable(Protocol):
@@ -28,12 +29,16 @@ class Runnable(Protocol):
         """
         Work until stop is set.
 
-        Raises: what ends the whole process; WorkersBusyError when threads are left behind.
+        Raises: what ends the whole process; StopTimeoutError when something is left behind.
         """
 
 
-class WorkersBusyError(Exception):
+class StopTimeoutError(Exception):
     """A stop was not obeyed in time: somebody may still be writing."""
+
+
+class WorkersBusyError(StopTimeoutError):
+    """Workers of a controller are still in a reconcile."""
 
     def __init__(self, name: str, workers: int, seconds: float) -> None:
         super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
@@ -78,18 +83,15 @@ class RunnableGroup:
                 name = f"run-{runnable.name}"
                 self._threads[runnable.name] = self._spawn(name, partial(self._run, runnable, stop))
 
-    def join(self, seconds: float | None = None) -> list[str]:
+    def join(self, seconds: float = math.inf) -> list[str]:
         """
-        Wait until all have ended, together at most so long; None = as long as it takes.
+        Wait until all have ended, together at most so long; infinity = as long as it takes.
 
         Returns: the names of those that have not.
         """
         with self._lock:
             threads = dict(self._threads)
-        deadline = None if seconds is None else self._clock.now() + seconds
-        for thread in threads.values():
-            thread.join(None if deadline is None else max(0.0, deadline - self._clock.now()))
-        return [name for name, thread in threads.items() if thread.is_alive()]
+        return join_all(threads, seconds, self._clock)
 
     def _run(self, runnable: Runnable, stop: threading.Event) -> None:
         try:

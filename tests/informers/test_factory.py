@@ -13,10 +13,12 @@ from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import ListPage
+from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory, UnknownResource
 from handloop.informers.informer_errors import InformerStarted
+from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
 from handloop.informers.store.indexer import NAMESPACE_INDEX
 from handloop.workqueue.spawn import Joinable, spawn_thread
@@ -234,6 +236,23 @@ def test_shutdown_waits_for_a_running_handler(make_rig: MakeRig) -> None:
     assert len(seen_at_return[0]) >= 1
 
 
+def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
+    """It returns in time, with the kind whose informer still runs."""
+    rig = make_rig()
+    entered, go_on = threading.Event(), threading.Event()
+
+    def block(_line: str) -> None:
+        entered.set()
+        assert go_on.wait(30)
+
+    rig.factory.informer_for(Deployment).add_event_handler(RecordingHandler(block))
+    rig.factory.start(rig.stop)
+    assert entered.wait(30)
+    assert rig.factory.shutdown(0.05) == [Deployment]
+    go_on.set()
+    assert rig.factory.shutdown() == []
+
+
 def test_custom_resync_is_for_its_kind(make_rig: MakeRig) -> None:
     """FAC-06: one kind has its own period, the others the default."""
     rig = make_rig(resync_seconds=30, custom_resync={Foo: 7})
@@ -305,6 +324,18 @@ def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
     rig.wait_synced()
     assert names(lister.list()) == ["a", "b"]
     assert lister.namespace("default").get("a").metadata.name == "a"
+
+
+def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None:
+    """With a namespace of its own the factory's listers say what they cannot know."""
+    rig = make_rig(namespace="demo")
+    for lister in (rig.factory.lister_for(Deployment), rig.factory.for_resource(Lease.resource).lister):
+        with pytest.raises(NotFound):
+            lister.namespace("demo").get("missing")
+        with pytest.raises(NamespaceNotWatched):
+            lister.namespace("other").get("missing")
+    with pytest.raises(NotFound):
+        rig.factory.lister_for(Node).get("missing")
 
 
 def test_informers_of_several_factories_can_be_told_apart() -> None:

@@ -7,8 +7,9 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
 from handloop.client.errors import NotFound
-from handloop.informers.lister import Lister, NamespaceLister
+from handloop.informers.lister import Lister, MergedCache, NamespaceLister, NamespaceNotWatched
 from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.informers.store.thread_safe_store import IndexNotFound
 from support.captured_logs import captured_logs
 from support.deployments import deployment, names
 
@@ -142,3 +143,52 @@ def test_lists_are_the_callers_own() -> None:
     lister.namespace("one").list().clear()
     assert len(lister.list()) == 4
     assert len(lister.namespace("one").list()) == 2
+
+
+# a cache of some namespaces
+
+
+def merged() -> Lister[Deployment]:
+    """The objects of the namespaces one and two, each from a store of its own."""
+    stores: dict[str, Indexer[Deployment]] = {}
+    for namespace in ("one", "two"):
+        stores[namespace] = Indexer(indexers={NAMESPACE_INDEX: namespace_index_func})
+        stores[namespace].replace([obj for obj in OBJECTS if obj.metadata.namespace == namespace], "1")
+    return Lister(MergedCache(stores, Deployment.resource), Deployment.resource)
+
+
+def test_watched_namespaces_are_read_as_one() -> None:
+    """A list without a namespace has the objects of those that are watched; absent there is NotFound."""
+    lister = merged()
+    assert names(lister.list()) == names(lister.namespace("").list()) == ["a", "b", "c"]
+    assert names(lister.namespace("one").list(selector_from_set({"app": "x"}))) == ["a"]
+    assert lister.namespace("two").get("c").metadata.namespace == "two"
+    with pytest.raises(NotFound):
+        lister.namespace("two").get("a")
+
+
+@pytest.mark.parametrize("namespace", ["three", ""])
+def test_a_namespace_that_is_not_watched_is_not_empty(namespace: str) -> None:
+    """Whether the object is there nobody knows: `except NotFound` must not take it for gone."""
+    lister = merged().namespace(namespace)
+    with pytest.raises(NamespaceNotWatched) as caught:
+        lister.get("a")
+    assert not isinstance(caught.value, NotFound)
+    key = "three/a" if namespace else "a"
+    assert str(caught.value) == (
+        f'unable to get deployments.apps "{key}" from the cache: namespace "{namespace}" is not watched, '
+        "but one, two: name it among the namespaces to watch, or ask the server with a client"
+    )
+
+
+def test_objects_of_a_namespace_that_is_not_watched_cannot_be_listed() -> None:
+    """An empty list would say that there are none."""
+    with pytest.raises(NamespaceNotWatched, match=r'unable to list deploy.*"three" is not watched'):
+        merged().namespace("three").list()
+
+
+def test_an_index_that_no_store_has_is_an_error() -> None:
+    """As in a single store."""
+    cache: MergedCache[Deployment] = MergedCache({"one": Indexer(), "two": Indexer()}, Deployment.resource)
+    with pytest.raises(IndexNotFound):
+        cache.by_index("none", "x")

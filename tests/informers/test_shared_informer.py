@@ -29,6 +29,7 @@ from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.errors import ConnectionBroken
 from handloop.client.options import ListOptions
+from handloop.informers.delta import Deltas
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -241,6 +242,38 @@ def test_transform_that_fails_on_an_event_loses_that_event_only(make_rig: MakeRi
         handler.wait_for(2)
     assert names(rig.informer.indexer.list()) == ["a", "good"]
     assert [entry["err"] for entry in logs] == ["cannot transform"]
+
+
+def test_what_processing_fails_on_is_not_tried_again(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CTL-14: it is handed over once, neither at once again nor later; the loop goes on with the next."""
+    rig = make_rig(FakeSource(deployment("a")))
+    process, tried = rig.informer._deltas.process, list[str]()
+
+    def fail_on_bad(batch: list[tuple[Deltas[Deployment], bool]]) -> None:
+        found = [obj.metadata.name for deltas, _ in batch for _, obj in deltas if isinstance(obj, Deployment)]
+        tried.extend(found)
+        if "bad" in found:
+            raise ValueError("cannot be processed")
+        process(batch)
+
+    monkeypatch.setattr(rig.informer._deltas, "process", fail_on_bad)
+    handler, _ = rig.handle()
+    rig.run_synced()
+    rig.until_watching()
+    with capture_logs() as logs:
+        source_of(rig).add(deployment("bad"))
+        # a batch of its own
+        rig.until(lambda: "bad" in tried)
+        for added, name in enumerate(("good", "last"), start=2):
+            source_of(rig).add(deployment(name))
+            handler.wait_for(added)
+        for _ in range(3):
+            rig.pass_time(1)
+    assert tried == ["a", "bad", "good", "last"]
+    assert handler.names("add") == ["a", "good", "last"]
+    assert [entry["err"] for entry in logs] == ["cannot be processed"]
 
 
 def test_transform_that_fails_on_a_list_is_tried_again(make_rig: MakeRig) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -89,6 +90,7 @@ class FakeAPI:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         match = _PATH.fullmatch(path)
         assert match is not None, path

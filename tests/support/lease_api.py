@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -70,6 +71,7 @@ class LeaseAPI:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         verb = _VERBS[method]
         with self._lock:

@@ -7,6 +7,7 @@ Time moves only with `pass_time`; the sandbox's own controllers live by it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -71,6 +72,7 @@ class WatchedTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         self.requests += 1
         if method != "GET":

@@ -8,6 +8,8 @@ from typing import Final, Generic, TypeVar
 
 import pytest
 
+from support.fake_clock import FakeClock
+
 R = TypeVar("R")
 
 DEADLINE_SECONDS: Final = 20.0
@@ -58,3 +60,17 @@ class Waits:
     def _announced(self, timeout: float | None = None) -> bool:
         self._begun.release()
         return self._wait(timeout)
+
+
+class StuckThread:
+    """Implements handloop.workqueue.spawn.Joinable: it never ends; whoever waits for it makes the clock go on."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def join(self, timeout: float | None = None) -> None:
+        assert timeout is not None, "would wait for ever"
+        self._clock.advance(timeout)
+
+    def is_alive(self) -> bool:
+        return True

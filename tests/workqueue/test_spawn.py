@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import math
 import threading
 
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.spawn import Joinable, join_all, spawn_thread
+from support.fake_clock import FakeClock
+from support.threads import StuckThread
 
 
 def test_a_spawned_thread_runs_its_target_under_its_name() -> None:
@@ -21,3 +24,32 @@ def test_a_spawned_thread_runs_its_target_under_its_name() -> None:
 
     assert not thread.is_alive()
     assert [(t.name, t.daemon) for t in seen] == [("worker-1", True)]
+
+
+class _Ending:
+    """A thread that ends as soon as it is waited for, and notes for how long that would have been."""
+
+    def __init__(self) -> None:
+        self.timeouts: list[float | None] = []
+
+    def join(self, timeout: float | None = None) -> None:
+        self.timeouts.append(timeout)
+
+    def is_alive(self) -> bool:
+        return not self.timeouts
+
+
+def test_threads_are_waited_for_together() -> None:
+    """The limit is for all of them; those that have ended are not named, however late their turn came."""
+    clock, good = FakeClock(), _Ending()
+    threads: dict[str, Joinable] = {"a": StuckThread(clock), "good": good, "b": StuckThread(clock)}
+    assert join_all(threads, 3.0, clock) == ["a", "b"]
+    assert clock.now() == 3.0
+    assert good.timeouts == [0.0]
+
+
+def test_threads_may_be_waited_for_without_a_limit() -> None:
+    """None, as threading wants it."""
+    good = _Ending()
+    assert join_all({"good": good}, math.inf, FakeClock()) == []
+    assert good.timeouts == [None]

@@ -165,7 +165,7 @@ class Candidacy:
         started_at, now = self._clock.now(), format_micro_time(self._clock.time())
         desired = LeaderElectionRecord(
             holder_identity=self._lease.identity,
-            lease_duration_seconds=int(self._config.lease_duration_seconds),
+            lease_duration_seconds=self._config.written_seconds,
             acquire_time=now,
             renew_time=now,
         )

@@ -2,7 +2,8 @@
 How leader election is set up, and which durations make sense together.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: callbacks and the lock
-are arguments without a default, so they cannot be missing.
+are arguments without a default, so they cannot be missing; the whole seconds that a Lease holds must outlast
+the renew deadline. client-go cuts the rest of a second off, too, and does not check what is left.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ class LeaderElection:
     """
     A lock and the rhythm in which it is kept.
 
-    lease_duration_seconds is how long others wait for a sign of life (whole seconds are written, the rest is
-    cut), renew_deadline_seconds how long a leader tries before it gives up, retry_period_seconds the pause
-    between tries. release_on_cancel lets the next one in at once when we stop. coordinated leaves it to the
-    control plane who gets the lease; each candidate needs a CandidateRegistration then.
+    lease_duration_seconds is how long others wait for a sign of life. The Lease holds its whole seconds,
+    which must outlast renew_deadline_seconds: how long a leader tries before it gives up.
+    retry_period_seconds is the pause between tries. release_on_cancel lets the next one in at once when we
+    stop. coordinated leaves it to the control plane who gets the lease; each candidate needs a
+    CandidateRegistration then.
     """
 
     lock: Lock
@@ -67,11 +69,16 @@ class LeaderElection:
     release_on_cancel: bool = True
     coordinated: bool = False
 
+    @property
+    def written_seconds(self) -> int:
+        """The duration that the Lease says, and others count."""
+        return int(self.lease_duration_seconds)
+
     def validate(self) -> None:
         """
         Check the durations, then the identity.
 
-        Raises: ValueError in client-go's words, for the first rule that is broken.
+        Raises: ValueError, for the first rule that is broken.
         """
         validate_durations(
             self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds
@@ -82,7 +89,7 @@ class LeaderElection:
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
     """
-    Check client-go's rules, in its order.
+    Check client-go's rules, in its order; then that the whole seconds outlast the renew deadline.
 
     Args: seconds.
     Raises: ValueError in client-go's words.
@@ -99,3 +106,9 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
+    # others may come when the whole seconds that the Lease says are over, and we must have given up before
+    written = lease_duration // 1
+    if not written > renew_deadline:
+        raise ValueError(
+            f"leaseDuration counts as {written:.0f}s for others, which must be greater than renewDeadline"
+        )

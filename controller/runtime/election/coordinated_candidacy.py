@@ -35,7 +35,7 @@ class CoordinatedCandidacy(Candidacy):
             return False
         record = LeaderElectionRecord(
             holder_identity=self._lease.identity,
-            lease_duration_seconds=int(self._config.lease_duration_seconds),
+            lease_duration_seconds=self._config.written_seconds,
             renew_time=format_micro_time(self._clock.time()),
             strategy=fetched.strategy,
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from handloop.client.errors import Cancelled
 from handloop.client.http.response import Response, Stream
@@ -25,45 +25,17 @@ _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}|{_CANDIDATES}")
 """Standbys may stand for election, ask what they are allowed to, and tell people what they do."""
 
 
-class TimedTransport(Transport, Protocol):
-    """A Transport that can be told until when a request must have left."""
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
-    ) -> Response:
-        """
-        Send a request; see Transport.
-
-        Args: send_seconds = how long it may take to leave; the answer may come later.
-        Raises: TransportError when it has not left by then; with outcome_unknown if a part of it has.
-        """
-
-
 class WriteFence:
     """
     A handloop.client.transport.Transport that lets writes pass for as long as seconds_to_write says.
 
     Events, reviews and candidacies always pass. The time is for the sending alone: a slow answer to what left
-    in time is waited for. Threads: any; guard is called before the others run.
+    in time is waited for. Threads: any.
     """
 
-    def __init__(
-        self, transport: TimedTransport, seconds_to_write: Callable[[], float] = lambda: 0.0
-    ) -> None:
-        """Make a fence; without seconds_to_write it is closed until guard()."""
+    def __init__(self, transport: Transport, seconds_to_write: Callable[[], float]) -> None:
+        """Args: seconds_to_write is asked for every write; 0 = it is not sent, infinity = no limit."""
         self._transport = transport
-        self._seconds_to_write = seconds_to_write
-
-    def guard(self, seconds_to_write: Callable[[], float]) -> None:
-        """Ask seconds_to_write from here on; before anything is written."""
         self._seconds_to_write = seconds_to_write
 
     @property
@@ -80,16 +52,18 @@ class WriteFence:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
     ) -> Response:
         """
         Send a request; see Transport.
 
         Raises: Cancelled for a write while we do not lead: nothing was sent.
         """
-        is_free = method in _READS or _HARMLESS.fullmatch(path)
-        seconds = math.inf if is_free else self._seconds_to_write()
-        if seconds <= 0:
-            raise Cancelled("not the leader: nothing was sent", host=self.host, request=f"{method} {path}")
+        if method not in _READS and not _HARMLESS.fullmatch(path):
+            send_seconds = min(send_seconds, self._seconds_to_write())
+            if send_seconds <= 0:
+                request = f"{method} {path}"
+                raise Cancelled("not the leader: nothing was sent", host=self.host, request=request)
         return self._transport.request(
             method,
             path,
@@ -97,7 +71,7 @@ class WriteFence:
             headers=headers,
             body=body,
             timeout_seconds=timeout_seconds,
-            send_seconds=seconds,
+            send_seconds=send_seconds,
         )
 
     def stream(

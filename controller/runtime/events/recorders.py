@@ -8,6 +8,7 @@ from typing import Final
 from handloop.apis import events_v1
 from handloop.apis.core_v1 import Event
 from handloop.client.resource_client import Client
+from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
@@ -15,6 +16,7 @@ from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
+FLUSH_SECONDS: Final = 5.0
 _LOG_VERBOSITY: Final = 3
 
 
@@ -63,18 +65,21 @@ class Recorders:
             if self._series is not None:
                 self._record_series(self._series)
 
-    def shutdown(self) -> None:
+    def shutdown(self, seconds: float = FLUSH_SECONDS) -> bool:
         """
         Write what is queued, each event with one try, and end the threads.
 
-        Blocks: for a few seconds at most.
+        Returns: False when there was no time for some, which are dropped.
+        Blocks: until then, FLUSH_SECONDS at most.
         """
+        deadline = Deadline(min(seconds, FLUSH_SECONDS), clock=self._clock)
         with self._lock:
             self._recording, series = False, self._series
-        self._broadcaster.shutdown()
+        done = self._broadcaster.shutdown(deadline.remaining())
         if series is not None:
-            series.shutdown()
+            done = series.shutdown(deadline.remaining()) and done
         self._ended.set()
+        return done
 
     def _record_series(self, series: SeriesBroadcaster) -> None:
         series.start_structured_logging(_LOG_VERBOSITY)

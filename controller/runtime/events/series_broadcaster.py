@@ -111,15 +111,16 @@ class SeriesBroadcaster:
         Take no more events, try each queued one once, and end the threads. Idempotent.
 
         Returns: False when a thread was still busy with an event after the time, and the rest was dropped.
-        Blocks: up to timeout_seconds for each of watchers and upkeep.
+        Blocks: up to timeout_seconds.
         """
         self._stop.set()
+        deadline = self._clock.now() + timeout_seconds
         done = self._fanout.shutdown(timeout_seconds)
         with self._lock:
             upkeep = self._upkeep
         if upkeep is None:
             return done
-        upkeep.join(timeout_seconds)
+        upkeep.join(max(0.0, deadline - self._clock.now()))
         return done and not upkeep.is_alive()
 
     def statistics(self) -> SinkStatistics:

@@ -23,9 +23,10 @@ def test_nothing_is_declared_twice() -> None:
 
 
 def test_no_namespace_means_all_of_them() -> None:
-    """As -A says."""
+    """As -A says; an empty name beside others, or a name twice, adds nothing."""
     assert watched_namespaces(Options()) == ()
     assert watched_namespaces(Options(namespace="demo")) == ("demo",)
+    assert watched_namespaces(Options(namespace=",a,,b, a")) == ("a", "b")
 
 
 def test_the_command_of_e09_prints_the_roles_for_the_same_options() -> None:

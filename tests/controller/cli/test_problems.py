@@ -1,4 +1,4 @@
-"""The messages of E01 to E15: code, exit code, cause and fix."""
+"""The messages of E01 to E16: code, exit code, cause and fix."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from handloop.controller.cli import problems
+from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 DOCS = Path(__file__).parents[3] / problems.DOCS
@@ -72,7 +73,16 @@ def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     assert alone.what == 'no Foo or MyApp in namespace "demo"'
 
 
-@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 16)])
+def test_e16_names_what_was_left_behind_and_the_flag() -> None:
+    """Exit code 1: what was cut may be half done; the pod must not be killed before."""
+    problem = problems.stop_took_too_long(WorkersBusyError("foo", 2, 30.0), 30.0)
+    assert (problem.code, problem.exit_code) == ("E16", 1)
+    assert problem.what == "the stop left work behind: foo: 2 workers did not end in 30s"
+    assert "--shutdown-timeout (now 30s)" in problem.fixes[0]
+    assert "terminationGracePeriodSeconds" in problem.fixes[0]
+
+
+@pytest.mark.parametrize("code", [f"E{number:02}" for number in range(1, 17)])
 def test_every_code_has_its_section(code: str) -> None:
     """`more:` leads somewhere."""
     assert re.search(rf"^## {code}$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)

@@ -88,10 +88,11 @@ class World:
 
 
 def foo_of(world: World) -> Controller:
-    """The Foo controller of the program."""
+    """The Foo controller of the program, which its thread makes when it runs: full caches may be sooner."""
     runnable = world.program.controllers["foo"]
     assert isinstance(runnable, FooRunnable)
-    assert runnable.controller is not None, "not running"
+    until(lambda: runnable.controller, "made", seconds=SECONDS)
+    assert runnable.controller is not None
     return runnable.controller
 
 
@@ -256,6 +257,24 @@ def test_nothing_is_said_where_there_is_something_to_do() -> None:
 def hinting() -> bool:
     """Whether the thread of E15 still waits."""
     return any(thread.name == "hint" for thread in threading.enumerate())
+
+
+def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
+    """It may be counting Foos on a server that does not answer; what it would say has no use any more."""
+    joined: list[float | None] = []
+
+    class Hanging:
+        def join(self, timeout: float | None = None) -> None:
+            joined.append(timeout)
+
+        def is_alive(self) -> bool:
+            return True
+
+    world = World(FOO)
+    world.program._spawn = lambda _name, _target: Hanging()
+    with world.running():
+        pass
+    assert joined == [1.0]
 
 
 class _HintClock(HastyClock):

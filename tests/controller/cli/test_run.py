@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS
 from handloop.controller.cli.run import run
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
 from support.program import NO_SERVERS, ON_FREE_PORTS
@@ -157,6 +159,54 @@ def test_requests_are_logged_at_the_highest_level_without_the_token(
     for sign in ("Request headers", "<masked>", "Response body", "GET", "/apis/apps/v1/deployments"):
         assert sign in text.text()
     assert cluster.sandbox.token not in text.text()
+
+
+LOST = LeadershipLost("default/lock", 10.0, "timeout")
+BUSY = WorkersBusyError("foo", 1, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LOST, []),
+        (BUSY, ["E16"]),
+        (ExceptionGroup("2 failures", [LOST, BUSY]), ["E16"]),
+        (ExceptionGroup("2 failures", [BUSY, StopTimeoutError("x")]), ["E16", "E16"]),
+    ],
+)
+def test_an_end_that_is_not_clean_is_exit_code_1(
+    cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]
+) -> None:
+    """A lost lease was said when it happened; whatever was left behind is said now, each of it."""
+    monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(error))
+    text = WatchedText()
+    assert run(options_for(cluster, *NO_SERVERS), threading.Event(), text) == 1
+    assert [line.partition("#")[2].upper() for line in text.text().splitlines() if "more:" in line] == said
+
+
+def test_what_nobody_expected_goes_to_whoever_prints_it(
+    cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone as it is, and out of a group, whose other failures have been said."""
+    monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(ZeroDivisionError("x")))
+    with pytest.raises(ZeroDivisionError):
+        run(options_for(cluster, *NO_SERVERS), threading.Event(), WatchedText())
+    text = WatchedText()
+    mixed = ExceptionGroup("2 failures: x; busy", [ZeroDivisionError("x"), BUSY])
+    monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(mixed))
+    with pytest.raises(ExceptionGroup, match="2 failures: x; busy") as caught:
+        run(options_for(cluster, *NO_SERVERS), threading.Event(), text)
+    assert list(map(repr, caught.value.exceptions)) == ["ZeroDivisionError('x')"]
+    assert "foo: 1 workers did not end in 30s" in text.text()
+
+
+def raising(error: Exception) -> Callable[[object], None]:
+    """A run that ends so."""
+
+    def run(_program: object) -> None:
+        raise error
+
+    return run
 
 
 @pytest.mark.parametrize("preflight", ["warn", "exit"])

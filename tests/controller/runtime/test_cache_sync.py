@@ -1,4 +1,4 @@
-"""Waiting for the caches of one controller."""
+"""Waiting for caches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_error_names_the_kind_and_what_the_server_said() -> None:
     troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
     clock = InstantClock()
     with pytest.raises(CacheSyncTimeoutError) as caught:
-        wait_for_caches("c", lambda: troubles, threading.Event(), timeout_seconds=120, clock=clock)
+        wait_for_caches("controller c", lambda: troubles, threading.Event(), timeout_seconds=120, clock=clock)
     assert str(caught.value) == (
         "controller c: timed out after 120s waiting for caches to sync: "
         "foos.example.com: the server could not find the requested resource; services: no list yet"

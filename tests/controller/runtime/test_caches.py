@@ -56,6 +56,25 @@ def test_one_namespace_is_a_sequence_of_one() -> None:
         Caches(ManagedSandbox().client, namespaces="default")
 
 
+@pytest.mark.parametrize("namespaces", [("", "a"), ("a", "", "b")])
+def test_all_namespaces_and_one_of_them_are_refused(namespaces: tuple[str, ...]) -> None:
+    """Each object of that one would be held, and told of, twice; which of the two was meant nobody knows."""
+    with pytest.raises(ValueError) as caught:
+        Caches(ManagedSandbox().client, namespaces=namespaces)
+    assert str(caught.value) == (
+        f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
+        'leave "" out to watch those alone, or give () for all'
+    )
+
+
+def test_all_namespaces_have_two_spellings() -> None:
+    """The empty name is Kubernetes' own."""
+    for namespaces in ((), ("",), ("", "")):
+        caches = Caches(ManagedSandbox().client, namespaces=namespaces)
+        caches.informer_for(Service)
+        assert names(caches) == ["services"]
+
+
 def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     """Of every kind, in every namespace."""
     caches = Caches(
@@ -72,6 +91,16 @@ def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     caches.shutdown()
     assert kept
     assert {service.metadata.labels for service in kept} == {FrozenMap({"kept": "1"})}
+
+
+def test_an_informer_that_is_asked_for_after_the_start_is_filled(cluster: ManagedSandbox) -> None:
+    """In every namespace; it ends with the others."""
+    caches = Caches(cluster.client, namespaces=("default", "kube-system"))
+    caches.start(threading.Event())
+    late = caches.informer_for(Service)
+    eventually(late.has_synced, "filled")
+    caches.shutdown()
+    assert all(informer.is_stopped() for informer in late.informers)
 
 
 def test_the_check_names_what_is_missing(cluster: ManagedSandbox) -> None:

@@ -373,6 +373,36 @@ def test_caches_that_do_not_fill_are_named() -> None:
     )
 
 
+def test_a_watch_that_comes_late_starts_at_once() -> None:
+    """Each starts once, whether it came before the start, while caches are waited for, or later."""
+    starts: list[str] = []
+
+    class Noted(HandWatch):
+        def __init__(self, name: str, *troubles: str) -> None:
+            super().__init__(*troubles)
+            self._name = name
+
+        def start(self) -> None:
+            starts.append(self._name)
+            super().start()
+
+    rig = ReconcileRig()
+    early, stop = Noted("early", "foos: not yet"), threading.Event()
+    controller = threaded(rig)
+    controller.watch(early)  # type: ignore[arg-type] # a Sequence will do
+    assert starts == []
+    running = Background(lambda: controller.run(stop))
+    assert early.started.wait(20)
+    controller.watch(Noted("while it waits"))  # type: ignore[arg-type]
+    assert starts == ["early", "while it waits"]
+    early.heal()
+    until(lambda: controller.statistics().workers, "working", seconds=20)
+    controller.watch(Noted("late"))  # type: ignore[arg-type]
+    stop.set()
+    running.result()
+    assert starts == ["early", "while it waits", "late"]
+
+
 def test_a_stop_while_it_waits_for_caches_is_a_clean_end() -> None:
     """No worker has started, and nothing is raised."""
     rig = ReconcileRig()

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import Kind
 from handloop.client.errors import NotFound
-from handloop.controller.runtime.kind_informer import KindInformer, MergedCache
+from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.keys import ObjectName
-from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
-from handloop.informers.store.thread_safe_store import IndexNotFound
+from handloop.informers.lister import NamespaceNotWatched
+from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from support.api_errors import api_error
 from support.deployments import deployment
 from support.fake_lister_watcher import FakeSource
@@ -59,6 +58,22 @@ def test_several_namespaces_are_read_as_one() -> None:
         assert kind.get_by_key("two/in-two") is not None
         assert kind.get_by_key("three/a") is None
         assert kind.get(ObjectName("two", "in-two")) is kind.get_by_key("two/in-two")
+
+
+@pytest.mark.parametrize("watched", [("one",), ("one", "two")])
+def test_a_namespace_that_is_not_watched_is_an_error_of_its_own(watched: tuple[str, ...]) -> None:
+    """For the informer and its lister alike, and with a single namespace, too: it is not gone."""
+    sources = {namespace: source for namespace, source in two().items() if namespace in watched}
+    with running(**sources) as (kind, rigs):
+        for rig in rigs:
+            rig.run_synced()
+        assert kind.get(ObjectName("one", "missing")) is None
+        with pytest.raises(NamespaceNotWatched, match='namespace "three" is not watched'):
+            kind.get(ObjectName("three", "a"))
+        with pytest.raises(NamespaceNotWatched):
+            kind.lister().namespace("three").get("a")
+        with pytest.raises(NamespaceNotWatched):
+            kind.lister().namespace("three").list()
 
 
 def test_it_has_synced_when_every_part_has() -> None:
@@ -139,11 +154,3 @@ def test_undecodable_objects_of_every_namespace_are_reported() -> None:
     with running(**two()) as (kind, rigs):
         kind.on_undecodable(lambda _undecodable: None)
         assert [len(rig.informer.quarantine._callbacks) for rig in rigs] == [1, 1]
-
-
-def test_an_index_that_is_missing_is_an_error() -> None:
-    """As in a single store."""
-    cache: MergedCache[Kind] = MergedCache([Indexer(), Indexer()])
-    with pytest.raises(IndexNotFound):
-        cache.by_index("none", "x")
-    assert cache.list() == []

@@ -12,9 +12,11 @@ import pytest
 from handloop.apis import events_v1
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service
+from handloop.apis.meta import Kind
 from handloop.client.errors import Cancelled, NotFound
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
 from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
@@ -25,16 +27,19 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import ReconcileContext
-from handloop.controller.runtime.runnable import WorkersBusyError
+from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.runtime.reconcile_reports import is_expected
+from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
+from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
 from support.managed_sandbox import ManagedSandbox, eventually
-from support.scripted_transport import ScriptedStream
-from support.threads import Background
+from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.threads import Background, StuckThread
 
 LEASE = "demo/lease"
 
@@ -66,6 +71,11 @@ class Worker:
 
     def workers_check(self) -> str | None:
         return self.trouble
+
+
+def unmade_foo(name: str) -> Foo:
+    """A Foo as one sends it to be created."""
+    return new_foo(name, uid="", resource_version="")
 
 
 def expect(event: threading.Event) -> None:
@@ -116,13 +126,13 @@ def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None
 def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, elects: bool) -> None:
     """Nobody waits for a list that may never come: controllers and caches end, and nothing is raised."""
     manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
-    foos = Counting()
+    foos, informer = Counting(), manager.informer_for(Foo).informers[0]
     controller = controller_for(manager, "foos").for_(Foo).complete(foos)
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Starting controller" in [entry["event"] for entry in logs], "started")
     assert foos.names == []
     assert controller.statistics().workers == 0
-    assert manager.informer_for(Foo).informers[0].is_stopped()
+    assert informer.is_stopped()
 
 
 def test_informers_are_shared(cluster: ManagedSandbox) -> None:
@@ -135,6 +145,92 @@ def test_informers_are_shared(cluster: ManagedSandbox) -> None:
         "services@b",
     ]
     assert manager.lister_for(Service).list() == []
+
+
+# informers that are asked for after the start
+
+
+class Late(Worker):
+    """Asks for the informer of a kind when it runs, and keeps what came of it."""
+
+    def __init__(self, manager: Manager, kind: type[Kind], name: str = "late") -> None:
+        super().__init__([], name)
+        self._manager = manager
+        self._kind = kind
+        self.names: list[str] = []
+        self.error: Exception | None = None
+        self.ended = threading.Event()
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            self.names = [obj.metadata.name for obj in self._manager.lister_for(self._kind).list()]
+        except Exception as error:
+            self.error = error
+        self.ended.set()
+        super().run(stop)
+
+
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_kind_that_is_asked_for_while_the_manager_runs_can_be_read_at_once(
+    cluster: ManagedSandbox, elects: bool
+) -> None:
+    """As in controller-runtime the cache is started and waited for: an empty one would say: all are gone."""
+    manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
+    late = Late(manager, Service)
+    manager.add(late)
+    with cluster.running(manager):
+        expect(late.ended)
+        assert manager.informer_for(Service).has_synced()
+    assert (late.names, late.error) == (["kubernetes"], None)
+
+
+def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSandbox) -> None:
+    """Two of one controller at once, and each reads a full cache."""
+    cluster.install(Foo)
+    foos = cluster.client.resource(Foo)
+    manager = cluster.manager()
+    both, seen = threading.Barrier(2, timeout=20), list[list[str]]()
+
+    class Reading(Counting):
+        def reconcile(self, name: ObjectName, context: ReconcileContext) -> None:
+            both.wait()
+            seen.append([service.metadata.name for service in manager.lister_for(Service).list()])
+
+    controller_for(manager, "foos").for_(Foo).with_options(max_concurrent_reconciles=2).complete(Reading())
+    for name in ("a", "b"):
+        foos.create(unmade_foo(name))
+    with cluster.running(manager):
+        eventually(lambda: len(seen) == 2, "both reconciled")
+    assert seen == [["kubernetes"]] * 2
+
+
+def test_a_late_cache_that_cannot_be_filled_is_an_error_in_words(cluster: ManagedSandbox) -> None:
+    """After the time that caches have: with the kind, and what the server said. A reconcile retries it."""
+    manager = cluster.manager(cache_sync_timeout_seconds=0.3)
+    late = Late(manager, Foo)
+    manager.add(late)
+    with cluster.running(manager), captured_logs():
+        expect(late.ended)
+    assert isinstance(late.error, CacheSyncTimeoutError)
+    assert str(late.error).startswith(
+        "informer of foos: timed out after 0.3s waiting for caches to sync: foos.samplecontroller.k8s.io: "
+    )
+    assert is_expected(late.error)
+
+
+def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
+    """Of whoever asked first and of all others: nobody gets a cache that is not full. The end is clean."""
+    manager = cluster.manager(cache_sync_timeout_seconds=math.inf)
+    both = [Late(manager, Foo, "first"), Late(manager, Foo, "second")]
+    for late in both:
+        manager.add(late)
+    with cluster.running(manager), captured_logs() as logs:
+        eventually(lambda: "Failed to list" in [entry["event"] for entry in logs], "asked for")
+    errors = [late.error for late in both]
+    assert [str(error) for error in errors] == ["stopping: the cache of foos is not filled"] * 2
+    assert all(error is not None and is_expected(error) for error in errors)
+    with pytest.raises(DeadlineExceededError, match="the cache of deployments is not filled"):
+        manager.informer_for(Deployment)
 
 
 def test_a_series_recorder_declares_what_it_needs_and_writes(cluster: ManagedSandbox) -> None:
@@ -207,35 +303,102 @@ def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
     assert informer.is_stopped()
 
 
-def test_a_stop_is_bounded(cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runnable that does not end is named and left behind."""
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_whole_stop_has_one_deadline(cluster: ManagedSandbox, elects: bool) -> None:
+    """Runnables, lease, caches and events share it, whichever of their threads are stuck: a pod has 45 s."""
+    clock = FakeClock()
+    manager = cluster.manager(clock=clock, spawn=lambda _name, _target: StuckThread(clock))
+    if elects:
+        lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
+        manager.elect(LeaderElection(lock))
+    manager.series_recorder("example.com/foos")
+    for kind in (Service, Deployment):
+        manager.informer_for(kind)
+    manager.add(Worker([], "guarded"))
+    manager.add(Free([], "free"))
+    cluster.stop.set()
+    with pytest.raises(StopTimeoutError) as caught, captured_logs():
+        manager.run(cluster.stop)
+    left_behind = "free" if elects else "guarded, free"
+    assert str(caught.value) == f"{left_behind} did not end within 35s of the stop"
+    assert clock.now() <= 36
+
+
+def test_a_stop_that_leaves_a_runnable_behind_is_a_failure(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and may still be writing: the end is not clean."""
     monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
     release = threading.Event()
     manager = cluster.manager(shutdown_timeout_seconds=0.05)
     story: list[str] = []
     manager.add(Worker(story, "stuck", lambda: expect(release)))
-    with captured_logs() as logs:
-        with cluster.running(manager):
-            eventually(lambda: story, "begun")
-        (line,) = [entry for entry in logs if entry["event"] == "Controllers did not end in time"]
+    message = r"^stuck did not end within 0.05s of the stop$"
+    with captured_logs() as logs, pytest.raises(StopTimeoutError, match=message), cluster.running(manager):
+        eventually(lambda: story, "begun")
+    (line,) = [entry for entry in logs if entry["event"] == "Controllers did not end in time"]
     assert line["controllers"] == ["stuck"]
     release.set()
     eventually(lambda: story[-1] == "stuck ends", "ended")
 
 
-def test_workers_left_behind_are_said_but_no_failure(cluster: ManagedSandbox) -> None:
-    """The stop was asked for: a reconcile that did not end in time is logged, and the end is clean."""
-    manager = cluster.manager()
+class Failing(Worker):
+    """Raises at the stop, or at once."""
 
-    class Busy(Worker):
-        def run(self, stop: threading.Event) -> None:
+    def __init__(self, error: BaseException, name: str, *, at_once: bool = False) -> None:
+        super().__init__([], name)
+        self._error = error
+        self._at_once = at_once
+
+    def run(self, stop: threading.Event) -> None:
+        if not self._at_once:
             stop.wait(20)
-            raise WorkersBusyError("busy", 1, 0)
+        raise self._error
 
-    manager.add(Busy([], "busy"))
-    with captured_logs() as logs, cluster.running(manager):
+
+def test_workers_left_behind_are_a_failure(cluster: ManagedSandbox) -> None:
+    """A controller that could not end its reconciles in time says so itself."""
+    manager = cluster.manager()
+    manager.add(Failing(WorkersBusyError("busy", 1, 0), "busy"))
+    message = r"^busy: 1 workers did not end in 0s$"
+    with captured_logs(), pytest.raises(WorkersBusyError, match=message), cluster.running(manager):
         pass
-    assert "busy: 1 workers did not end in 0s" in [entry.get("err") for entry in logs]
+
+
+def test_every_failure_is_raised(cluster: ManagedSandbox) -> None:
+    """The first, which ended the process, and what failed on the way out; each is named in the message."""
+    manager = cluster.manager()
+    manager.add(Failing(ZeroDivisionError("first"), "a", at_once=True))
+    manager.add(Failing(WorkersBusyError("b", 2, 30), "b"))
+    with pytest.raises(ExceptionGroup) as caught, captured_logs() as logs:
+        manager.run(cluster.stop)
+    assert list(map(repr, caught.value.exceptions)) == [
+        "ZeroDivisionError('first')",
+        "WorkersBusyError('b: 2 workers did not end in 30s')",
+    ]
+    assert caught.value.message == "2 failures: first; b: 2 workers did not end in 30s"
+    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["a", "b"]
+
+
+def test_a_handler_that_hangs_keeps_no_stop_from_its_end(
+    cluster: ManagedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache with it is left behind, and said; nothing writes there, so the end is clean."""
+    monkeypatch.setattr("handloop.controller.runtime.manager._GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("handloop.controller.runtime.manager._LEAST_SECONDS", 0.05)
+    manager = cluster.manager(shutdown_timeout_seconds=0.0)
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(_obj: Service) -> None:
+        entered.set()
+        expect(release)
+
+    manager.informer_for(Service).add_event_handler(ResourceEventHandlerFuncs(add_func=hang))
+    with captured_logs() as logs, cluster.running(manager):
+        expect(entered)
+    (line,) = [entry for entry in logs if entry["event"] == "Left behind at the stop"]
+    assert "cache of services" in line["what"]
+    release.set()
 
 
 # requests that wait, for the rate limit or as the server asked
@@ -299,7 +462,7 @@ def test_a_request_that_waits_is_given_up_when_the_time_to_stop_is_over(
             manager.client.get_raw("/version")
 
     manager.add(Worker(story, "w", finish))
-    with captured_logs() as logs, cluster.running(manager):
+    with pytest.raises(StopTimeoutError), captured_logs() as logs, cluster.running(manager):
         eventually(lambda: story, "begun")
     eventually(lambda: story == ["w begins", "w ends"], "ended")
     assert "Controllers did not end in time" in [entry["event"] for entry in logs]
@@ -310,10 +473,10 @@ def test_lists_that_wait_hold_no_stop_up(cluster: ManagedSandbox) -> None:
     clock = FakeClock()
     cluster.client = limited(cluster, clock)
     manager = cluster.manager()
-    manager.informer_for(Service)
+    (informer,) = manager.informer_for(Service).informers
     with captured_logs() as logs, cluster.running(manager):
         clock.wait_for_deadline(1.0)
-    assert manager.informer_for(Service).informers[0].is_stopped()
+    assert informer.is_stopped()
     assert [entry for entry in logs if entry["log_level"] not in ("info", "debug")] == []
 
 
@@ -424,7 +587,7 @@ def test_the_lease_is_released_after_the_controllers_have_ended(cluster: Managed
 
 def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedSandbox) -> None:
     """It expires instead: the next leader waits for as long as the worker may still write."""
-    api = LeaseAPI()
+    api, story = LeaseAPI(), list[str]()
     manager = electing(cluster, api, **PATIENT)
 
     class Busy(Worker):
@@ -433,11 +596,12 @@ def test_a_lease_is_not_released_while_a_worker_is_left_behind(cluster: ManagedS
             stop.wait(20)
             raise WorkersBusyError("busy", 1, 0)
 
-    story: list[str] = []
     manager.add(Busy(story, "busy"))
-    with captured_logs(), cluster.running(manager):
+    # one failure, although the election ends with it, too
+    with pytest.raises(WorkersBusyError), captured_logs() as logs, cluster.running(manager):
         eventually(lambda: story, "leading")
     assert api.spec(LEASE)["holderIdentity"] == "us"
+    assert [entry["controller"] for entry in logs if entry["event"] == "Controller failed"] == ["busy"]
 
 
 def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: ManagedSandbox) -> None:
@@ -458,6 +622,52 @@ def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: Manage
     assert story == ["w begins", "w ends"]
     assert api.spec(LEASE)["holderIdentity"] == "us"
     assert not manager.may_write()
+
+
+def test_the_client_of_a_manager_writes_only_while_we_lead(cluster: ManagedSandbox) -> None:
+    """I8: nothing of the user's own is needed: a write before we lead, or after a loss, is not sent."""
+    cluster.install(Foo)
+    api, story = LeaseAPI(), list[str]()
+    manager = electing(cluster, api, **PATIENT | {"renew_deadline_seconds": 1.0})
+    foos = manager.client.resource(Foo)
+    manager.add(Worker(story, "w"))
+
+    def lose() -> None:
+        try:
+            eventually(lambda: story, "leading")
+            foos.create(unmade_foo("leading"))
+        finally:
+            api.before = no_answer
+
+    with pytest.raises(Cancelled, match="not the leader: nothing was sent"):
+        foos.create(unmade_foo("too-early"))
+    losing = Background(lose)
+    with pytest.raises(LeadershipLost), captured_logs():
+        manager.run(cluster.stop)
+    losing.result()
+    with pytest.raises(Cancelled, match="not the leader: nothing was sent"):
+        foos.create(unmade_foo("too-late"))
+    assert [foo.metadata.name for foo in foos.list().items] == ["leading"]
+    # whoever works without leading has the client that the manager was given
+    cluster.client.resource(Foo).create(unmade_foo("free"))
+
+
+def test_a_write_of_the_managers_client_has_until_the_renew_deadline_to_leave(
+    cluster: ManagedSandbox,
+) -> None:
+    """P07: what is held up behind the fence is cut by the transport, not by luck."""
+    transport = ScriptedTransport([answer(), answer()])
+    cluster.client = Client(transport)
+    manager = electing(cluster, LeaseAPI())
+    elector = manager.elector
+    assert elector is not None
+    elector._candidacy.try_acquire_or_renew()
+    elector._candidacy.start_leading()
+    manager.client.rest.send(Call("delete", "DELETE", "/x"))
+    manager.client.rest.send(Call("get", "GET", "/x"))
+    write, read = (sent.send_seconds for sent in transport.sent)
+    assert 0 < write <= 10
+    assert read == math.inf
 
 
 def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox) -> None:
@@ -485,9 +695,9 @@ def test_after_a_lost_lease_no_write_waits_for_its_turn(cluster: ManagedSandbox)
 def test_after_a_lost_lease_nobody_is_waited_for_as_long_as_another_may_begin(
     cluster: ManagedSandbox,
 ) -> None:
-    """Half of what is left of the lease, however patient a usual stop is."""
-    manager = electing(cluster, LeaseAPI())
-    assert manager._seconds_to_stop() == 32
+    """Half of what is left of the lease as others count it, however patient a usual stop is."""
+    manager = electing(cluster, LeaseAPI(), lease_duration_seconds=15.9)
+    assert manager._seconds_to_stop() == 35
     with captured_logs():
         manager._fail("leader election", LeadershipLost("x", 10, "y"))
     assert manager._seconds_to_stop() == 2.5

@@ -14,9 +14,9 @@ def lock(identity: str) -> LeaseLock:
     return LeaseLock(LeaseAPI().client(), namespace="demo", name="foo", identity=identity)
 
 
-@pytest.mark.parametrize("durations", [(15.0, 10.0, 2.0), (15.0, 2.0, 1.0), (0.9, 0.5, 0.1)])
+@pytest.mark.parametrize("durations", [(15.0, 10.0, 2.0), (15.0, 2.0, 1.0), (1.0, 0.5, 0.1), (3.9, 2.5, 1.0)])
 def test_good_durations_are_accepted(durations: tuple[float, float, float]) -> None:
-    """LE-16: the usual ones, client-go's test's, and short ones for tests."""
+    """LE-16: the usual ones, client-go's test's, short ones for tests, and one whose rest does no harm."""
     LeaderElection(lock("baz"), *durations).validate()
 
 
@@ -31,10 +31,18 @@ def test_good_durations_are_accepted(durations: tuple[float, float, float]) -> N
         ((1.0, 0.0, -2.0), "renewDeadline must be greater than zero"),
         ((2.0, 1.0, 0.0), "retryPeriod must be greater than zero"),
         ((float("nan"), 1.0, 0.5), "leaseDuration must be greater than renewDeadline"),
+        (
+            (2.9, 2.5, 1.0),
+            "leaseDuration counts as 2s for others, which must be greater than renewDeadline",
+        ),
+        (
+            (0.9, 0.5, 0.1),
+            "leaseDuration counts as 0s for others, which must be greater than renewDeadline",
+        ),
     ],
 )
 def test_the_first_broken_rule_is_named(durations: tuple[float, float, float], text: str) -> None:
-    """LE-16, D04: in client-go's order and words."""
+    """LE-16, LE-26, D04: in client-go's order and words; the last rule, on whole seconds, is ours."""
     with pytest.raises(ValueError) as error:
         validate_durations(*durations)
     assert str(error.value) == text

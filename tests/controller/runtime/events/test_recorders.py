@@ -8,10 +8,12 @@ import pytest
 
 from handloop.apis import events_v1
 from handloop.apis.core_v1 import Event
-from handloop.controller.runtime.events.recorders import Recorders
+from handloop.controller.runtime.events.recorders import FLUSH_SECONDS, Recorders
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.managed_sandbox import ManagedSandbox, eventually
+from support.threads import StuckThread
 
 
 class _Rig:
@@ -77,3 +79,15 @@ def test_after_the_end_nothing_is_written(rig: _Rig) -> None:
         rig.recorders.series_recorder("example.com/foos").event(new_foo(), "Normal", "Synced", "later")
     assert [entry["err"] for entry in logs] == ["broadcaster is shut down"]
     assert (rig.notes(), _threads()) == ([], [])
+
+
+def test_a_shutdown_has_one_limit_for_all() -> None:
+    """Both broadcasters and the upkeep of series share it; what could not be written is told."""
+    clock = FakeClock()
+    recorders = Recorders(
+        ManagedSandbox().client, clock=clock, spawn=lambda _name, _target: StuckThread(clock)
+    )
+    recorders.series_recorder("example.com/foos")
+    recorders.start()
+    assert not recorders.shutdown(60)
+    assert clock.now() == FLUSH_SECONDS
