@@ -308,7 +308,7 @@ class HTTPTransport:
 
     def _read(self, request: _Request, lent: Lent, answer: Answer) -> Response:
         try:
-            body = self._read_body(answer)
+            body = self._read_body(request, answer)
         except FAILURES as error:
             dispose(lent.connection, answer)
             raise explain(error, self._attempt(request, sent=True)) from error
@@ -323,13 +323,14 @@ class HTTPTransport:
             self._connections.give_back(lent)
         return Response(answer.status, headers, body)
 
-    def _read_body(self, answer: Answer) -> bytes:
+    def _read_body(self, request: _Request, answer: Answer) -> bytes:
         parts: list[bytes] = []
         size = 0
         while block := answer.read_block():
             size += len(block)
             if size > self._body_limit:
-                raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
+                problem = f"the answer is larger than the limit of {self._body_limit >> 20} MiB"
+                raise explain(BadAnswer(problem), self._attempt(request, sent=True))
             parts.append(block)
         return b"".join(parts)
 
