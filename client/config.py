@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -43,6 +45,10 @@ from handloop.client.http.tls import KeyPair, TLSOptions
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("client")
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_PATH: Final = re.compile(r"[/?#]")
+_HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +136,11 @@ def _short(path: str, home: str) -> str:
 
 
 def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> ClientConfig:
-    server = in_cluster_server(environ)
+    server = server_url(in_cluster_server(environ), TLSOptions())
     return ClientConfig(
         host=server,
         tls=TLSOptions(ca_file=in_cluster_ca(folder)),
-        proxy_url=proxy_from_environment(server, environ),
+        proxy_url=_proxy(Cluster(), server, environ),
         credentials=in_cluster_token(folder, clock),
         namespace=in_cluster_namespace(environ, folder),
         source="in-cluster",
@@ -223,27 +229,65 @@ def server_url(server: str, tls: TLSOptions) -> str:
     """
     secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
     text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
-    if not _is_server(text):
-        fix = "it must look like https://10.0.0.1:6443"
-        raise ConfigError(ConfigProblem.SERVER, f'cannot use the server address "{server}"', fix=fix)
+    if flaw := _flaw(text):
+        raise ConfigError(
+            ConfigProblem.SERVER,
+            f'cannot use the server address "{shown_server(server)}"',
+            cause=flaw,
+            fix="it must look like https://10.0.0.1:6443; passwords and tokens belong into the kubeconfig's user",
+        )
     return text.rstrip("/")
 
 
-def _is_server(text: str) -> bool:
+def shown_server(url: str) -> str:
+    """
+    What may be shown of a URL, a usable one or not: `scheme://host:port`, with `...` for what is in doubt.
+
+    Whatever else it has may be a secret: a user name, a password, a query, and a path, as the sandbox's.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        scheme, separator, rest = "", "", url
+    authority = _PATH.split(rest, maxsplit=1)[0]
+    host = authority.rpartition("@")[2]
+    # a password with a slash in it makes the user name look like the host
+    in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
+    return f"{scheme}{separator}{'...' if in_doubt else host}"
+
+
+def _flaw(url: str) -> str:
+    """What keeps a URL from being a server's, in words that show nothing of it; "" for nothing."""
+    if flaw := _proxy_flaw(url):
+        return flaw
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        return "it holds a user name or a password"
+    return "it holds a query or a fragment" if parts.query or parts.fragment else ""
+
+
+def _proxy_flaw(url: str) -> str:
+    """The same of a proxy's, which may hold a user name and a password."""
     try:
-        url = urlsplit(text)
-        reachable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        parts = urlsplit(url)
+        usable = parts.hostname and parts.port != 0 and url.isprintable()
     except ValueError:
-        return False
-    return reachable and text.isprintable() and not (url.query or url.fragment or url.username)
+        return "it is not a URL of a host"
+    if parts.scheme not in ("http", "https"):
+        return "it begins with neither http:// nor https://"
+    return "" if usable else "it is not a URL of a host"
 
 
 def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:
     proxy = cluster.proxy_url or proxy_from_environment(server, environ)
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        scheme = urlsplit(proxy).scheme or "none"
-        cause = f"its scheme is {scheme}; http and https are supported"
-        raise ConfigError(ConfigProblem.SERVER, "cannot use the proxy", cause=cause)
+    flaw = proxy and _proxy_flaw(proxy)
+    if flaw:
+        place = "proxy-url" if cluster.proxy_url else f"${urlsplit(server).scheme.upper()}_PROXY"
+        raise ConfigError(
+            ConfigProblem.SERVER,
+            f'cannot use the proxy "{shown_server(proxy)}" of {place}',
+            cause=flaw,
+            fix="it must look like http://proxy:3128; special characters of a password are written as %2F",
+        )
     return proxy
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from handloop.client.config import ClientConfig
+from handloop.client.config import ClientConfig, shown_server
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.certificate import Certificate
 from handloop.client.http.connection import Answer, Route, arm, exchange
@@ -299,7 +299,9 @@ class HTTPTransport:
         encoding = answer.headers.get("Content-Encoding", "identity").lower()
         problem = ""
         if answer.status // 100 == _REDIRECTION:
-            problem = f"redirect ({answer.status}) to {answer.headers.get('Location', 'nowhere')!r} refused"
+            # shown in part: a redirect to a login page may carry a code in its query
+            where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
+            problem = f"redirect ({answer.status}) to {where} refused"
         elif encoding not in ("identity", ""):
             problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
         if problem:

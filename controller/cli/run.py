@@ -9,13 +9,13 @@ from typing import Final, TextIO
 
 import structlog
 
-from handloop.client.config import ClientConfig, load_config
+from handloop.client.config import ClientConfig, load_config, shown_server
 from handloop.client.errors import ConfigError
 from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.banner import Facts, show_banner
-from handloop.controller.cli.checks import preflight_for, shown_server
+from handloop.controller.cli.checks import preflight_for
 from handloop.controller.cli.config_problems import config_problem
 from handloop.controller.cli.election import Election
 from handloop.controller.cli.options import Options

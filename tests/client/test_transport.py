@@ -259,10 +259,10 @@ def test_a_body_above_the_limit_is_refused() -> None:
 def test_redirects_are_refused(status: int) -> None:
     """T41: the token is sent to one host only."""
     with WireServer(always(response())) as elsewhere:
-        redirect = response(status=status, headers={"Location": f"{elsewhere.url}/steal"})
+        redirect = response(status=status, headers={"Location": f"{elsewhere.url}/steal?code=canary"})
         with WireServer(always(redirect)) as server:
             config = ClientConfig(host=server.url, credentials=StaticCredentials("Bearer canary"))
-            with pytest.raises(BadAnswer, match=rf"redirect \({status}\) to '{elsewhere.url}/steal' refused"):
+            with pytest.raises(BadAnswer, match=rf"redirect \({status}\) to {elsewhere.url} refused"):
                 HTTPTransport(config).request("GET", "/")
         assert elsewhere.requests == []
 
