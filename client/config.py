@@ -234,7 +234,7 @@ def server_url(server: str, tls: TLSOptions) -> str:
             ConfigProblem.SERVER,
             f'cannot use the server address "{shown_server(server)}"',
             cause=flaw,
-            fix="it must look like https://10.0.0.1:6443; passwords and tokens belong into the kubeconfig's user",
+            fix="it must look like https://10.0.0.1:6443; a password or token belongs into the user",
         )
     return text.rstrip("/")
 

@@ -204,6 +204,7 @@ PROXY = "http://u:canary@127.0.0.1:1"
 def test_e02_a_secret_in_a_url_is_never_shown(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     server: str,
     parts: dict[str, str],
     environment: dict[str, str],
