@@ -419,8 +419,8 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
 @pytest.mark.parametrize(
     ("flag", "purpose", "another"),
     [
-        ("--metrics-bind-address", "metrics", "--metrics-bind-address=:9090"),
-        ("--health-probe-bind-address", "health", "--health-probe-bind-address=:9091"),
+        ("--metrics-bind-address", "metrics", "--metrics-bind-address=127.0.0.1:9090"),
+        ("--health-probe-bind-address", "health", "--health-probe-bind-address=127.0.0.1:9091"),
     ],
 )
 def test_e10_a_taken_port(tmp_path: Path, closed_port: int, flag: str, purpose: str, another: str) -> None:
