@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,22 +82,26 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     home: str | None = None,
     service_account: str = SERVICE_ACCOUNT,
+    stop: threading.Event | None = None,
     clock: Clock = REAL_CLOCK,
 ) -> ClientConfig:
     """
     Find the configuration.
 
     Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
-    home and service_account are where the default files are.
+    home and service_account are where the default files are. stop, that of the program, ends the wait for a
+    kubeconfig that is a pipe, and later a login program that runs.
     Raises: ConfigError, with what the message catalogue needs.
+    Blocks: for a kubeconfig that is a pipe, a minute at most.
     """
-    found = _find(kubeconfig or "", environ, home or str(Path.home()))
+    stop = stop or threading.Event()
+    found = _find(kubeconfig or "", environ, home or str(Path.home()), stop)
     name = context or found.config.current_context
     if not name and not master:
         if in_cluster_possible(environ, service_account):
             return _in_cluster(environ, service_account, clock)
         raise _no_context(found.config) if found.config.contexts else _nothing(found, service_account)
-    return _from_kubeconfig(found, name, master or "", environ, clock)
+    return _from_kubeconfig(found, name, master or "", environ, stop=stop, clock=clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +113,23 @@ class _Found:
     looked_in: tuple[tuple[str, str], ...]
 
 
-def _find(kubeconfig: str, environ: Mapping[str, str], home: str) -> _Found:
+def _find(kubeconfig: str, environ: Mapping[str, str], home: str, stop: threading.Event) -> _Found:
     if kubeconfig:
-        return _Found(read_kubeconfig(kubeconfig), _short(kubeconfig, home), (("--kubeconfig", kubeconfig),))
+        config = read_kubeconfig(kubeconfig, stop=stop)
+        return _Found(config, _short(kubeconfig, home), (("--kubeconfig", kubeconfig),))
     not_given = ("--kubeconfig", "not given")
     listed = [path for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     if listed:
-        return _find_listed(list(dict.fromkeys(listed)), home, not_given)
+        return _find_listed(list(dict.fromkeys(listed)), home, not_given, stop)
     default = str(Path(home, ".kube", "config"))
-    config = read_kubeconfig(default, required=False)
+    config = read_kubeconfig(default, required=False, stop=stop)
     state = ("empty" if config.files else "missing") if config.empty else "found"
     looked_in = (not_given, ("$KUBECONFIG", "unset"), ("~/.kube/config", state))
     return _Found(config, _short(default, home), looked_in)
 
 
-def _find_listed(paths: list[str], home: str, not_given: tuple[str, str]) -> _Found:
-    config = merge(read_kubeconfig(path, required=False) for path in paths)
+def _find_listed(paths: list[str], home: str, not_given: tuple[str, str], stop: threading.Event) -> _Found:
+    config = merge(read_kubeconfig(path, required=False, stop=stop) for path in paths)
     if not config.files:
         log.warning("Config not found", kubeconfig=os.pathsep.join(paths))
     state = "found" if not config.empty else "empty" if config.files else "missing"
@@ -148,7 +154,13 @@ def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> Client
 
 
 def _from_kubeconfig(
-    found: _Found, name: str, master: str, environ: Mapping[str, str], clock: Clock
+    found: _Found,
+    name: str,
+    master: str,
+    environ: Mapping[str, str],
+    *,
+    stop: threading.Event,
+    clock: Clock,
 ) -> ClientConfig:
     config = found.config
     if name and name not in config.contexts:
@@ -167,7 +179,8 @@ def _from_kubeconfig(
             user,
             context.user,
             file=config.user_files.get(context.user, ""),
-            plugin_cluster=lambda: raw_cluster(config.cluster_files[context.cluster], context.cluster),
+            plugin_cluster=lambda: raw_cluster(config.cluster_texts[context.cluster], context.cluster),
+            stop=stop,
             clock=clock,
         ),
         impersonate=impersonation_headers(user),

@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from handloop.client.auth.credentials import TokenFile, read_token
+from handloop.client.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import TLSOptions, build_context
 from handloop.workqueue.clock import Clock
@@ -67,6 +68,6 @@ def in_cluster_namespace(environ: Mapping[str, str], folder: str) -> str:
     if environ.get("POD_NAMESPACE"):
         return environ["POD_NAMESPACE"]
     try:
-        return Path(folder, "namespace").read_text(encoding="utf-8").strip() or "default"
+        return read_file(str(Path(folder, "namespace"))).decode().strip() or "default"
     except (OSError, UnicodeDecodeError):
         return "default"

@@ -56,9 +56,11 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
     """
     with ExitStack() as stack:
         try:
-            config = _configuration(options, stack, stream)
+            config = _configuration(options, stop, stack, stream)
             return _run_with(config, options, stop, stream, clock)
         except ConfigError as error:
+            if stop.is_set():
+                return _stopped()
             return tell(config_problem(error), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
@@ -67,13 +69,15 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
             return EXIT_FATAL
 
 
-def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
+def _configuration(options: Options, stop: threading.Event, stack: ExitStack, stream: TextIO) -> ClientConfig:
     if options.sandbox:
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
         sandbox_hint(kubeconfig.resolve(), stream)
         return config
-    return load_config(kubeconfig=options.kubeconfig, master=options.master, context=options.context)
+    return load_config(
+        kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
+    )
 
 
 def _run_with(
