@@ -27,6 +27,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.runtime.access import Access, merged
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
+from handloop.controller.runtime.deadline import PATIENCE_SECONDS
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_state import election_state
@@ -100,7 +101,7 @@ class Manager:
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
-        self.client = client.until(self._work_stop)
+        self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS)
         self.clock = clock
         self.spawn = spawn
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
