@@ -124,7 +124,7 @@ def _run(
     plugin: _Plugin, cluster: Mapping[str, Any], folder: str, seconds: float, stop: threading.Event
 ) -> bytes:
     """What the plugin answers."""
-    asks = _may_ask(plugin)
+    asks, began_at = _may_ask(plugin), time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
         [plugin.command, *(plugin.args or ())],
         stdin=None if asks else subprocess.DEVNULL,
@@ -140,7 +140,7 @@ def _run(
     atexit.register(end)
     with process:
         try:
-            output, complaint = _written(process, seconds, stop)
+            output, complaint = _written(process, began_at, seconds, stop)
         finally:
             end()
             atexit.unregister(end)
@@ -178,7 +178,9 @@ def _end(process: subprocess.Popen[bytes], *, group: bool) -> None:
     process.wait()
 
 
-def _written(process: subprocess.Popen[bytes], seconds: float, stop: threading.Event) -> tuple[bytes, bytes]:
+def _written(
+    process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
+) -> tuple[bytes, bytes]:
     """
     Read until the plugin has ended: what it leaves running may hold the pipes open.
 
@@ -186,7 +188,7 @@ def _written(process: subprocess.Popen[bytes], seconds: float, stop: threading.E
     Raises: _PluginError when it takes or writes too much.
     """
     output, complaint = bytearray(), bytearray()
-    deadline, stopped_at = time.monotonic() + seconds, math.inf
+    stopped_at = math.inf
     with selectors.DefaultSelector() as selector:
         for stream, text in ((process.stdout, output), (process.stderr, complaint)):
             if stream is not None:
@@ -205,7 +207,7 @@ def _written(process: subprocess.Popen[bytes], seconds: float, stop: threading.E
                 stopped_at = min(stopped_at, now)
             if now > stopped_at + _STOP_SECONDS:
                 raise _PluginError("ended, as the program stops")
-            if now > deadline:
+            if now > began_at + seconds:
                 raise _PluginError(f"no answer in {seconds:g} s, so it was ended")
 
 

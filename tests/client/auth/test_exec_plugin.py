@@ -18,6 +18,7 @@ from handloop.client.auth.credentials import Fetched, FetchedCredentials
 from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import KeyPair
+from support.deadline import until
 from support.holders import Holders
 from support.threads import Background
 
@@ -45,6 +46,23 @@ def fetch(
     """Run the plugin once."""
     stop = stop or threading.Event()
     return fetch_from_plugin(section, cluster or {}, str(folder), stop=stop, seconds=seconds)
+
+
+class Hand:
+    """The deadline's clock, which stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
+    made = Hand()
+    monkeypatch.setattr("handloop.client.auth.exec_plugin.time", made)
+    return made
 
 
 @pytest.fixture
@@ -152,14 +170,19 @@ def test_a_section_without_a_command(tmp_path: Path) -> None:
         fetch(section, tmp_path)
 
 
-def test_a_plugin_that_hangs_is_ended_with_all_it_started(tmp_path: Path, holders: Holders) -> None:
+def test_a_plugin_that_hangs_is_ended_with_all_it_started(
+    tmp_path: Path, holders: Holders, hand: Hand
+) -> None:
     """S11: at the deadline its whole process group goes; the error says what to do."""
     section = plugin(tmp_path, f"{holders.hold}; sleep 1000 & sleep 1000")
+    fetching = Background(lambda: fetch(section, tmp_path, seconds=60))
+    holders.wait_begun()
+    hand.now += 61
     with pytest.raises(ConfigError) as caught:
-        fetch(section, tmp_path, seconds=0.5)
+        fetching.result()
     holders.wait_gone()
     assert caught.value.message == 'exec plugin "./plugin" failed'
-    assert caught.value.cause == "no answer in 0.5 s, so it was ended"
+    assert caught.value.cause == "no answer in 60 s, so it was ended"
     assert "run `./plugin` by hand" in caught.value.fix
 
 
@@ -174,6 +197,7 @@ def test_a_stop_ends_a_plugin(tmp_path: Path, holders: Holders) -> None:
     assert caught.value.cause == "ended, as the program stops"
 
 
+@pytest.mark.usefixtures("hand")
 def test_a_stop_leaves_a_plugin_the_time_to_answer(tmp_path: Path) -> None:
     """What a stop still has to write, such as the release of the lease, may need credentials."""
     stop = threading.Event()
@@ -190,14 +214,17 @@ def test_a_plugin_that_writes_without_end_is_ended(tmp_path: Path, holders: Hold
     holders.wait_gone()
 
 
-def test_after_a_hang_the_next_request_starts_the_plugin_again(tmp_path: Path) -> None:
-    """The first run waits for ever for a lock, the second one finds it gone."""
+def test_after_a_hang_the_next_request_starts_the_plugin_again(tmp_path: Path, hand: Hand) -> None:
+    """The first run never ends by itself, the second one answers."""
     section = answering(tmp_path, token="second")
     script = tmp_path / "plugin"
     script.write_text(script.read_text().replace("\n", "\n[ -e seen ] || { touch seen; sleep 1000; }\n", 1))
-    credentials = FetchedCredentials("p", lambda: fetch(section, tmp_path, seconds=0.5))
-    with pytest.raises(ConfigError, match=r"no answer in 0.5 s"):
-        credentials.authorization()
+    credentials = FetchedCredentials("p", lambda: fetch(section, tmp_path, seconds=60))
+    first = Background(credentials.authorization)
+    until((tmp_path / "seen").exists, "begun", seconds=20)
+    hand.now += 61
+    with pytest.raises(ConfigError, match="no answer in 60 s, so it was ended"):
+        first.result()
     assert credentials.authorization() == "Bearer second"
 
 
@@ -214,9 +241,9 @@ def test_what_a_plugin_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_plugin_ends_with_the_process(tmp_path: Path, holders: Holders) -> None:
     """Whatever ends the program: nothing runs on that nobody waits for."""
-    plugin(tmp_path, f"{holders.hold}; sleep 1000 & sleep 1000")
+    plugin(tmp_path, f"{holders.hold}; sleep 1000 & touch begun; sleep 1000")
     code = f"""
-import threading, os, sys
+import pathlib, threading, time
 from handloop.client.auth.credentials import FetchedCredentials
 from handloop.client.auth.credentials import Fetched, FetchedCredentials
 from handloop.client.auth.exec_plugin import fetch_from_plugin
@@ -224,14 +251,16 @@ from handloop.client.errors import ConfigError
 section = {{"command": "./plugin", "apiVersion": "{VERSION}"}}
 fetch = lambda: fetch_from_plugin(section, {{}}, {str(tmp_path)!r}, stop=threading.Event())
 try:
-    FetchedCredentials("p", fetch).authorization(2.0)
+    FetchedCredentials("p", fetch).authorization(0.0)
 except ConfigError as error:
     print(error)
+while not pathlib.Path({str(tmp_path)!r}, "begun").exists():
+    time.sleep(0.01)
 """
     ended = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60, cwd=ROOT
     )
-    assert "no answer in 2 s" in ended.stdout
+    assert "no answer in 0 s" in ended.stdout
     assert ended.stderr == ""
     holders.wait_gone()
 
