@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -43,6 +46,10 @@ from handloop.client.http.tls import KeyPair, TLSOptions
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("client")
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_PATH: Final = re.compile(r"[/?#]")
+_HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +82,26 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     home: str | None = None,
     service_account: str = SERVICE_ACCOUNT,
+    stop: threading.Event | None = None,
     clock: Clock = REAL_CLOCK,
 ) -> ClientConfig:
     """
     Find the configuration.
 
     Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
-    home and service_account are where the default files are.
+    home and service_account are where the default files are. stop, that of the program, ends the wait for a
+    kubeconfig that is a pipe, and later a login program that runs.
     Raises: ConfigError, with what the message catalogue needs.
+    Blocks: for a kubeconfig that is a pipe, a minute at most.
     """
-    found = _find(kubeconfig or "", environ, home or str(Path.home()))
+    stop = stop or threading.Event()
+    found = _find(kubeconfig or "", environ, home or str(Path.home()), stop)
     name = context or found.config.current_context
     if not name and not master:
         if in_cluster_possible(environ, service_account):
             return _in_cluster(environ, service_account, clock)
         raise _no_context(found.config) if found.config.contexts else _nothing(found, service_account)
-    return _from_kubeconfig(found, name, master or "", environ, clock)
+    return _from_kubeconfig(found, name, master or "", environ, stop=stop, clock=clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +113,23 @@ class _Found:
     looked_in: tuple[tuple[str, str], ...]
 
 
-def _find(kubeconfig: str, environ: Mapping[str, str], home: str) -> _Found:
+def _find(kubeconfig: str, environ: Mapping[str, str], home: str, stop: threading.Event) -> _Found:
     if kubeconfig:
-        return _Found(read_kubeconfig(kubeconfig), _short(kubeconfig, home), (("--kubeconfig", kubeconfig),))
+        config = read_kubeconfig(kubeconfig, stop=stop)
+        return _Found(config, _short(kubeconfig, home), (("--kubeconfig", kubeconfig),))
     not_given = ("--kubeconfig", "not given")
     listed = [path for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     if listed:
-        return _find_listed(list(dict.fromkeys(listed)), home, not_given)
+        return _find_listed(list(dict.fromkeys(listed)), home, not_given, stop)
     default = str(Path(home, ".kube", "config"))
-    config = read_kubeconfig(default, required=False)
+    config = read_kubeconfig(default, required=False, stop=stop)
     state = ("empty" if config.files else "missing") if config.empty else "found"
     looked_in = (not_given, ("$KUBECONFIG", "unset"), ("~/.kube/config", state))
     return _Found(config, _short(default, home), looked_in)
 
 
-def _find_listed(paths: list[str], home: str, not_given: tuple[str, str]) -> _Found:
-    config = merge(read_kubeconfig(path, required=False) for path in paths)
+def _find_listed(paths: list[str], home: str, not_given: tuple[str, str], stop: threading.Event) -> _Found:
+    config = merge(read_kubeconfig(path, required=False, stop=stop) for path in paths)
     if not config.files:
         log.warning("Config not found", kubeconfig=os.pathsep.join(paths))
     state = "found" if not config.empty else "empty" if config.files else "missing"
@@ -130,11 +142,11 @@ def _short(path: str, home: str) -> str:
 
 
 def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> ClientConfig:
-    server = in_cluster_server(environ)
+    server = server_url(in_cluster_server(environ), TLSOptions())
     return ClientConfig(
         host=server,
         tls=TLSOptions(ca_file=in_cluster_ca(folder)),
-        proxy_url=proxy_from_environment(server, environ),
+        proxy_url=_proxy(Cluster(), server, environ),
         credentials=in_cluster_token(folder, clock),
         namespace=in_cluster_namespace(environ, folder),
         source="in-cluster",
@@ -142,7 +154,13 @@ def _in_cluster(environ: Mapping[str, str], folder: str, clock: Clock) -> Client
 
 
 def _from_kubeconfig(
-    found: _Found, name: str, master: str, environ: Mapping[str, str], clock: Clock
+    found: _Found,
+    name: str,
+    master: str,
+    environ: Mapping[str, str],
+    *,
+    stop: threading.Event,
+    clock: Clock,
 ) -> ClientConfig:
     config = found.config
     if name and name not in config.contexts:
@@ -161,7 +179,8 @@ def _from_kubeconfig(
             user,
             context.user,
             file=config.user_files.get(context.user, ""),
-            plugin_cluster=lambda: raw_cluster(config.cluster_files[context.cluster], context.cluster),
+            plugin_cluster=lambda: raw_cluster(config.cluster_texts[context.cluster], context.cluster),
+            stop=stop,
             clock=clock,
         ),
         impersonate=impersonation_headers(user),
@@ -223,27 +242,65 @@ def server_url(server: str, tls: TLSOptions) -> str:
     """
     secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
     text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
-    if not _is_server(text):
-        fix = "it must look like https://10.0.0.1:6443"
-        raise ConfigError(ConfigProblem.SERVER, f'cannot use the server address "{server}"', fix=fix)
+    if flaw := _flaw(text):
+        raise ConfigError(
+            ConfigProblem.SERVER,
+            f'cannot use the server address "{shown_server(server)}"',
+            cause=flaw,
+            fix="it must look like https://10.0.0.1:6443; a password or token belongs into the user",
+        )
     return text.rstrip("/")
 
 
-def _is_server(text: str) -> bool:
+def shown_server(url: str) -> str:
+    """
+    What may be shown of a URL, a usable one or not: `scheme://host:port`, with `...` for what is in doubt.
+
+    Whatever else it has may be a secret: a user name, a password, a query, and a path, as the sandbox's.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        scheme, separator, rest = "", "", url
+    authority = _PATH.split(rest, maxsplit=1)[0]
+    host = authority.rpartition("@")[2]
+    # a password with a slash in it makes the user name look like the host
+    in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
+    return f"{scheme}{separator}{'...' if in_doubt else host}"
+
+
+def _flaw(url: str) -> str:
+    """What keeps a URL from being a server's, in words that show nothing of it; "" for nothing."""
+    if flaw := _proxy_flaw(url):
+        return flaw
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        return "it holds a user name or a password"
+    return "it holds a query or a fragment" if parts.query or parts.fragment else ""
+
+
+def _proxy_flaw(url: str) -> str:
+    """The same of a proxy's, which may hold a user name and a password."""
     try:
-        url = urlsplit(text)
-        reachable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        parts = urlsplit(url)
+        usable = parts.hostname and parts.port != 0 and url.isprintable()
     except ValueError:
-        return False
-    return reachable and text.isprintable() and not (url.query or url.fragment or url.username)
+        return "it is not a URL of a host"
+    if parts.scheme not in ("http", "https"):
+        return "it begins with neither http:// nor https://"
+    return "" if usable else "it is not a URL of a host"
 
 
 def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:
     proxy = cluster.proxy_url or proxy_from_environment(server, environ)
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        scheme = urlsplit(proxy).scheme or "none"
-        cause = f"its scheme is {scheme}; http and https are supported"
-        raise ConfigError(ConfigProblem.SERVER, "cannot use the proxy", cause=cause)
+    flaw = proxy and _proxy_flaw(proxy)
+    if flaw:
+        place = "proxy-url" if cluster.proxy_url else f"${urlsplit(server).scheme.upper()}_PROXY"
+        raise ConfigError(
+            ConfigProblem.SERVER,
+            f'cannot use the proxy "{shown_server(proxy)}" of {place}',
+            cause=flaw,
+            fix="it must look like http://proxy:3128; special characters of a password are written as %2F",
+        )
     return proxy
 
 

@@ -80,10 +80,10 @@ class Client:
             reachability=self.reachability,
         )
 
-    def until(self, stop: threading.Event) -> Self:
-        """The same client, rate limit and all, for somebody whose waits another event ends."""
+    def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
+        """The same client, for somebody whose waits something else ends; see RESTClient.until."""
         client = copy(self)
-        client.rest = self.rest.until(stop)
+        client.rest = self.rest.until(stop, patience_seconds=patience_seconds)
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:

@@ -6,6 +6,7 @@ It knows the API's manners but no kinds. Threads: any.
 
 from __future__ import annotations
 
+import math
 import random as random_module
 import threading
 from collections.abc import Callable, Mapping
@@ -86,13 +87,21 @@ class RESTClient:
         self._metrics = metrics
         self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
         self._stop = threading.Event() if stop is None else stop
+        self._patience_seconds = math.inf
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
 
-    def until(self, stop: threading.Event) -> Self:
-        """The same client, rate limit and all, for somebody whose waits another event ends."""
+    def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
+        """
+        The same client, rate limit and all, for somebody whose waits another event ends.
+
+        Args: patience_seconds is how long a request may wait in all before it is repeated: an answer that
+        asks for more is raised. None = as before.
+        """
         client = copy(self)
         client._stop = stop  # noqa: SLF001 - of our own class
+        if patience_seconds is not None:
+            client._patience_seconds = patience_seconds  # noqa: SLF001 - of our own class
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
@@ -108,14 +117,16 @@ class RESTClient:
         Raises: APIError, TransportError; what the server asked to repeat has been repeated.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
         """
+        patience = self._patience_seconds
         for attempt in range(MAX_RETRIES + 1):
             self._wait_for_turn(call)
             try:
                 return self._attempt(call)
             except (APIError, TransportError) as error:
                 wait = wait_before_retry(error, read=call.read, uniform=self._random())
-                if wait is None or attempt == MAX_RETRIES or self._stop.is_set():
+                if wait is None or wait > patience or attempt == MAX_RETRIES or self._stop.is_set():
                     raise
+                patience -= wait
                 code = _code(error)
                 # a read whose connection broke takes up to ten seconds more, unasked: said sooner
                 level = 2 if isinstance(error, TransportError) else 4

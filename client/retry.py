@@ -37,6 +37,12 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     return float(text) if _SECONDS.fullmatch(text) else None
 
 
+def seconds_asked_for(error: BaseException) -> float:
+    """The wait that an answer asks of whoever tries again by itself: two minutes at most, 0 for none."""
+    wait = error.retry_after_seconds if isinstance(error, APIError) else None
+    return min(wait or 0.0, MAX_WAIT_SECONDS)
+
+
 def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: float) -> float | None:
     """
     Seconds to wait before sending the request again, None to give up.

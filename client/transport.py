@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from handloop.client.config import ClientConfig
+from handloop.client.config import ClientConfig, shown_server
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.certificate import Certificate
 from handloop.client.http.connection import Answer, Route, arm, exchange
@@ -300,7 +300,9 @@ class HTTPTransport:
         encoding = answer.headers.get("Content-Encoding", "identity").lower()
         problem = ""
         if answer.status // 100 == _REDIRECTION:
-            problem = f"redirect ({answer.status}) to {answer.headers.get('Location', 'nowhere')!r} refused"
+            # shown in part: a redirect to a login page may carry a code in its query
+            where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
+            problem = f"redirect ({answer.status}) to {where} refused"
         elif encoding not in ("identity", ""):
             problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
         if problem:
@@ -309,7 +311,7 @@ class HTTPTransport:
 
     def _read(self, request: _Request, lent: Lent, answer: Answer) -> Response:
         try:
-            body = self._read_body(answer)
+            body = self._read_body(request, answer)
         except FAILURES as error:
             dispose(lent.connection, answer)
             raise explain(error, self._attempt(request, sent=True)) from error
@@ -324,13 +326,14 @@ class HTTPTransport:
             self._connections.give_back(lent)
         return Response(answer.status, headers, body)
 
-    def _read_body(self, answer: Answer) -> bytes:
+    def _read_body(self, request: _Request, answer: Answer) -> bytes:
         parts: list[bytes] = []
         size = 0
         while block := answer.read_block():
             size += len(block)
             if size > self._body_limit:
-                raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
+                problem = f"the answer is larger than the limit of {self._body_limit >> 20} MiB"
+                raise explain(BadAnswer(problem), self._attempt(request, sent=True))
             parts.append(block)
         return b"".join(parts)
 

@@ -94,9 +94,11 @@ class PriorityQueue(RateLimitingQueue[T]):
                 return
         self.add(item, priority=chosen)
 
-    def add_rate_limited(self, item: T, *, priority: int | None = None) -> None:
+    def add_rate_limited(
+        self, item: T, *, at_least_seconds: float = 0.0, priority: int | None = None
+    ) -> None:
         """Add item when the rate limiter says so; priority None keeps the one it was handed out with."""
-        self.add_after(item, self._rate_limiter.when(item), priority=priority)
+        self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds), priority=priority)
 
     def done(self, item: T) -> None:
         """Give item back; if it was added since the get, it waits again, behind those of its priority."""

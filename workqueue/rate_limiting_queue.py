@@ -40,9 +40,13 @@ class RateLimitingQueue(DelayingQueue[T]):
         )
         self._rate_limiter = rate_limiter
 
-    def add_rate_limited(self, item: T) -> None:
-        """Add item when the rate limiter says so. The limiter counts also while shutting down."""
-        self.add_after(item, self._rate_limiter.when(item))
+    def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
+        """
+        Add item when the rate limiter says so, or later if asked to.
+
+        The limiter counts also while shutting down.
+        """
+        self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds))
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""

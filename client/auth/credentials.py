@@ -9,11 +9,11 @@ request once (by the transport).
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import structlog
 
+from handloop.client.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import KeyPair
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -124,11 +124,15 @@ def read_token(path: str) -> str:
     Raises: ConfigError when it cannot be read, or holds nothing that fits in a header.
     """
     try:
-        token = Path(path).read_text(encoding="ascii").strip()
+        token = read_file(path).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         cause = (error.strerror if isinstance(error, OSError) else "") or "not a token"
         raise ConfigError(
-            ConfigProblem.CREDENTIALS, f"cannot read token file {path}", cause=cause, path=path
+            ConfigProblem.CREDENTIALS,
+            f"cannot read token file {path}",
+            cause=cause,
+            fix=f"it has to be a regular file that holds one token: ls -lL {path}",
+            path=path,
         ) from error
     if not token or not token.isprintable():
         cause = "is empty" if not token else "more than one line"
@@ -152,7 +156,8 @@ class FetchedCredentials:
     Credentials that take a program or a login service: fetched when first needed, on expiry, after a 401.
 
     At most one fetch runs at a time, in a thread of its own; everybody who needs its result waits for it as
-    long as they can, and one that hangs is waited for again, never started a second time.
+    long as they can. One that has not ended is waited for again, and never started a second time: whoever
+    fetches sees to it that it ends.
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
 

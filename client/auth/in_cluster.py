@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from handloop.client.auth.credentials import TokenFile, read_token
+from handloop.client.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import TLSOptions, build_context
 from handloop.workqueue.clock import Clock
@@ -24,12 +25,20 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
     """Whether this looks like a pod: both variables are set and the token is a file."""
-    return bool(_host(environ)) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
+    named = environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
+    return bool(named) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
 
 
 def in_cluster_server(environ: Mapping[str, str]) -> str:
-    """The API server's URL."""
-    return f"https://{_host(environ)}"
+    """
+    The API server's URL, where in_cluster_possible.
+
+    Raises: ConfigError for a port that is none.
+    """
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
+    if not port.isdigit():
+        raise ConfigError(ConfigProblem.SERVER, f"KUBERNETES_SERVICE_PORT is not a port: {port}")
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
@@ -59,15 +68,6 @@ def in_cluster_namespace(environ: Mapping[str, str], folder: str) -> str:
     if environ.get("POD_NAMESPACE"):
         return environ["POD_NAMESPACE"]
     try:
-        return Path(folder, "namespace").read_text(encoding="utf-8").strip() or "default"
+        return read_file(str(Path(folder, "namespace"))).decode().strip() or "default"
     except (OSError, UnicodeDecodeError):
         return "default"
-
-
-def _host(environ: Mapping[str, str]) -> str:
-    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
-    if not host or not port:
-        return ""
-    if not port.isdigit():
-        raise ConfigError(ConfigProblem.SERVER, f"KUBERNETES_SERVICE_PORT is not a port: {port}")
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

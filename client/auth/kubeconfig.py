@@ -4,12 +4,14 @@ Kubeconfig files: read, checked and merged as kubectl does it.
 For clusters, users and contexts the first file that defines a name wins with its whole entry; for the current
 context the first file that sets one wins. Relative paths start at the folder of the file they stand in.
 Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: says which line is wrong, keeps YAML scalars
-as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB.
+as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB, and a pipe for a
+minute at most.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -17,9 +19,11 @@ from typing import Any, ClassVar, Final
 import msgspec
 import yaml
 
+from handloop.client.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
-_SIZE_LIMIT: Final = 1 << 20
+PIPE_SECONDS: Final = 60.0
+"""Behind `<(...)` somebody may have to log in."""
 _DEPTH_LIMIT: Final = 50
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
@@ -79,13 +83,17 @@ class Context(_Section, frozen=True):
 
 
 class Kubeconfig(msgspec.Struct, frozen=True):
-    """One file, or several merged; cluster_files and user_files say where an entry came from."""
+    """
+    One file, or several merged.
+
+    cluster_texts are the whole files in which the clusters stand, user_files the paths of those of the users.
+    """
 
     current_context: str = ""
     clusters: Mapping[str, Cluster] = {}
     users: Mapping[str, User] = {}
     contexts: Mapping[str, Context] = {}
-    cluster_files: Mapping[str, str] = {}
+    cluster_texts: Mapping[str, str] = {}
     user_files: Mapping[str, str] = {}
     files: tuple[str, ...] = ()
 
@@ -94,15 +102,19 @@ class Kubeconfig(msgspec.Struct, frozen=True):
         """Whether nothing is configured."""
         return not (self.current_context or self.clusters or self.users or self.contexts)
 
+    def __repr__(self) -> str:
+        return f"Kubeconfig(files={self.files})"
 
-def read_kubeconfig(path: str, *, required: bool = True) -> Kubeconfig:
+
+def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event | None = None) -> Kubeconfig:
     """
-    One file.
+    One file, or pipe.
 
     Args: required False: a file that is missing or empty is an empty configuration.
     Raises: ConfigError naming the file, and the line or field.
+    Blocks: for a pipe until its end, a minute at most; stop ends that.
     """
-    text = _read(path, required=required)
+    text = _read(path, required=required, stop=stop or threading.Event())
     document = _parse(path, text)
     if document is None:
         if required:
@@ -112,20 +124,14 @@ def read_kubeconfig(path: str, *, required: bool = True) -> Kubeconfig:
         raise _malformed(path, f"expected a map at the top, got {_shape(document)}")
     if (document.get("kind") or "Config") != "Config":
         raise _malformed(path, f"this is a {document['kind']}, not a kubeconfig")
-    return _resolve(path, document)
+    return _resolve(path, document, text or "")
 
 
-def raw_cluster(path: str, name: str) -> dict[str, Any]:
-    """
-    A cluster's entry with its YAML types, as an exec plugin may ask for it.
-
-    Raises: ConfigError when the file has gone or changed since it was read.
-    """
-    try:
-        document = yaml.safe_load(_read(path, required=True) or "")
-        return next(entry["cluster"] for entry in document["clusters"] if entry["name"] == name)
-    except (yaml.YAMLError, LookupError, TypeError, StopIteration) as error:
-        raise _malformed(path, f"cluster {name} is not there any more") from error
+def raw_cluster(text: str, name: str) -> Any:
+    """A cluster's entry with its YAML types, as an exec plugin may ask for it; text holds the whole file."""
+    words, typed = yaml.load(text, Loader=_Loader), yaml.safe_load(text)  # noqa: S506 - a safe loader with fewer types
+    names = [entry["name"] for entry in words["clusters"]]
+    return typed["clusters"][names.index(name)]["cluster"]
 
 
 def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
@@ -137,25 +143,25 @@ def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
             clusters={**config.clusters, **merged.clusters},
             users={**config.users, **merged.users},
             contexts={**config.contexts, **merged.contexts},
-            cluster_files={**config.cluster_files, **merged.cluster_files},
+            cluster_texts={**config.cluster_texts, **merged.cluster_texts},
             user_files={**config.user_files, **merged.user_files},
             files=merged.files + config.files,
         )
     return merged
 
 
-def _read(path: str, *, required: bool) -> str | None:
+def _read(path: str, *, required: bool, stop: threading.Event) -> str | None:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_SIZE_LIMIT + 1)
+        content = read_bounded(path, seconds=PIPE_SECONDS, stop=stop)
     except FileNotFoundError:
         if not required:
             return None
         raise _unreadable(path, "no such file") from None
     except OSError as error:
-        raise _unreadable(path, (error.strerror or str(error)).lower()) from error
-    if len(content) > _SIZE_LIMIT:
-        raise _malformed(path, "larger than 1 MiB")
+        words = error.strerror or str(error)
+        late = isinstance(error, TimeoutError)
+        fix = f"whatever writes to {path} has to end; or write it to a file first" if late else ""
+        raise _unreadable(path, words[:1].lower() + words[1:], fix=fix) from error
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -187,7 +193,7 @@ def _require_shallow(path: str, text: str) -> None:
             depth -= 1
 
 
-def _resolve(path: str, document: dict[str, Any]) -> Kubeconfig:
+def _resolve(path: str, document: dict[str, Any], text: str) -> Kubeconfig:
     folder = str(Path(path).absolute().parent)
     clusters = _named(path, document, "clusters", "cluster")
     users = _named(path, document, "users", "user")
@@ -205,7 +211,7 @@ def _resolve(path: str, document: dict[str, Any]) -> Kubeconfig:
         contexts={
             name: _convert(path, f"contexts[{name}]", entry, Context) for name, entry in contexts.items()
         },
-        cluster_files=dict.fromkeys(clusters, path),
+        cluster_texts=dict.fromkeys(clusters, text),
         user_files=dict.fromkeys(users, path),
         files=(path,),
     )
@@ -274,11 +280,14 @@ def _malformed(path: str, cause: str, *, line: int | None = None) -> ConfigError
     )
 
 
-def _unreadable(path: str, cause: str) -> ConfigError:
-    if path.startswith("~"):
-        fix = f'the shell did not expand "~": write {Path(path).expanduser()}'
-    elif os.pathsep in path and not Path(path).exists():
-        fix = "--kubeconfig takes one file; a list belongs in $KUBECONFIG"
-    else:
-        fix = f"check the path: ls -l {path}"
+def _unreadable(path: str, cause: str, *, fix: str = "") -> ConfigError:
+    fix = fix or _usual_slip(path)
     return ConfigError(ConfigProblem.UNREADABLE, f"kubeconfig {path}", cause=cause, fix=fix, path=path)
+
+
+def _usual_slip(path: str) -> str:
+    if path.startswith("~"):
+        return f'the shell did not expand "~": write {Path(path).expanduser()}'
+    if os.pathsep in path and not Path(path).exists():
+        return "--kubeconfig takes one file; a list belongs in $KUBECONFIG"
+    return f"check the path: ls -l {path}"

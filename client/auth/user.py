@@ -8,26 +8,40 @@ from __future__ import annotations
 
 import base64
 import binascii
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from handloop.client.auth.credentials import Credentials, FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.auth_provider import fetch_from_provider
+from handloop.client.auth.credentials import (
+    Credentials,
+    Fetched,
+    FetchedCredentials,
+    StaticCredentials,
+    TokenFile,
+)
+from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.kubeconfig import User
-from handloop.client.auth.login import fetch_from_plugin, fetch_from_provider
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import KeyPair
 from handloop.workqueue.clock import Clock
 
 
 def credentials_for(
-    user: User, name: str, *, file: str, plugin_cluster: Callable[[], Mapping[str, Any]], clock: Clock
+    user: User,
+    name: str,
+    *,
+    file: str,
+    plugin_cluster: Callable[[], Mapping[str, Any]],
+    stop: threading.Event,
+    clock: Clock,
 ) -> Credentials:
     """
     What requests will carry.
 
     Args: file is the kubeconfig the user stands in; plugin_cluster gives an exec plugin that asks for it the
-    cluster's entry.
+    cluster's entry; stop ends one that runs.
     Raises: ConfigError when the user is contradictory. Programs run and token files are read later.
     """
     _require_one_method(user, name)
@@ -40,7 +54,7 @@ def credentials_for(
         return StaticCredentials(f"Basic {base64.b64encode(pair).decode()}")
     folder = str(Path(file).absolute().parent) if file else ""
     if user.exec is not None:
-        return _plugin(user.exec, folder, plugin_cluster, clock)
+        return _plugin(user.exec, folder, plugin_cluster, stop, clock)
     if user.auth_provider is not None:
         return _provider(user.auth_provider, folder, clock)
     return StaticCredentials()
@@ -65,14 +79,17 @@ def _header_safe(token: str, name: str) -> str:
 
 
 def _plugin(
-    section: Mapping[str, Any], folder: str, cluster: Callable[[], Mapping[str, Any]], clock: Clock
+    section: Mapping[str, Any],
+    folder: str,
+    cluster: Callable[[], Mapping[str, Any]],
+    stop: threading.Event,
+    clock: Clock,
 ) -> Credentials:
-    # the kubeconfig reader keeps scalars as words; the plugin runner wants a truth value
+    # the kubeconfig reader keeps scalars as words
     wants_cluster = str(section.get("provideClusterInfo", "")).lower() == "true"
-    asked = {**section, "provideClusterInfo": wants_cluster}
 
-    def fetch() -> Any:
-        return fetch_from_plugin(asked, cluster() if wants_cluster else {}, folder)
+    def fetch() -> Fetched:
+        return fetch_from_plugin(section, cluster() if wants_cluster else {}, folder, stop=stop)
 
     return FetchedCredentials(str(section.get("command", "")), fetch, clock=clock)
 

@@ -76,7 +76,8 @@ class HTTPStream:
             size += len(block)
             if size > _SHORT_BYTES:
                 self.close()
-                raise BadAnswer(f"the answer is larger than the limit of {_SHORT_BYTES >> 20} MiB")
+                problem = f"the answer is larger than the limit of {_SHORT_BYTES >> 20} MiB"
+                raise self._explain(BadAnswer(problem))
             parts.append(block)
         return b"".join(parts)
 

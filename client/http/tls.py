@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from handloop.client.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.deadline_socket import DeadlineSSLSocket
 from handloop.workqueue.locks import new_lock
@@ -141,7 +142,7 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
         return
     where = "certificate-authority-data" if options.ca else options.ca_file
     try:
-        text = (options.ca or Path(options.ca_file).read_bytes()).decode("ascii")
+        text = (options.ca or read_file(options.ca_file)).decode("ascii")
         context.load_verify_locations(cadata=text)
     except (OSError, ValueError) as error:
         raise _certificate_error("the cluster's CA certificate does not load", where, error) from error
@@ -161,6 +162,11 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 def _file_for(pem: bytes, path: str, folder: str, name: str) -> str:
     if not pem:
+        try:
+            # the library reads whatever the path leads to, to an end that may never come
+            read_file(path)
+        except OSError as error:
+            raise _certificate_error("the client certificate does not load", path, error) from error
         return path
     target = Path(folder, name)
     target.touch(mode=0o600)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 from handloop.controller.cli.values import MAX_PORT
@@ -19,9 +21,31 @@ class BindAddress:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
+    @property
+    def shown(self) -> str:
+        """The same for people, who may not know what a missing host means."""
+        return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
-METRICS_ADDRESS: Final = BindAddress("", 8080)
-HEALTH_ADDRESS: Final = BindAddress("", 8081)
+    def served_names(self) -> Collection[str] | None:
+        """
+        The hosts that requests may name, None = any.
+
+        On loopback a web page could point a name of its own here; elsewhere nobody knows all names: a kubelet
+        says the pod's address, Prometheus that or a Service.
+        """
+        if not self._is_loopback():
+            return None
+        return ("127.0.0.1", "localhost", "[::1]", self.host)
+
+    def _is_loopback(self) -> bool:
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+METRICS_ADDRESS: Final = BindAddress("127.0.0.1", 8080)
+HEALTH_ADDRESS: Final = BindAddress("127.0.0.1", 8081)
 LOOPBACK: Final = BindAddress("127.0.0.1", 0)
 
 

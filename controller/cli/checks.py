@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from handloop.client.config import ClientConfig
+from handloop.client.config import ClientConfig, shown_server
 from handloop.client.resource_client import Client
 from handloop.controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
 from handloop.controller.cli.expiry import expired_credentials
@@ -26,9 +24,3 @@ def preflight_for(client: Client, config: ClientConfig, options: Options, clock:
         credentials=lambda: expired_credentials(config, clock.time()),
         clock=clock,
     )
-
-
-def shown_server(url: str) -> str:
-    """`scheme://host:port`: a path may hold a secret, as the sandbox's does."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -36,7 +36,9 @@ def doctor(options: Options, stop: threading.Event, out: TextIO, *, clock: Clock
 
 def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
     try:
-        config = load_config(kubeconfig=options.kubeconfig, master=options.master, context=options.context)
+        config = load_config(
+            kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
+        )
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, clock=clock)) as transport:
             client = Client(transport, user_agent=f"handloop/{version()}", clock=clock, stop=stop)
             report = preflight_for(client, config, options, clock).check(stop)

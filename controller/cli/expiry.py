@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import ssl
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from handloop.apis.time import parse_time
+from handloop.client.bounded_file import read_file
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError
 from handloop.client.http.certificate import parse_certificate
@@ -60,7 +60,7 @@ def token_end(authorization: str) -> float | None:
 def certificate_end(pair: KeyPair) -> float | None:
     """When a client certificate ends, in Unix seconds; None when there is none, or it cannot be read."""
     try:
-        pem = pair.certificate or (Path(pair.certificate_file).read_bytes() if pair.certificate_file else b"")
+        pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)
         der = ssl.PEM_cert_to_DER_cert((first[first.find(b"-----BEGIN") :] + end).decode("ascii"))
         return parse_time(parse_certificate(der).not_after)

@@ -11,10 +11,11 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final, NoReturn
 
-from handloop.controller.cli.bind_address import LOOPBACK
+from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
+from handloop.controller.cli.bind_address import HEALTH_ADDRESS, LOOPBACK, METRICS_ADDRESS
 from handloop.controller.cli.election_options import checked_election
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_help import sandbox_differences
@@ -130,10 +131,16 @@ def _double_dashes(argv: Sequence[str]) -> list[str]:
     return ["-v=" + word[4:] if word.startswith("--v=") else "-v" if word == "--v" else word for word in out]
 
 
-def parse_options(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+def parse_options(
+    argv: Sequence[str],
+    environment: Mapping[str, str] = os.environ,
+    *,
+    service_account: str = SERVICE_ACCOUNT,
+) -> Options:
     """
     Read a command line.
 
+    Args: service_account is the folder that a pod finds its account in.
     Raises: UsageError with a message for people; SystemExit(0) after printing help.
     """
     words = list(argv)
@@ -145,6 +152,7 @@ def parse_options(argv: Sequence[str], environment: Mapping[str, str] = os.envir
     parsed = vars(_parser(command).parse_args(_double_dashes(words)))
     given: dict[str, Any] = {"command": command, "what": parsed.get("what", "")}
     given["sandbox"] = parsed.get("sandbox", False)
+    given["in_cluster"] = in_cluster_possible(environment, service_account)
     for name, flag in _FLAGS.items():
         value = _value(name, flag, parsed.get(name), environment)
         if value is not None:
@@ -153,13 +161,17 @@ def parse_options(argv: Sequence[str], environment: Mapping[str, str] = os.envir
         # a laptop: nothing but loopback, and no clash with what already listens on 8080
         given.setdefault("metrics_bind_address", LOOPBACK)
         given.setdefault("health_probe_bind_address", LOOPBACK)
-    return _checked(Options(**given), environment)
+    elif given["in_cluster"]:
+        # probes and scrapes come from elsewhere
+        given.setdefault("metrics_bind_address", replace(METRICS_ADDRESS, host=""))
+        given.setdefault("health_probe_bind_address", replace(HEALTH_ADDRESS, host=""))
+    return _checked(Options(**given), environment, service_account)
 
 
-def _checked(options: Options, environment: Mapping[str, str]) -> Options:
+def _checked(options: Options, environment: Mapping[str, str], service_account: str) -> Options:
     """What is right word by word may still be wrong together. Raises: UsageError."""
     try:
-        return checked_election(options, environment)
+        return checked_election(options, environment, service_account=service_account)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -67,11 +67,16 @@ def _option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Everything that was asked for, checked. One field is one flag: `kube_api_qps` is `--kube-api-qps`."""
+    """
+    Everything that was asked for, checked. One field is one flag: `kube_api_qps` is `--kube-api-qps`.
+
+    in_cluster is no flag: it says that we run in a pod.
+    """
 
     command: str = "run"
     what: str = ""
     sandbox: bool = False
+    in_cluster: bool = False
     kubeconfig: str = _option(
         "",
         str,
@@ -138,14 +143,15 @@ class Options:
     metrics_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
         METRICS_ADDRESS,
         parse_bind_address,
-        "where /metrics is served; 0 turns it off",
+        "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces); 0 turns it off",
         env="CONTROLLER_METRICS_BIND_ADDRESS",
         metavar="ADDR",
     )
     health_probe_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
         HEALTH_ADDRESS,
         parse_bind_address,
-        "where /healthz and /readyz are served; 0 turns them off",
+        "where /healthz and /readyz are served (127.0.0.1:8081; in a cluster :8081, all interfaces); "
+        "0 turns them off",
         env="CONTROLLER_HEALTH_PROBE_BIND_ADDRESS",
         metavar="ADDR",
     )

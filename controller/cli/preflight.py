@@ -138,8 +138,9 @@ class Preflight:
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
+            # a stop ends a login, too: nothing is wrong with the credentials
+            _go_on_unless(stop)
             if problem is None:
-                _go_on_unless(stop)
                 version, problem = self._reach(stop, tries)
             if problem is not None:
                 return self._unreached(problem, f"✗ reachable ({problem.code})")

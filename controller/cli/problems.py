@@ -90,8 +90,8 @@ def no_status_subresource(group_resource: str) -> Problem:
 
 
 _LISTENERS: Final = {
-    "metrics": ("--metrics-bind-address=:9090", "--metrics-bind-address=0 to turn it off"),
-    "health": ("--health-probe-bind-address=:9091", "--health-probe-bind-address=0 to turn it off"),
+    "metrics": ("--metrics-bind-address={host}:9090", "--metrics-bind-address=0 to turn it off"),
+    "health": ("--health-probe-bind-address={host}:9091", "--health-probe-bind-address=0 to turn it off"),
     "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
 }
 
@@ -99,15 +99,17 @@ _LISTENERS: Final = {
 def port_in_use(error: ListenError) -> Problem:
     """E10: another process listens there, or the address is not ours to listen on."""
     another, none = _LISTENERS[error.purpose]
-    cause = error.reason
+    cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):
+        # no wider than what was meant
+        host = error.address.rpartition(":")[0]
         cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(
         code="E10",
         exit_code=EXIT_PORT,
         what=f"cannot listen on {error.address} for {error.purpose}",
         causes=(cause,),
-        fixes=(f"{another} for another port, {none}",),
+        fixes=(f"{another.format(host=host)} for another port, {none}",),
     )
 
 

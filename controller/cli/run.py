@@ -10,13 +10,13 @@ from typing import Final, TextIO
 
 import structlog
 
-from handloop.client.config import ClientConfig, load_config
+from handloop.client.config import ClientConfig, load_config, shown_server
 from handloop.client.errors import ConfigError
 from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.banner import Facts, show_banner
-from handloop.controller.cli.checks import preflight_for, shown_server
+from handloop.controller.cli.checks import preflight_for
 from handloop.controller.cli.config_problems import config_problem
 from handloop.controller.cli.election import Election
 from handloop.controller.cli.options import Options
@@ -58,21 +58,25 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
     """
     with ExitStack() as stack:
         try:
-            config = _configuration(options, stack, stream)
+            config = _configuration(options, stop, stack, stream)
             return _run_with(config, options, stop, stream, clock)
         except ConfigError as error:
+            if stop.is_set():
+                return _stopped()
             return tell(config_problem(error), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
 
 
-def _configuration(options: Options, stack: ExitStack, stream: TextIO) -> ClientConfig:
+def _configuration(options: Options, stop: threading.Event, stack: ExitStack, stream: TextIO) -> ClientConfig:
     if options.sandbox:
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
         sandbox_hint(kubeconfig.resolve(), stream)
         return config
-    return load_config(kubeconfig=options.kubeconfig, master=options.master, context=options.context)
+    return load_config(
+        kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
+    )
 
 
 def _run_with(

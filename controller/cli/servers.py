@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -43,6 +44,8 @@ class Servers:
         Raises: ListenError for a port or a certificate that cannot be used.
         """
         self._servers: list[PageServer] = []
+        # a proxy in the same pod hands on the Host of its clients; there is no browser beside it
+        self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
         self._program: Program | None = None
         try:
@@ -92,9 +95,12 @@ class Servers:
         """Returns: the address for the banner."""
         if address is None:
             return "off"
-        server = PageServer(address.host, address.port, pages, purpose=purpose, tls=tls, guard=guard)
+        names = None if self._any_host else address.served_names()
+        server = PageServer(
+            address.host, address.port, pages, purpose=purpose, tls=tls, guard=guard, names=names
+        )
         self._servers.append(server)
-        return str(BindAddress(address.host, server.port))
+        return replace(address, port=server.port).shown
 
     @contextmanager
     def serving(self) -> Iterator[None]:

@@ -35,6 +35,7 @@ from handloop.apis.meta import Kind, controller_of, is_controlled_by
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import ClientError, Invalid, NotFound
 from handloop.client.resource_client import Client, PatchType
+from handloop.client.retry import seconds_asked_for
 from handloop.controller.foo.deployment import new_deployment, scale_patch
 from handloop.controller.foo.reports import FooControllerError, FooReporter
 from handloop.controller.foo.status import FooStatusWriter
@@ -214,7 +215,7 @@ class Controller:
         try:
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync does, the worker lives on and retries
-            self._workqueue.add_rate_limited(name)
+            self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
             self._outcomes.failed(name, error)
         else:
             self._workqueue.forget(name)

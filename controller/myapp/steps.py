@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict
+from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict, TooManyRequests
 from handloop.controller.myapp.child import NameTakenError, WaitError
 
 T = TypeVar("T")
@@ -15,7 +15,8 @@ class Steps:
     """
     How the steps of one reconcile went.
 
-    State: failures and waits, in words; lost = a race that somebody else won, so that what we know is old.
+    State: failures and waits, in words; lost = why the whole comes again, with nothing to be told of it: a
+    race that somebody else won, so that what we know is old, or a server that asks for time.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Steps:
         """
         try:
             return step()
-        except (Conflict, AlreadyExists) as error:
+        except (Conflict, AlreadyExists, TooManyRequests) as error:
             self.lost = error
         except WaitError as wait:
             self.waits.append(str(wait))

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
+from handloop.client.retry import seconds_asked_for
 from handloop.controller.runtime.cache_sync import Troubles, wait_for_caches
 from handloop.controller.runtime.causes import Cause
 from handloop.controller.runtime.deadline import Deadline
@@ -307,7 +308,7 @@ class Controller:
             self.queue.give_up(name)
             self._metrics.terminal_error()
         else:
-            self.queue.retry(name, type(error).__name__)
+            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds_asked_for(error))
         if unexpected:
             self._metrics.panic()
         self._metrics.error()

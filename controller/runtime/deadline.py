@@ -1,12 +1,22 @@
-"""Until when a reconcile may work: asked by those who work, as nobody can stop a thread from outside."""
+"""
+Until when a reconcile may work: asked by those who work, as nobody can stop a thread from outside.
+
+What a server asks to wait for (Retry-After) is not spent in a worker: its requests have little patience, and
+the name goes back into the queue, with that wait as its delay. So a reconcile knows its deadline, and a
+request does not have to.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
+from typing import Final
 
 from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+
+PATIENCE_SECONDS: Final = 2.0
+"""What a request of a worker may wait for the server in all; a busy one asks for a second at first."""
 
 
 class Deadline:

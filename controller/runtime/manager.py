@@ -27,7 +27,7 @@ from handloop.controller.runtime.access import Access, merged
 from handloop.controller.runtime.cache_sync import wait_for_caches
 from handloop.controller.runtime.caches import Caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
-from handloop.controller.runtime.deadline import Deadline
+from handloop.controller.runtime.deadline import PATIENCE_SECONDS, Deadline
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_state import election_state
@@ -108,7 +108,7 @@ class Manager:
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
-        self.client = client.until(self._work_stop).wrap(
+        self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
             partial(WriteFence, seconds_to_write=self.seconds_to_write)
         )
         self.clock = clock

@@ -99,13 +99,13 @@ class ReconcileQueue:
         self.settle(name)
         self._later(name, seconds, Cause("requeue", detail=f"after {seconds:g}s"))
 
-    def retry(self, name: ObjectName, reason: str) -> float:
+    def retry(self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0) -> float:
         """
-        A reconcile failed: again after a back-off. Returns: that, in seconds.
+        A reconcile failed: again after a back-off, or later if asked to. Returns: that, in seconds.
 
         Args: reason is a word, such as the class of the error.
         """
-        delay = self._rate_limiter.when(name)
+        delay = max(self._rate_limiter.when(name), at_least_seconds)
         self._set_given_up(name, given_up=False)
         detail = f"{self._queue.num_requeues(name)} after {reason}"
         self._later(name, delay, Cause("retry", detail=detail))

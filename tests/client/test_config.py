@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
-from handloop.client.config import ClientConfig, load_config, server_url
+from handloop.client.config import ClientConfig, load_config, server_url, shown_server
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import KeyPair, TLSOptions
 from support.captured_logs import captured_logs
@@ -315,6 +315,8 @@ def test_server_urls(server: str, secure: bool, url: str) -> None:
         "https://h#f",
         "https://h\n",
         "https://h:0",
+        "https://:p@h",
+        "https://@h",
     ],
 )
 def test_what_is_no_server(server: str) -> None:
@@ -322,6 +324,56 @@ def test_what_is_no_server(server: str) -> None:
     with pytest.raises(ConfigError) as caught:
         server_url(server, TLSOptions())
     assert caught.value.kind is ConfigProblem.SERVER
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://h:6443", "https://h:6443"),
+        ("https://[fe80::1%25eth0]:6443/path", "https://[fe80::1%25eth0]:6443"),
+        ("http://127.0.0.1:1234/secret", "http://127.0.0.1:1234"),
+        ("h:6443", "h:6443"),
+        ("nowhere", "nowhere"),
+        ("/path", ""),
+        ("https://admin:canary@h:6443/canary", "https://h:6443"),
+        ("https://canary@h", "https://h"),
+        ("admin:canary@h", "h"),
+        ("https://h/?token=canary", "https://h"),
+        ("https://h#canary", "https://h"),
+        ("socks5://u:canary@p:1080", "socks5://p:1080"),
+        # where the host is cannot be told
+        ("https://admin:canary", "https://..."),
+        ("https://admin:can/ary@h", "https://..."),
+        ("https://admin:can?ary@h", "https://..."),
+        ("https://h?password=p@canary", "https://..."),
+        ("https:/admin:canary@h", "..."),
+        ("https://https://admin:canary@h", "https://..."),
+        ("canary:canary://x", "..."),
+        ("https://h\ncanary", "https://..."),
+    ],
+)
+def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
+    """S03: scheme, host and port; a user name, a password, a path and a query may be secrets."""
+    assert shown_server(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("server", "shown", "cause"),
+    [
+        ("https://admin:canary@h:1", "https://h:1", "it holds a user name or a password"),
+        ("https://h?token=canary", "https://h", "it holds a query or a fragment"),
+        ("https://admin:canary", "https://...", "it is not a URL of a host"),
+        ("https://[canary@h", "https://h", "it is not a URL of a host"),
+        ("ftp://u:canary@h", "ftp://h", "it begins with neither http:// nor https://"),
+    ],
+)
+def test_a_refused_server_shows_no_secret(server: str, shown: str, cause: str) -> None:
+    """S03: the refusal says what is wrong with the address, and nothing of it that may be a secret."""
+    with pytest.raises(ConfigError) as caught:
+        server_url(server, TLSOptions())
+    assert caught.value.message == f'cannot use the server address "{shown}"'
+    assert caught.value.cause == cause
+    assert caught.value.fix
 
 
 def cluster_config(machine: Machine, cluster: str, user: str = "{}") -> str:
@@ -452,6 +504,39 @@ def test_a_plugin_gets_its_cluster(machine: Machine) -> None:
     user = f"{{exec: {{command: ./plugin, apiVersion: {version}, provideClusterInfo: true}}}}"
     found = machine.load(kubeconfig=cluster_config(machine, '{server: "https://marker"}', user))
     assert "marker" in found.credentials.authorization()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "shown"),
+    [
+        ("http://u:can/ary@p:3128", "http://..."),
+        ("http://u:can#ary@p:3128", "http://..."),
+        ("http://[canary", "http://..."),
+        ("http://u:canary@", "http://"),
+        ("http://u:canary@p:x", "http://..."),
+        ("socks5://u:canary@p", "socks5://p"),
+    ],
+)
+@pytest.mark.parametrize("place", ["proxy-url", "$HTTPS_PROXY"])
+def test_a_refused_proxy_shows_no_secret(machine: Machine, proxy: str, shown: str, place: str) -> None:
+    """S03: a proxy that cannot be used is refused at the start; its password is not shown."""
+    if place == "proxy-url":
+        path = cluster_config(machine, f'{{server: "https://h", proxy-url: "{proxy}"}}')
+    else:
+        path = cluster_config(machine, '{server: "https://h"}')
+        machine.environ["HTTPS_PROXY"] = proxy
+    error = machine.problem(kubeconfig=path)
+    assert (error.kind, error.message) == (ConfigProblem.SERVER, f'cannot use the proxy "{shown}" of {place}')
+    assert "canary" not in f"{error}{error.fix}"
+
+
+def test_a_pod_s_server_and_proxy_are_checked_too(machine: Machine) -> None:
+    """S03: what the environment of a pod names is refused alike, and shows no more."""
+    machine.pod()
+    machine.environ["HTTPS_PROXY"] = "socks5://u:canary@p"
+    assert machine.problem().message == 'cannot use the proxy "socks5://p" of $HTTPS_PROXY'
+    machine.environ["KUBERNETES_SERVICE_HOST"] = "u:canary@h"
+    assert "canary" not in str(machine.problem())
 
 
 def test_in_cluster(machine: Machine) -> None:

@@ -256,6 +256,35 @@ def test_whoever_may_end_later_has_another_stop() -> None:
     assert rig.attempts == 3
 
 
+@pytest.mark.parametrize("call", [READ, WRITE], ids=["read", "write"])
+def test_a_wait_beyond_the_patience_is_the_callers(call: Call) -> None:
+    """Whoever has something better to do gets the answer, with the wait that the server asked for."""
+    rig = Rig(answer(429, Retry_After="100"))
+    with pytest.raises(TooManyRequests) as caught:
+        rig.client.until(rig.stop, patience_seconds=2.0).send(call)
+    assert (rig.clock.slept, rig.attempts) == ([], 1)
+    assert caught.value.retry_after_seconds == 100
+
+
+def test_the_patience_is_for_all_waits_of_a_request_together() -> None:
+    """Ten short waits are a long one; the next request has the whole patience again."""
+    rig = Rig(*[answer(429, Retry_After="1")] * 3, answer(429, Retry_After="2"), answer())
+    impatient = rig.client.until(rig.stop, patience_seconds=2.0)
+    with pytest.raises(TooManyRequests):
+        impatient.send(WRITE)
+    assert rig.clock.slept == [1.0, 1.0]
+    impatient.send(WRITE)
+    assert rig.clock.slept == [1.0, 1.0, 2.0]
+
+
+def test_another_stop_keeps_the_patience() -> None:
+    """until() changes what it is given, and nothing else."""
+    rig = Rig(answer(429, Retry_After="100"))
+    with pytest.raises(TooManyRequests):
+        rig.client.until(rig.stop, patience_seconds=2.0).until(threading.Event()).send(WRITE)
+    assert rig.clock.slept == []
+
+
 def test_metrics_of_an_attempt() -> None:
     """Code, method, host, time and sizes of each attempt are reported, and why it was repeated."""
     rig = Rig(answer(429, b"12345", Retry_After="3"), answer(200, b"ok"), ConnectionRefused("refused"))

@@ -135,12 +135,19 @@ def test_only_the_deployment_gets_the_token() -> None:
     assert pod()["serviceAccountName"] == read("rbac/service_account.yaml")["metadata"]["name"]
 
 
-def test_probes_ask_where_the_program_answers() -> None:
+def test_probes_ask_where_the_program_answers(tmp_path: Path) -> None:
     """All three, on the port that the options say; the startup probe gives more time than the others."""
     ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
-    health, metrics = options().health_probe_bind_address, options().metrics_bind_address
+    assert pod()["automountServiceAccountToken"]
+    (tmp_path / "token").write_text("as the kubelet mounts it")
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    found = parse_options(
+        container()["args"], {**environment, "POD_NAMESPACE": "x"}, service_account=str(tmp_path)
+    )
+    health, metrics = found.health_probe_bind_address, found.metrics_bind_address
     assert health is not None
     assert metrics is not None
+    assert health.host == metrics.host == ""
     assert ports == {"health": health.port, "metrics": metrics.port}
     paths = {
         name: container()[name]["httpGet"]["path"]

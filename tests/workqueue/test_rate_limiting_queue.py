@@ -42,6 +42,15 @@ def test_delays_come_from_the_limiter() -> None:
     assert queue.delays == pytest.approx([1 * MS, 2 * MS, 1 * MS, 2 * MS, 1 * MS])
 
 
+def test_a_delay_may_be_asked_for() -> None:
+    """The longer one counts, and the limiter counts the failure in any case."""
+    queue = RecordingQueue()
+    queue.add_rate_limited("one", at_least_seconds=7)
+    queue.add_rate_limited("one", at_least_seconds=1.5 * MS)
+    assert queue.delays == [7, 2 * MS]
+    assert queue.num_requeues("one") == 2
+
+
 def test_a_failed_item_comes_back_after_its_delay() -> None:
     """Added rate limited before done, an item comes again after its delay, forgotten or not."""
     clock = FakeClock()

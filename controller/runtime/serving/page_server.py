@@ -2,6 +2,8 @@
 Serves a few read-only pages: health and metrics.
 
 Nobody can use the process up by connecting to it: who is silent is cut off, and of too many the oldest goes.
+On loopback a web page in a browser of this machine can ask, too, by a name of its own that it has pointed
+here (DNS rebinding): so the Host of a request can be checked.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -55,18 +57,21 @@ class PageServer:
         purpose: str,
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard | None = None,
+        names: Collection[str] | None = None,
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
         Bind, without serving yet.
 
-        Args: tls gives the context of each new connection, None = plain HTTP; guard None = everybody.
+        Args: tls gives the context of each new connection, None = plain HTTP; guard None = everybody; names
+        are the hosts that requests may name, in lower case, None = any.
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not for us.
         """
         self._purpose = purpose
         self._spawn = spawn
         self._thread: Joinable | None = None
-        handler = type("Handler", (_Handler,), {"pages": dict(pages), "guard": guard and staticmethod(guard)})
+        serves = {"pages": dict(pages), "guard": guard and staticmethod(guard), "names": names}
+        handler = type("Handler", (_Handler,), serves)
         settings = {
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(MAX_CONNECTIONS),
@@ -150,13 +155,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     pages: Mapping[str, Page] = {}
     guard: Guard | None = None
+    names: Collection[str] | None = None
     timeout = _REQUEST_TIMEOUT_SECONDS
     server_version = "handloop"
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, or 404."""
+        """Answer with a page, or 404; with 403 to whoever names another host than one of ours."""
         url = urlsplit(self.path)
+        if not self._answers_for(url.netloc or self.headers.get("Host", "")):
+            self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
+            return
         page = self.pages.get(url.path.rstrip("/") or "/")
         if page is None:
             self._answer(404, TEXT, b"404 page not found\n")
@@ -169,6 +178,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(*page(parse_qs(url.query, keep_blank_values=True)))
 
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
+
+    def _answers_for(self, authority: str) -> bool:
+        host, _, port = authority.lower().rpartition(":")
+        name = host if port.isdigit() else authority.lower()
+        return self.names is None or name in self.names
 
     def _answer(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)

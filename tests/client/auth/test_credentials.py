@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,20 @@ def test_what_does_not_fit_in_a_header_is_no_token(tmp_path: Path, content: byte
         read_token(str(path))
     assert caught.value.cause == cause
     assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "huge"])
+def test_a_token_file_that_does_not_end_is_refused(tmp_path: Path, name: str) -> None:
+    """S11: neither a pipe nor a device nor a file of megabytes holds up a request or fills the memory."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "huge").write_bytes(b"x" * ((1 << 20) + 1))
+    path = str(tmp_path / name)
+    reading = Background(lambda: read_token(path))
+    with pytest.raises(ConfigError) as caught:
+        reading.result()
+    assert caught.value.message == f"cannot read token file {path}"
+    assert caught.value.cause == ("larger than 1 MiB" if name == "huge" else "not a regular file")
+    assert f"ls -lL {path}" in caught.value.fix
 
 
 class FetchRig:

@@ -94,5 +94,7 @@ def test_the_namespace(tmp_path: Path) -> None:
     (tmp_path / "namespace").write_text(" demo\n")
     assert in_cluster_namespace({}, str(tmp_path)) == "demo"
     assert in_cluster_namespace({"POD_NAMESPACE": "pod"}, str(tmp_path)) == "pod"
+    (tmp_path / "namespace").write_text("x" * ((1 << 20) + 1))
+    assert in_cluster_namespace({}, str(tmp_path)) == "default"
     (tmp_path / "namespace").write_text("\n")
     assert in_cluster_namespace({"POD_NAMESPACE": ""}, str(tmp_path)) == "default"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from handloop.client.auth.kubeconfig import Kubeconfig, merge, raw_cluster, read_kubeconfig
 from handloop.client.errors import ConfigError, ConfigProblem
+from support.threads import Background
 
 WHOLE = """
 apiVersion: v1
@@ -216,6 +219,43 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         read_kubeconfig(str(huge))
 
 
+SMALL = "current-context: a\nclusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+
+
+def test_a_kubeconfig_may_come_through_a_pipe() -> None:
+    """As `--kubeconfig <(...)` gives it: a path below /dev/fd, which is read once and to its end."""
+    reader, writer = os.pipe()
+    reading = Background(lambda: read_kubeconfig(f"/dev/fd/{reader}"))
+    try:
+        for part in (SMALL[:20], SMALL[20:]):
+            os.write(writer, part.encode())
+        os.close(writer)
+        assert reading.result().clusters["c"].server == "https://h"
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_kubeconfig_that_does_not_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: bool
+) -> None:
+    """S11: a device fills no memory; a pipe without a writer has a deadline, and can be stopped before."""
+    with pytest.raises(ConfigError, match="kubeconfig /dev/zero: larger than 1 MiB"):
+        read_kubeconfig("/dev/zero", required=required)
+    path = str(tmp_path / "fifo")
+    os.mkfifo(path)
+    stop = threading.Event()
+    reading = Background(lambda: read_kubeconfig(path, required=required, stop=stop))
+    stop.set()
+    with pytest.raises(ConfigError, match=f"kubeconfig {path}: stopped before its end came"):
+        reading.result()
+    monkeypatch.setattr("handloop.client.auth.kubeconfig.PIPE_SECONDS", 0.1)
+    with pytest.raises(ConfigError, match=rf"kubeconfig {path}: no end of it in 0.1 s") as caught:
+        read_kubeconfig(path, required=required)
+    assert caught.value.kind is ConfigProblem.UNREADABLE
+    assert caught.value.fix == f"whatever writes to {path} has to end; or write it to a file first"
+
+
 def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """E02: an unexpanded ~ and a list where one path belongs are recognised."""
     monkeypatch.setenv("HOME", "/home/somebody")
@@ -274,7 +314,9 @@ def test_the_first_file_wins(tmp_path: Path) -> None:
     )
     assert merged.clusters["only-two"].certificate_authority == str(tmp_path / "two" / "ca.crt")
     assert merged.user_files["only-one"] == one
-    assert merged.cluster_files == {"shared": one, "only-two": two}
+    texts = {"shared": Path(one).read_text(), "only-two": Path(two).read_text()}
+    assert merged.cluster_texts == texts
+    assert "only-one" not in repr(merged)
     assert merged.files == (one, two, three)
     assert merge([]).empty
 
@@ -291,8 +333,9 @@ def test_the_raw_cluster_keeps_its_types(tmp_path: Path) -> None:
         - {name: client.authentication.k8s.io/exec, extension: {timeout: 5}}
     """
     path = write(tmp_path / "config", text)
-    cluster = raw_cluster(path, "c")
+    found = read_kubeconfig(path)
+    # whatever becomes of the file: a pipe cannot be read twice
+    Path(path).unlink()
+    cluster = raw_cluster(found.cluster_texts["c"], "c")
     assert cluster["insecure-skip-tls-verify"] is True
     assert cluster["extensions"][0]["extension"] == {"timeout": 5}
-    with pytest.raises(ConfigError, match="not there any more"):
-        raw_cluster(path, "gone")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from support.fake_clock import FakeClock
 
 
 def credentials(user: User, *, file: str = "", cluster: Any = None) -> Any:
-    return credentials_for(user, "u", file=file, plugin_cluster=lambda: cluster or {}, clock=FakeClock())
+    return credentials_for(
+        user,
+        "u",
+        file=file,
+        plugin_cluster=lambda: cluster or {},
+        stop=threading.Event(),
+        clock=FakeClock(),
+    )
 
 
 def test_a_token() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import ssl
 import tempfile
@@ -11,6 +12,7 @@ from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import KeyPair, TLSContexts, TLSOptions, build_context
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
+from support.threads import Background
 
 
 @pytest.fixture
@@ -90,6 +92,29 @@ def test_what_does_not_load_is_a_config_error(authority: CertificateAuthority, t
         assert where in caught.value.message
         assert cause.lower() in caught.value.cause.lower()
         assert caught.value.cause
+
+
+@pytest.mark.parametrize("part", ["ca", "certificate", "key"])
+@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "huge"])
+def test_a_file_that_does_not_end_is_refused(
+    authority: CertificateAuthority, tmp_path: Path, part: str, name: str
+) -> None:
+    """S11: CA, certificate and key: a pipe, a device or a file of megabytes is an error with its name."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "huge").write_bytes(b"x" * ((1 << 20) + 1))
+    path, issued = str(tmp_path / name), authority.issue("one")
+    pair = KeyPair(certificate_file=str(issued.certificate), key_file=str(issued.key))
+    options = {
+        "ca": TLSOptions(ca_file=path),
+        "certificate": TLSOptions(key_pair=pair._replace(certificate_file=path)),
+        "key": TLSOptions(key_pair=pair._replace(key_file=path)),
+    }[part]
+    building = Background(lambda: build_context(options))
+    with pytest.raises(ConfigError) as caught:
+        building.result()
+    assert caught.value.kind is ConfigProblem.CERTIFICATE
+    assert path in caught.value.message
+    assert caught.value.cause == ("larger than 1 MiB" if name == "huge" else "not a regular file")
 
 
 def test_the_same_context_while_nothing_changes(authority: CertificateAuthority) -> None:

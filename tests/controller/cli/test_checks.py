@@ -11,7 +11,7 @@ from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.resource_client import Client
-from handloop.controller.cli.checks import preflight_for, shown_server
+from handloop.controller.cli.checks import preflight_for
 from handloop.controller.cli.declared import declared_access
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import needs
@@ -39,12 +39,6 @@ def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox
     assert 'list foos.samplecontroller.k8s.io in namespace "demo"' in asked
     (server,) = [finding.subject for finding in report.findings if finding.check == "server"]
     assert server.startswith("https://10.0.0.1:6443 (v1.")
-
-
-def test_a_path_may_be_a_secret() -> None:
-    """The sandbox's is one, so only scheme, host and port are shown."""
-    assert shown_server("http://127.0.0.1:1234/secret") == "http://127.0.0.1:1234"
-    assert shown_server("https://[::1]:6443") == "https://[::1]:6443"
 
 
 def test_the_login_comes_first(sandbox: Sandbox) -> None:

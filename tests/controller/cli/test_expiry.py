@@ -84,6 +84,7 @@ def test_an_expired_client_certificate_says_since_when(tmp_path: Path) -> None:
         KeyPair(),
         KeyPair(certificate=b"no PEM"),
         KeyPair(certificate_file="/nonexistent"),
+        KeyPair(certificate_file="/dev/zero"),
         KeyPair(certificate=b"-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from handloop.controller.cli.bind_address import BindAddress
@@ -58,6 +60,40 @@ def test_all_namespaces_undoes_a_namespace_of_the_environment() -> None:
     assert parse_options([], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "demo"
     assert parse_options(["-A"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == ""
     assert parse_options(["-n", "x"], {"CONTROLLER_NAMESPACE": "demo"}).namespace == "x"
+
+
+@pytest.mark.parametrize("pod", [True, False])
+def test_outside_a_cluster_pages_are_for_this_machine(tmp_path: Path, pod: bool) -> None:
+    """In a cluster the kubelet and Prometheus come from elsewhere; flags are taken as given in both."""
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    host = "127.0.0.1"
+    if pod:
+        (tmp_path / "token").write_text("t")
+        host = ""
+    options = parse_options([], environment, service_account=str(tmp_path))
+    assert options.in_cluster is pod
+    assert options.metrics_bind_address == BindAddress(host, 8080)
+    assert options.health_probe_bind_address == BindAddress(host, 8081)
+    argv = ["--metrics-bind-address=:1", "--health-probe-bind-address=127.0.0.1:2"]
+    told = parse_options(argv, environment, service_account=str(tmp_path))
+    assert told.metrics_bind_address == BindAddress("", 1)
+    assert told.health_probe_bind_address == BindAddress("127.0.0.1", 2)
+
+
+def test_help_says_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    """The defaults, and where they differ."""
+    with pytest.raises(SystemExit):
+        parse_options(["--help"], {})
+    text = " ".join(capsys.readouterr().out.split())
+    assert "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces)" in text
+    assert "served (127.0.0.1:8081; in a cluster :8081, all interfaces)" in text
+
+
+def test_a_broken_environment_is_the_loader_s(tmp_path: Path) -> None:
+    """What keeps a pod from its server is said with the configuration, not on the command line."""
+    (tmp_path / "token").write_text("t")
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"}
+    assert parse_options([], environment, service_account=str(tmp_path)).in_cluster
 
 
 def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:

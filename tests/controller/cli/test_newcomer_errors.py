@@ -179,6 +179,51 @@ def test_e02_recognises_usual_slips(path: str, fix: str) -> None:
     assert outcome.says(fix, "#e02")
 
 
+NOWHERE = "https://127.0.0.1:1"
+PROXY = "http://u:canary@127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("server", "parts", "environment", "argv"),
+    [
+        ("https://admin:canary@127.0.0.1:1", {}, {}, ()),
+        ("https://:canary@127.0.0.1:1", {}, {}, ()),
+        ("https://admin:can/ary@127.0.0.1:1", {}, {}, ()),
+        ("https://127.0.0.1:1?token=canary", {}, {}, ()),
+        ("http://127.0.0.1:1/canary", {}, {}, ()),
+        (NOWHERE, {}, {}, ("--master", "https://admin:canary@127.0.0.1:1")),
+        (NOWHERE, {}, {}, ("--master", "admin:canary@127.0.0.1:1")),
+        ("https://h.invalid", {"proxy-url": PROXY}, {}, ()),
+        ("https://h.invalid", {"proxy-url": "canary:x@127.0.0.1:1"}, {}, ()),
+        ("https://h.invalid", {"proxy-url": "http://u:can#ary@127.0.0.1:1"}, {}, ()),
+        ("https://h.invalid", {}, {"HTTPS_PROXY": PROXY}, ()),
+        ("https://h.invalid", {}, {"HTTPS_PROXY": "u:can/ary@127.0.0.1:1"}, ()),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("doctor", "-o", "json")], ids=["run", "doctor"])
+def test_e02_a_secret_in_a_url_is_never_shown(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    server: str,
+    parts: dict[str, str],
+    environment: dict[str, str],
+    argv: tuple[str, ...],
+    words: tuple[str, ...],
+) -> None:
+    """S03: neither in the refusal, nor in a log of any level, nor in what doctor finds."""
+    monkeypatch.setattr("handloop.controller.cli.preflight.PAUSE_SECONDS", 0.0)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    given = [*words, *argv, "--kubeconfig", kubeconfig(tmp_path / "k", server, **parts), "-v", "9"]
+    out, err = io.StringIO(), io.StringIO()
+    code = execute(parse_options(given if words else [*given, *NO_SERVERS, "--preflight=exit"], {}), out, err)
+    said = out.getvalue() + err.getvalue()
+    assert code in (3, 4), said
+    assert [word for word in ("canary", "can/", "can#", "ary@") if word in said] == [], said
+    assert "Traceback" not in said
+
+
 def test_e03_an_unknown_context(tmp_path: Path) -> None:
     """The contexts there are, and the nearest one."""
     outcome = command("--kubeconfig", kubeconfig(tmp_path / "k", "https://h"), "--context", "dve")
@@ -374,8 +419,8 @@ def test_e09_goes_on_by_itself_when_it_is_allowed(alice: Path, lax: Sandbox) -> 
 @pytest.mark.parametrize(
     ("flag", "purpose", "another"),
     [
-        ("--metrics-bind-address", "metrics", "--metrics-bind-address=:9090"),
-        ("--health-probe-bind-address", "health", "--health-probe-bind-address=:9091"),
+        ("--metrics-bind-address", "metrics", "--metrics-bind-address=127.0.0.1:9090"),
+        ("--health-probe-bind-address", "health", "--health-probe-bind-address=127.0.0.1:9091"),
     ],
 )
 def test_e10_a_taken_port(tmp_path: Path, closed_port: int, flag: str, purpose: str, another: str) -> None:

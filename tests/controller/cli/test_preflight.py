@@ -319,4 +319,10 @@ def test_a_stop_during_the_login_sends_nothing() -> None:
     """P01: the first request is not made either."""
     stop, transport = threading.Event(), ScriptedTransport()
     assert preflight(Client(transport), log_in=stop.set).check(stop).stopped
+
+    def ended() -> None:
+        raise ConfigError(ConfigProblem.EXEC_PLUGIN, "ended, as the program stops")
+
+    report = preflight(Client(transport), log_in=ended).check(stop)
+    assert (report.stopped, report.problems) == (True, ())
     assert transport.sent == []

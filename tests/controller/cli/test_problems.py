@@ -47,8 +47,10 @@ def test_e10_names_flag_and_owner() -> None:
     unknown = problems.port_in_use(PortInUseError(":8081", "health"))
     assert (known.code, known.exit_code) == ("E10", 7)
     assert known.causes == ("in use by pid 1 (x)",)
-    assert "--metrics-bind-address" in known.fixes[0]
-    assert "--health-probe-bind-address" in unknown.fixes[0]
+    assert "--metrics-bind-address=:9090 " in known.fixes[0]
+    assert "--health-probe-bind-address=:9091 " in unknown.fixes[0]
+    elsewhere = problems.port_in_use(ListenError("10.0.0.1:80", "metrics", "cannot assign requested address"))
+    assert "--metrics-bind-address=127.0.0.1:9090 " in elsewhere.fixes[0]
 
 
 def test_e10_for_an_address_that_is_not_ours() -> None:

@@ -41,9 +41,12 @@ def serving(options: Options) -> Iterator[Servers]:
         yield servers
 
 
-def fetch(url: str, *, context: ssl.SSLContext | None = None, token: str = "") -> tuple[int, str]:
+def fetch(
+    url: str, *, context: ssl.SSLContext | None = None, token: str = "", host: str = ""
+) -> tuple[int, str]:
     """Status and text."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers |= {"Host": host} if host else {}
     try:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=10, context=context) as found:
@@ -68,6 +71,29 @@ def test_before_there_is_a_program_it_is_alive_and_not_ready() -> None:
         status, text = fetch(f"http://{servers.health}/readyz")
         assert (status, text.splitlines()[0]) == (500, "[-]preflight failed: not finished")
         assert fetch(f"http://{servers.metrics}/metrics")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "in_cluster", "status"),
+    [
+        (LOOPBACK, False, 403),
+        # behind a proxy in the same pod, which hands the Host of its clients on
+        (LOOPBACK, True, 200),
+        (BindAddress("", 0), False, 200),
+        (BindAddress("", 0), True, 200),
+    ],
+)
+def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
+    address: BindAddress, in_cluster: bool, status: int
+) -> None:
+    """S08: outside a cluster, where there are browsers, the loopback servers answer to its names alone."""
+    options = Options(metrics_bind_address=address, health_probe_bind_address=address, in_cluster=in_cluster)
+    with serving(options) as servers:
+        for shown, path in ((servers.metrics, "/metrics"), (servers.health, "/healthz")):
+            port = shown.split()[0].rpartition(":")[2]
+            url = f"http://127.0.0.1:{port}{path}"
+            assert fetch(url)[0] == 200
+            assert fetch(url, host="evil.example")[0] == status
 
 
 def test_what_is_turned_off_does_not_listen() -> None:

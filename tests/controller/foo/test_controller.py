@@ -15,6 +15,7 @@ from handloop.controller.foo.controller import CachesNotSyncedError, default_rat
 from handloop.controller.foo.deployment import scale_patch
 from handloop.controller.foo.reports import ResourceExistsError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_api import Write
 from support.fake_clock import FakeClock
@@ -421,6 +422,20 @@ def test_a_failed_item_comes_back_with_back_off() -> None:
             assert rig.queue.get() == EXAMPLE
             rig.queue.done(EXAMPLE)
         assert rig.controller.statistics()[1:] == (0, 2, 0)
+
+
+def test_a_server_that_asks_for_time_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SC-08. After a 429 with Retry-After: 7 the Foo waits in the queue, and no worker with it."""
+
+    def limited(_name: ObjectName) -> None:
+        raise api_error(429, "TooManyRequests", retry_after_seconds=7)
+
+    with FooRig(new_foo()) as rig:
+        monkeypatch.setattr(rig.controller, "sync_handler", limited)
+        rig.work()
+        assert rig.queue.num_requeues(EXAMPLE) == 1
+        rig.clock.wait_for_waiters(1)
+        assert rig.clock.deadlines() == [pytest.approx(rig.clock.now() + 7)]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,14 @@ def test_each_end_of_a_step_is_noted_as_what_it_is() -> None:
     assert steps.lost is conflict
 
 
+def test_a_server_that_asks_for_time_is_no_trouble_of_the_myapp() -> None:
+    """The reconcile ends with that answer, which the queue obeys; a status would be one more request."""
+    steps = Steps()
+    limited = api_error(429, "TooManyRequests", retry_after_seconds=7)
+    assert steps.take("Service", raising(limited)) is None
+    assert (steps.failures, steps.lost) == ([], limited)
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("bug"), DeadlineExceededError("stopping")])
 def test_what_is_no_end_of_a_step_ends_all(error: Exception) -> None:
     """A bug, or the time that is up, is not noted as the trouble of one child."""

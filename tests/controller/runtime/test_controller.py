@@ -108,6 +108,17 @@ def test_a_failure_is_retried_with_back_off() -> None:
     assert rig.metric("controller_runtime_reconcile_panics_total") == 0
 
 
+def test_a_server_that_asks_for_time_gets_it() -> None:
+    """After a Retry-After of 7 s the next try is no sooner, whatever the back-off; an event is no retry."""
+    rig = ReconcileRig(raising(api_error(429, "TooManyRequests", retry_after_seconds=7)))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(6.9)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2
+
+
 def test_a_terminal_error_waits_for_a_change() -> None:
     """Neither time nor a resync leads to another reconcile; an event does."""
     rig = ReconcileRig(raising(TerminalError("no such thing"), TerminalError("still not")))

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 
 import pytest
+from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.deadline import Deadline
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import TooManyRequests
+from handloop.client.resource_client import Client
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.reconciler import add_myapp
+from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.deadline import PATIENCE_SECONDS, Deadline
+from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
 from support.fake_clock import FakeClock
+from support.foo_builders import new_foo
+from support.instant_clock import InstantClock
+from support.managed_sandbox import ManagedSandbox, eventually
+from support.scripted_transport import ScriptedTransport, answer
 from support.threads import Background
 
 
@@ -49,3 +63,48 @@ def test_a_sleep_ends_at_the_deadline() -> None:
     clock.wait_for_deadline(3)
     clock.advance(2)
     assert not long.result()
+
+
+def test_a_worker_is_not_held_up_by_a_retry_after() -> None:
+    """
+    A server may ask for ten waits of two minutes: the worker gets the answer, and the queue does the waiting.
+
+    Short waits, as a server that is busy asks for, are not worth a failed reconcile.
+    """
+    clock = InstantClock()
+    transport = ScriptedTransport([answer(429, Retry_After="120"), *[answer(429, Retry_After="1")] * 9])
+    manager = Manager(Client(transport, clock=clock, random=lambda: 0.0), registry=CollectorRegistry())
+    foos = manager.client.resource(Foo)
+    with pytest.raises(TooManyRequests) as caught:
+        foos.create(new_foo())
+    assert caught.value.retry_after_seconds == 120
+    assert clock.slept == []
+    with pytest.raises(TooManyRequests):
+        foos.create(new_foo())
+    assert sum(clock.slept) == PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("add", [add_foo, add_myapp])
+def test_one_worker_goes_on_while_a_server_asks_for_time(add: Callable[..., object]) -> None:
+    """The first name waits in the queue for as long as the server said; the next ones are worked on."""
+    cluster = ManagedSandbox()
+    cluster.install(Foo, MyApp)
+    manager = cluster.manager()
+    add(manager, workers=1)
+    limited = cluster.sandbox.faults.error(
+        429, retry_after=1000, verbs=["create"], resources=["deployments"], count=1
+    )
+    kind, spec = (Foo, {"replicas": 1}) if add is add_foo else (MyApp, {"image": "nginx:1"})
+
+    def create(name: str) -> None:
+        wanted = {**spec, **({"deploymentName": name} if kind is Foo else {})}
+        document = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": wanted}
+        cluster.post(kind.resource.path(namespace="default"), {**document, "metadata": {"name": name}})
+
+    deployments = Client(cluster.transport()).resource(Deployment)
+    with cluster.running(manager):
+        create("slow")
+        eventually(lambda: limited.hits, "met")
+        create("quick")
+        eventually(lambda: deployments.list("default").items, "a Deployment")
+        assert [found.metadata.name for found in deployments.list("default").items] == ["quick"]

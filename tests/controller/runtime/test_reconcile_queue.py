@@ -163,3 +163,14 @@ def test_the_queue_is_measured_under_its_name() -> None:
     queue.add(NAME, UPDATED)
     queue.shut_down()
     assert provider.adds.value == 1
+
+
+@pytest.mark.parametrize(("at_least", "delay"), [(0.0, 0.005), (0.001, 0.005), (7.0, 7.0)])
+def test_a_retry_waits_as_long_as_it_was_asked_to(at_least: float, delay: float) -> None:
+    """The longer one of the back-off and what the server asked for; the back-off counts on in any case."""
+    queue = new_queue()
+    queue.add(NAME, UPDATED)
+    queue.get()
+    queue.take(NAME)
+    assert queue.retry(NAME, "TooManyRequests", at_least_seconds=at_least) == delay
+    assert queue.num_requeues(NAME) == 1

@@ -106,13 +106,32 @@ def test_what_the_spam_filter_skips_is_still_counted() -> None:
     assert (correlation.skip, correlation.event.count) == (False, 31)
 
 
-def test_events_about_different_objects_have_nothing_in_common() -> None:
-    """EV-07. 30 unique events and one more: count 1, not skipped. Follows TestEventCorrelator."""
+@pytest.mark.parametrize("part", ["name", "uid", "namespace", "kind", "api_version", "component", "host"])
+def test_events_about_different_objects_have_nothing_in_common(part: str) -> None:
+    """
+    EV-07. 30 unique events and one more: count 1, not skipped. Follows TestEventCorrelator.
+
+    Each part of an object's identity tells two objects apart by itself, and so does each part of the source.
+    """
     stream = _Stream()
     for number in range(30):
-        stream.send(new_event(object_name=f"object-{number}"))
-    correlation = stream.send(new_event())
+        event = _about(part, f"{part}-{number}")
+        stream.send(event)
+        stream.send(msgspec.structs.replace(event, message=f"message {number}"))
+    event = _about(part, "another")
+    correlation = stream.send(event)
     assert (correlation.event.count, correlation.skip) == (1, False)
+    correlation = stream.send(msgspec.structs.replace(event, message="its own"))
+    assert (correlation.event.message, correlation.skip) == ("its own", False)
+
+
+def _about(part: str, value: str) -> Event:
+    """An event that differs from all others in one part of who reports about whom."""
+    event = new_event()
+    whole = "source" if part in ("component", "host") else "involved_object"
+    return msgspec.structs.replace(
+        event, **{whole: msgspec.structs.replace(getattr(event, whole), **{part: value})}
+    )
 
 
 def test_the_tenth_distinct_message_becomes_an_aggregate() -> None:

@@ -28,6 +28,64 @@ def test_other_paths_are_not_found() -> None:
         assert fetch(url + "/debug")[0] == 404
 
 
+def ask(server: PageServer, head: str) -> bytes:
+    """The first line of the answer to a request, as it is written here."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n")
+        return connection.makefile("rb").readline().strip()
+
+
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("GET /p HTTP/1.1\r\nHost: 127.0.0.1:8080", 200),
+        ("GET /p HTTP/1.1\r\nHost: localhost", 200),
+        ("GET /p HTTP/1.1\r\nHost: LocalHost:1", 200),
+        ("GET /p HTTP/1.1\r\nHost: [::1]:8080", 200),
+        ("GET http://localhost:8080/p HTTP/1.1\r\nHost: localhost", 200),
+        ("GET /p HTTP/1.1\r\nHost: evil.example", 403),
+        ("GET /p HTTP/1.1\r\nHost: evil.example:8080", 403),
+        ("GET /p HTTP/1.1\r\nHost: localhost.evil.example", 403),
+        ("GET /p HTTP/1.1\r\nHost: 127.0.0.1:8080.evil.example", 403),
+        ("GET http://evil.example/p HTTP/1.1\r\nHost: localhost", 403),
+        ("HEAD /p HTTP/1.1\r\nHost: evil.example", 403),
+        ("GET /other HTTP/1.1\r\nHost: evil.example", 403),
+        ("GET /p HTTP/1.1\r\nHost: ", 403),
+        ("GET /p HTTP/1.0", 403),
+    ],
+)
+def test_on_loopback_other_names_are_refused(head: str, status: int) -> None:
+    """S08: a web page that points a name of its own at this machine reads nothing here."""
+    asked: list[str] = []
+
+    def guard(path: str, _authorization: str) -> int:
+        asked.append(path)
+        return 200
+
+    pages = {"/p": lambda _: (200, TEXT, b"seen")}
+    server = PageServer("127.0.0.1", 0, pages, purpose="metrics", guard=guard, names=NAMES)
+    server.start()
+    try:
+        assert int(ask(server, head).split()[1]) == status
+        assert asked == (["/p"] if status == 200 else [])
+    finally:
+        server.stop()
+
+
+def test_without_names_any_host_will_do() -> None:
+    """A kubelet names the pod's address, Prometheus that or a Service: nobody knows them all."""
+    server = PageServer("127.0.0.1", 0, {"/p": lambda _: (200, TEXT, b"seen")}, purpose="metrics")
+    server.start()
+    try:
+        for host in ("10.1.2.3:8080", "handloop-metrics.handloop-system.svc:8080", ""):
+            assert b" 200 " in ask(server, f"GET /p HTTP/1.1\r\nHost: {host}")
+    finally:
+        server.stop()
+
+
 def test_head_has_no_body() -> None:
     """HEAD answers like GET without the body."""
     with serving({"/healthz": health_page({})}) as url:

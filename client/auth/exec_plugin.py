@@ -1,0 +1,249 @@
+"""
+Credentials of an exec plugin: a program that answers with an ExecCredential.
+
+A plugin has a deadline, and what it writes has a limit. At its deadline, at a stop and at the end of this
+process it ends together with all that it has started: they are a process group of their own. Only a plugin
+that may ask on a terminal stays in our group, as no other may read from the terminal: there an interrupt
+reaches everybody, and a deadline the plugin alone.
+Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
+the kubeconfig's folder, and gets the cluster as it stands in the kubeconfig.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from handloop.apis.time import parse_time
+from handloop.client.auth.credentials import FETCH_SECONDS, Fetched
+from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.http.tls import KeyPair
+
+_OUTPUT_BYTES: Final = 1 << 20
+_COMPLAINT_CHARACTERS: Final = 2000
+_LOOK_SECONDS: Final = 0.05
+# for what is still to be sent after a stop; less than a process lives on that has lost its lease
+_STOP_SECONDS: Final = 0.5
+_STDIN: Final = 0
+_STDERR: Final = 2
+_EXTENSION: Final = "client.authentication.k8s.io/exec"
+
+
+class _PluginError(Exception):
+    """Why a plugin gave nothing, in words that hold nothing of its answer."""
+
+
+class _Variable(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class _Plugin(msgspec.Struct, rename="camel"):
+    """A user's `exec` section."""
+
+    api_version: str
+    command: str
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    interactive_mode: str | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+    expiration_timestamp: str | None = None
+
+
+class _ExecCredential(msgspec.Struct, rename="camel"):
+    api_version: str
+    status: _Status | None = None
+
+
+def fetch_from_plugin(
+    section: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    folder: str,
+    *,
+    stop: threading.Event,
+    seconds: float = FETCH_SECONDS,
+) -> Fetched:
+    """
+    Run an exec plugin once.
+
+    Args: section is the user's `exec`; cluster is what the plugin asked for, {} for nothing; folder is what
+    relative paths start from; stop leaves a plugin that runs half a second.
+    Raises: ConfigError naming the program, with the kubeconfig's install hint when it is not there.
+    Blocks: until the program has ended, at most so many seconds.
+    """
+    command = str(section.get("command", ""))
+    hint = str(section.get("installHint") or "").strip()
+    _require_program(command, folder, hint)
+    try:
+        plugin = msgspec.convert(dict(section), _Plugin)
+        return _fetched(_run(plugin, cluster, folder, seconds, stop), plugin.api_version)
+    except (_PluginError, OSError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            ConfigProblem.EXEC_PLUGIN,
+            f'exec plugin "{command}" failed',
+            cause=str(error),
+            fix=f"run `{command}` by hand; you may have to log in again",
+            plugin=command,
+            install_hint=hint,
+        ) from error
+
+
+def _require_program(command: str, folder: str, hint: str) -> None:
+    found = shutil.which(str(Path(folder, command)) if "/" in command else command)
+    if not command or found is None:
+        raise ConfigError(
+            ConfigProblem.EXEC_PLUGIN,
+            f'exec plugin "{command}" not found' + ("" if "/" in command else " in PATH"),
+            fix=hint or f"install {command or 'the plugin'}, or use a kubeconfig that does not need it",
+            plugin=command,
+            install_hint=hint,
+        )
+
+
+def _run(
+    plugin: _Plugin, cluster: Mapping[str, Any], folder: str, seconds: float, stop: threading.Event
+) -> bytes:
+    """What the plugin answers."""
+    asks, began_at = _may_ask(plugin), time.monotonic()
+    process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
+        [plugin.command, *(plugin.args or ())],
+        stdin=None if asks else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        # what it asks for, such as a code to type into a browser, is for people
+        stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
+        cwd=folder or None,
+        env=_environment(plugin, cluster, asks=asks),
+        process_group=None if asks else 0,
+    )
+    end = partial(_end, process, group=not asks)
+    # an interpreter that exits does not wait for the thread that waits here
+    atexit.register(end)
+    with process:
+        try:
+            output, complaint = _written(process, began_at, seconds, stop)
+        finally:
+            end()
+            atexit.unregister(end)
+    if process.returncode:
+        text = complaint.decode("utf-8", "backslashreplace").strip()[:_COMPLAINT_CHARACTERS]
+        raise _PluginError(f"exit code {process.returncode}" + (f": {text}" if text else ""))
+    return output
+
+
+def _may_ask(plugin: _Plugin) -> bool:
+    """Whether the plugin gets our terminal to read from."""
+    has_terminal = os.isatty(_STDIN)
+    if plugin.interactive_mode == "Always" and not has_terminal:
+        raise _PluginError("it needs a terminal (interactiveMode: Always), and there is none")
+    return has_terminal and plugin.interactive_mode != "Never"
+
+
+def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> dict[str, str]:
+    spec: dict[str, Any] = {"interactive": asks}
+    if cluster:
+        extensions = cluster.get("extensions") or ()
+        own = [each.get("extension") for each in extensions if each.get("name") == _EXTENSION]
+        spec["cluster"] = {**cluster, **({"config": own[0]} if own else {})}
+    info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+    added = {variable.name: variable.value for variable in plugin.env or ()}
+    return {**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(info, default=str)}
+
+
+def _end(process: subprocess.Popen[bytes], *, group: bool) -> None:
+    """End a plugin that still runs. Threads: that of its run, and main when the interpreter exits."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            # not reaped yet, so the number is still its own
+            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
+    process.wait()
+
+
+def _written(
+    process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
+) -> tuple[bytes, bytes]:
+    """
+    Read until the plugin has ended: what it leaves running may hold the pipes open.
+
+    Returns: its output, and what it complained of where that is not seen on a terminal.
+    Raises: _PluginError when it takes or writes too much.
+    """
+    output, complaint = bytearray(), bytearray()
+    stopped_at = math.inf
+    with selectors.DefaultSelector() as selector:
+        for stream, text in ((process.stdout, output), (process.stderr, complaint)):
+            if stream is not None:
+                selector.register(stream, selectors.EVENT_READ, text)
+        while True:
+            # asked before reading, so that all it wrote is there to be read
+            has_ended = process.poll() is not None
+            ready = selector.select(0 if has_ended else _LOOK_SECONDS)
+            for key, _ in ready:
+                if not _read_block(key.fd, key.data):
+                    selector.unregister(key.fileobj)
+            if has_ended and not ready:
+                return bytes(output), bytes(complaint)
+            now = time.monotonic()
+            if stop.is_set():
+                stopped_at = min(stopped_at, now)
+            if now > stopped_at + _STOP_SECONDS:
+                raise _PluginError("ended, as the program stops")
+            if now > began_at + seconds:
+                raise _PluginError(f"no answer in {seconds:g} s, so it was ended")
+
+
+def _read_block(descriptor: int, text: bytearray) -> bool:
+    """Add what is there; whether there may be more."""
+    block = os.read(descriptor, _OUTPUT_BYTES)
+    text += block
+    if len(text) > _OUTPUT_BYTES:
+        raise _PluginError(f"wrote more than {_OUTPUT_BYTES >> 20} MiB, so it was ended")
+    return bool(block)
+
+
+def _fetched(output: bytes, api_version: str) -> Fetched:
+    try:
+        answer = msgspec.json.decode(output, type=_ExecCredential)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _PluginError(f"its answer is not an ExecCredential: {error}") from error
+    if answer.api_version != api_version:
+        raise _PluginError(f"answered with apiVersion {answer.api_version}, not {api_version}")
+    status = answer.status or _Status()
+    token, certificate, key = status.token, status.client_certificate_data, status.client_key_data
+    if token and not (token.isascii() and token.isprintable()):
+        raise _PluginError("answered with a token that does not fit in a header")
+    if bool(certificate) != bool(key):
+        raise _PluginError("answered with half a key pair")
+    if not token and not certificate:
+        raise _PluginError("answered without token or client certificate")
+    return Fetched(
+        authorization=f"Bearer {token}" if token else "",
+        key_pair=KeyPair(certificate.encode(), key.encode()) if certificate and key else None,
+        expires_at=_expiry(status.expiration_timestamp),
+    )
+
+
+def _expiry(timestamp: str | None) -> float | None:
+    try:
+        return parse_time(timestamp) if timestamp else None
+    except ValueError as error:
+        raise _PluginError(f"answered with a bad expirationTimestamp: {timestamp}") from error

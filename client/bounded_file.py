@@ -1,0 +1,77 @@
+"""
+Reading files that a kubeconfig names, or is: never more than a limit, and never for ever.
+
+A file that does not end (`/dev/zero`) or does not begin (a pipe that nobody writes to) takes neither the
+memory nor the thread.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+import threading
+import time
+from typing import BinaryIO, Final
+
+FILE_BYTES: Final = 1 << 20
+_LOOK_SECONDS: Final = 0.1
+
+
+def read_file(path: str) -> bytes:
+    """
+    A regular file, or what a symbolic link to one leads to.
+
+    Raises: OSError, also for anything else, such as a pipe, and for more than FILE_BYTES.
+    """
+    with _opened(path) as file:
+        if not _is_regular(file):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return _within_limit(file.read(FILE_BYTES + 1))
+
+
+def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
+    """
+    A file of any kind, to its end: a pipe (`<(...)`, `/dev/stdin`), too.
+
+    Args: seconds is what anything but a regular file may take.
+    Raises: OSError, such as TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
+    Blocks: until then; stop is looked at every 0.1 s.
+    """
+    with _opened(path) as file:
+        content = file.read(FILE_BYTES + 1) if _is_regular(file) else _read_pipe(file, seconds, stop)
+    return _within_limit(content)
+
+
+def _opened(path: str) -> BinaryIO:
+    """Open at once: without O_NONBLOCK a pipe is waited for until somebody writes."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def _is_regular(file: BinaryIO) -> bool:
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+def _read_pipe(file: BinaryIO, seconds: float, stop: threading.Event) -> bytes:
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    content = bytearray()
+    while len(content) <= FILE_BYTES:
+        if poll.poll(1000 * _LOOK_SECONDS):
+            block = os.read(file.fileno(), FILE_BYTES + 1 - len(content))
+            if not block:
+                break
+            content += block
+        if stop.is_set():
+            raise InterruptedError(errno.EINTR, "stopped before its end came")
+        if time.monotonic() > deadline:
+            raise TimeoutError(errno.ETIMEDOUT, f"no end of it in {seconds:g} s")
+    return bytes(content)
+
+
+def _within_limit(content: bytes) -> bytes:
+    if len(content) > FILE_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {FILE_BYTES >> 20} MiB")
+    return content
