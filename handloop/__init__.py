@@ -13,11 +13,12 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | write children | apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
+| do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter |
 | handle errors | ClientError, APIError, NotFound, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError |
 
-The parts below are packages: `handloop.informers` and `handloop.workqueue` for a controller by hand, as
-`handloop.controller.foo` does it; `handloop.apis`, `handloop.client`, `handloop.controller.runtime`; and
-`handloop.sandbox`, an API server to try things on (`pip install handloop[sandbox]`).
+The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
+`handloop.controller.runtime`, and `handloop.sandbox`, an API server to try things on (`pip install
+handloop[sandbox]`). `handloop.controller.foo` is a controller by hand, `handloop.controller.myapp` one on the runtime.
 
 Importing handloop imports nothing else: each name is fetched when it is first used.
 """  # noqa: E501 - a row of the table is a line
@@ -55,7 +56,16 @@ _MODULES = {
     "controller.runtime.reconcile": "DONE ReconcileContext Reconciler Result",
     "controller.runtime.reconcile_errors": "ReconcileError TerminalError",
     "controller.runtime.roles": "roles",
-    "informers.keys": "ObjectName",
+    "informers.factory": "SharedInformerFactory",
+    "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",
+    "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func",
+    "informers.lister": "Lister",
+    "informers.shared_informer": "SharedIndexInformer",
+    "informers.store.indexer": "Indexer",
+    "informers.sync": "wait_for_cache_sync",
+    "workqueue.queue": "ShutDown",
+    "workqueue.rate_limiters": "RateLimiter default_controller_rate_limiter",
+    "workqueue.rate_limiting_queue": "RateLimitingQueue",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -67,7 +67,16 @@ from handloop.controller.runtime.predicates import (
 from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
 from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
 from handloop.controller.runtime.roles import roles
-from handloop.informers.keys import ObjectName
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func
+from handloop.informers.lister import Lister
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import Indexer
+from handloop.informers.sync import wait_for_cache_sync
+from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 
 __all__ = [
     "DONE",
@@ -83,28 +92,38 @@ __all__ = [
     "Condition",
     "ConfigError",
     "Conflict",
+    "DeletedFinalStateUnknown",
+    "FilteringResourceEventHandler",
     "Forbidden",
     "FrozenMap",
     "GenerationChanged",
     "HTTPTransport",
+    "Indexer",
     "Invalid",
     "Kind",
     "LabelsChanged",
     "LabelsMatch",
     "LeaderElection",
     "ListOptions",
+    "Lister",
     "Manager",
     "NotFound",
     "ObjectMeta",
     "ObjectName",
     "PatchType",
     "PredicateFuncs",
+    "RateLimiter",
+    "RateLimitingQueue",
     "ReconcileContext",
     "ReconcileError",
     "Reconciler",
     "Resource",
+    "ResourceEventHandlerFuncs",
     "ResourceVersionChanged",
     "Result",
+    "SharedIndexInformer",
+    "SharedInformerFactory",
+    "ShutDown",
     "TerminalError",
     "TooManyRequests",
     "TransportError",
@@ -115,6 +134,7 @@ __all__ = [
     "controller_for",
     "controller_of",
     "custom_resource_definition",
+    "default_controller_rate_limiter",
     "find_condition",
     "has_finalizer",
     "is_applied",
@@ -123,6 +143,7 @@ __all__ = [
     "is_condition_true",
     "is_controlled_by",
     "load_config",
+    "meta_namespace_key_func",
     "negate",
     "new_controller_ref",
     "owned_fields",
@@ -130,6 +151,7 @@ __all__ = [
     "remove_finalizer",
     "roles",
     "set_condition",
+    "wait_for_cache_sync",
     "with_controller",
     "with_owner",
     "without_owner",

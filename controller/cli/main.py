@@ -1,4 +1,8 @@
-"""The command line: what was asked for, done, and its exit code."""
+"""
+The command line: what was asked for, done, and its exit code.
+
+Each command is imported when it is asked for: `version` needs neither a client nor a controller.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,13 @@ from typing import TextIO
 
 import structlog
 
-from handloop.controller.cli.doctor_command import doctor
 from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.cli.logs import TRACEBACK_VERBOSITY, LogLevel, configure_logging, default_format
-from handloop.controller.cli.manifests_command import manifests
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.printable import printable
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
-from handloop.controller.cli.run import run
-from handloop.controller.cli.sandbox_command import run_sandbox
 from handloop.controller.cli.signals import SignalHandler
 from handloop.controller.cli.tell import show
-from handloop.controller.cli.version import version_text
 
 log = structlog.get_logger("controller")
 
@@ -59,9 +58,13 @@ def _give_up_what_nobody_reads(stream: TextIO) -> None:
 def execute(options: Options, out: TextIO, err: TextIO) -> int:
     """Do what the options ask for. Results go to out, everything else to err."""
     if options.command == "version":
+        from handloop.controller.cli.version import version_text  # noqa: PLC0415
+
         out.write(version_text(options.output) + "\n")
         return EXIT_OK
     if options.command == "manifests":
+        from handloop.controller.cli.manifests_command import manifests  # noqa: PLC0415
+
         out.write(manifests(options))
         return EXIT_OK
     level = configure_logging(options.log_format, options.verbosity, stream=err)
@@ -73,8 +76,16 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 def _serve(options: Options, stop: threading.Event, out: TextIO, err: TextIO) -> int:
     try:
         if options.command == "doctor":
+            from handloop.controller.cli.doctor_command import doctor  # noqa: PLC0415
+
             return doctor(options, stop, out)
-        return (run_sandbox if options.command == "sandbox" else run)(options, stop, err)
+        if options.command == "sandbox":
+            from handloop.controller.cli.sandbox_command import run_sandbox  # noqa: PLC0415
+
+            return run_sandbox(options, stop, err)
+        from handloop.controller.cli.run import run  # noqa: PLC0415
+
+        return run(options, stop, err)
     except Exception as error:
         what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
         if (options.log_format or default_format(err)) == "json":

@@ -16,7 +16,7 @@ from handloop.controller.cli.bind_address import (
     BindAddress,
     parse_bind_address,
 )
-from handloop.controller.cli.controllers import NAMES, controller_names
+from handloop.controller.cli.controller_names import NAMES, controller_names
 from handloop.controller.cli.values import (
     boolean,
     duration,

@@ -18,7 +18,8 @@ from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import TLSOptions
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.controllers import NAMES, kinds
+from handloop.controller.cli.controller_names import NAMES
+from handloop.controller.cli.controllers import kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use

@@ -14,7 +14,7 @@ DISTRIBUTION: Final = "handloop"
 
 def version() -> str:
     """The version of the installed distribution, or of the checkout it runs from."""
-    checkout = Path(__file__).parents[2] / "pyproject.toml"
+    checkout = Path(__file__).parents[3] / "pyproject.toml"
     if checkout.exists():
         return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
     return metadata.version(DISTRIBUTION)

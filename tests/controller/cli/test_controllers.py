@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from handloop.controller.cli.controllers import CONTROLLERS, NAMES, access, controller_names, kinds, setups
+from handloop.controller.cli.controller_names import NAMES, controller_names
+from handloop.controller.cli.controllers import CONTROLLERS, access, kinds, setups
 from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo

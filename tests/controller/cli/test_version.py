@@ -26,6 +26,6 @@ def test_text_and_json_say_the_same() -> None:
 
 def test_installed_it_asks_for_its_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside a checkout there is no project file to read."""
-    monkeypatch.setattr(version_module, "__file__", str(tmp_path / "a" / "b" / "version.py"))
+    monkeypatch.setattr(version_module, "__file__", str(tmp_path / "a" / "b" / "c" / "version.py"))
     monkeypatch.setattr("handloop.controller.cli.version.metadata.version", lambda name: f"{name}-9.9.9")
     assert version() == "handloop-9.9.9"
