@@ -8,10 +8,11 @@ from typing import Final
 import structlog
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
+from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.reconcile import ReconcileContext
 from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
 
-_LOST_RACES: Final = (Conflict, AlreadyExists)
+_LOST_RACES: Final = (Conflict, AlreadyExists, HeldBackError)
 
 
 def is_expected(error: BaseException) -> bool:
