@@ -141,7 +141,7 @@ class Controller:
         self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
-        self._status_damper = Damper(clock=clock)
+        self._status_damper = Damper("somebody else has undone the status", clock=clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=clock)
         self._reporter = FooReporter(recorder)
         expected = (ClientError, FooControllerError, ReconcileError)

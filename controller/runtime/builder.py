@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
 from handloop.controller.runtime.kind_informer import KindInformer, Synced
@@ -79,8 +80,12 @@ class _Rechecked:
         self._owners = owners
 
     def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
-        """Raises: as OwnerRecheck.check, and what the reconciler does."""
-        self._owners.check(name)
+        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; what the reconciler does."""
+        try:
+            self._owners.check(name)
+        except HeldBackError as error:
+            # no failure: it would count for max_retries
+            return Result(requeue_after=error.seconds)
         return self._reconciler.reconcile(name, context)
 
 

@@ -19,7 +19,11 @@ _REMEMBERED: Final = 10_000
 
 
 class HeldBackError(ReconcileError):
-    """It is too early to do the same again; retried."""
+    """It is too early to do the same again; retried. Fields: seconds until it may be done."""
+
+    def __init__(self, why: str, seconds: float) -> None:
+        super().__init__(f"{why}: held back for {seconds:.1f} s")
+        self.seconds = seconds
 
 
 class _Done(NamedTuple):
@@ -38,7 +42,9 @@ class Damper:
     Threads: any; no two of them for one key.
     """
 
-    def __init__(self, *, clock: Clock = REAL_CLOCK) -> None:
+    def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:
+        """Args: why something is held back, for the error."""
+        self._why = why
         self._clock = clock
         self._lock = new_lock("Damper._lock", 95)
         self._last: LRUCache[str, _Done] = LRUCache(_REMEMBERED)
@@ -58,7 +64,7 @@ class Damper:
             left = last.at + last.wait_seconds - now
             if left > 0:
                 self._remember(key, last)
-                raise HeldBackError(f"undone by somebody else, not done again within {left:.1f} s")
+                raise HeldBackError(self._why, left)
             # a retry comes up to twice as late as it may
             if now - last.at < 2 * last.wait_seconds + QUIET_SECONDS:
                 wait_seconds = min(2 * last.wait_seconds, MAX_SECONDS)

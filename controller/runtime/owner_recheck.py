@@ -65,7 +65,7 @@ class OwnerRecheck(Generic[T]):
         self._cache = cache
         self._owners_of = OwnerNames(kind, cache, every_owner=True)
         self._deleted_by_us = deleted_by_us
-        self._damper = Damper(clock=clock)
+        self._damper = Damper("children disappear, and we may not get their owner", clock=clock)
         self._lock = new_lock("OwnerRecheck._lock", 95)
         self._suspects: LRUCache[ObjectName, None] = LRUCache(_REMEMBERED)
         self._told = False

@@ -8,11 +8,10 @@ from typing import Final
 import structlog
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
-from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.reconcile import ReconcileContext
 from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
 
-_LOST_RACES: Final = (Conflict, AlreadyExists, HeldBackError)
+_LOST_RACES: Final = (Conflict, AlreadyExists)
 
 
 def is_expected(error: BaseException) -> bool:
