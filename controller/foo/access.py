@@ -10,7 +10,7 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.access import Access
 
 FOO_ACCESS: Final = (
-    Access(resource=Foo.resource, verbs=("list", "watch")),
+    Access(resource=Foo.resource, verbs=("get", "list", "watch")),
     Access(resource=Foo.resource, subresource="status", verbs=("update",)),
     Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
     Access(resource=Event.resource, verbs=("create", "patch")),

@@ -17,6 +17,10 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
      the way is noticed at once, not at the end of a back-off of up to 1000 s.
   6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets
      the Warning event InvalidObject, once per resource version, and waits for its next change or resync.
+  7. When its Deployment disappears, a Foo is read past the cache before another one is made: the cache may
+     lag, and what is made for a Foo that is gone is garbage at once.
+  8. A status that somebody else undoes is written again ever more rarely: two controllers whose caches
+     differ would fight over it at full speed. A Deployment that is being deleted is not scaled.
 As upstream: a changed spec.deploymentName makes a new Deployment and leaves the old one, to go with the Foo.
 """
 
@@ -40,11 +44,14 @@ from handloop.controller.foo.deployment import new_deployment, scale_patch
 from handloop.controller.foo.reports import FooControllerError, FooReporter
 from handloop.controller.foo.status import FooStatusWriter
 from handloop.controller.foo.types import Foo, FooStatus
+from handloop.controller.runtime.damper import Damper
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.reference import reference_to_kind, reference_to_undecodable
 from handloop.controller.runtime.kind_informer import Informer
 from handloop.controller.runtime.metrics.reconcile import ControllerMetrics
 from handloop.controller.runtime.outcomes import SyncOutcomes
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
+from handloop.controller.runtime.reconcile_errors import ReconcileError
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
@@ -135,8 +142,10 @@ class Controller:
         self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
+        self._status_damper = Damper("somebody else has undone the status", clock=clock)
+        self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=clock)
         self._reporter = FooReporter(recorder)
-        expected = (ClientError, FooControllerError)
+        expected = (ClientError, FooControllerError, ReconcileError)
         self._outcomes = SyncOutcomes("foo", expected=expected, metrics=metrics, clock=clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._progress = progress
@@ -230,6 +239,7 @@ class Controller:
 
         Return means settled, raise means retry with back-off.
         """
+        self._owners.check(name)
         try:
             foo = self._foos_lister.namespace(name.namespace).get(name.name)
         except NotFound:
@@ -270,7 +280,8 @@ class Controller:
         if not is_controlled_by(deployment, foo):
             raise self._reporter.foreign(foo, deployment)
         replicas = foo.spec.replicas
-        if replicas is None or replicas == deployment.spec.replicas:
+        is_going = deployment.metadata.deletion_timestamp is not None
+        if is_going or replicas is None or replicas == deployment.spec.replicas:
             return deployment, False
         log.debug(
             "Update deployment resource",
@@ -292,9 +303,13 @@ class Controller:
         Write what was seen into the Foo's status, unless it says so already.
 
         Returns: whether it was written.
+        Raises: HeldBackError when somebody has just undone the same; ClientError.
         """
         status = FooStatus(available_replicas=deployment.status.available_replicas)
-        return status != foo.status and self._foo_status.write(replace(foo, status=status))
+        if status == foo.status:
+            return False
+        write = partial(self._foo_status.write, replace(foo, status=status))
+        return self._status_damper.spaced(foo.metadata.uid, status, write)
 
     def _enqueue_foo(self, obj: object) -> None:
         """Put the name of a Foo into the workqueue."""
@@ -337,6 +352,7 @@ class Controller:
 
     def _handle_deletion(self, obj: Deployment | DeletedFinalStateUnknown[Deployment]) -> None:
         """Besides its owner, every Foo that wants the name of the Deployment may now have it."""
+        self._owners.child_gone(obj)
         self._handle_object(obj)
         key = deletion_handling_meta_namespace_key_func(obj)
         for foo in self._foo_indexer.by_index(DEPLOYMENT_NAME_INDEX, key):

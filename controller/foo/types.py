@@ -18,10 +18,10 @@ class FooSpec(APIStruct, frozen=True, gc=False):
     replicas: Annotated[int, Meta(ge=1, le=10)] | None = None
 
 
-class FooStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
+class FooStatus(APIStruct, frozen=True, gc=False):
     """What was seen: the Deployment's available replicas."""
 
-    available_replicas: Annotated[int, Meta(ge=INT32_MIN, le=INT32_MAX)] = 0
+    available_replicas: Annotated[int, Meta(ge=INT32_MIN, le=INT32_MAX)] | None = None
 
 
 class Foo(Kind, frozen=True, gc=False, tag="Foo"):

@@ -11,7 +11,7 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.access import Access
 
 MYAPP_ACCESS: Final = (
-    Access(resource=MyApp.resource, verbs=("list", "watch")),
+    Access(resource=MyApp.resource, verbs=("get", "list", "watch")),
     Access(resource=MyApp.resource, subresource="status", verbs=("update",)),
     Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
     Access(resource=Service.resource, verbs=("create", "list", "patch", "watch")),

@@ -60,15 +60,18 @@ class Child(Generic[K]):
         Args: changes(live, wanted) is a strategic merge patch, {} for none.
         Returns: the child, and whether it was written.
         Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name, and for one that is
-        gone though the cache has it; ClientError.
+        being deleted, or gone though the cache has it; ClientError.
         """
         live = self._cached(app)
         if live is None:
             return self._written(self._objects.create(wanted, field_manager=FIELD_MANAGER), context)
         if not is_controlled_by(live, app):
             raise self._foreign(live, app)
+        if live.metadata.deletion_timestamp is not None:
+            # even as wanted it will be gone, and what it stands for may be so already
+            raise self._going(live)
         patch = changes(live, wanted)
-        if not patch or live.metadata.deletion_timestamp is not None:
+        if not patch:
             return live, False
         return self._written(self._corrected(live, patch), context)
 
@@ -86,7 +89,7 @@ class Child(Generic[K]):
             with suppress(NotFound):
                 self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
                 context.deleted(live)
-        raise WaitError(f'{self._kind} "{metadata.name}" is not gone yet')
+        raise self._going(live)
 
     def _cached(self, app: MyApp) -> K | None:
         try:
@@ -110,6 +113,9 @@ class Child(Generic[K]):
     def _written(self, child: K, context: ReconcileContext) -> tuple[K, bool]:
         context.wrote(child)
         return child, True
+
+    def _going(self, live: K) -> WaitError:
+        return WaitError(f'{self._kind} "{live.metadata.name}" is not gone yet')
 
     def _foreign(self, live: K, app: MyApp) -> ReconcileError:
         what = f'{self._kind} "{live.metadata.name}"'

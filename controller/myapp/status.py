@@ -1,8 +1,8 @@
 """
 The status of a MyApp: a pure function of what was seen, so that it is true and rests when nothing happens.
 
-    Ready        every wanted replica runs this very spec and is ready, and no step failed
-    Progressing  the Deployment is on its way to that
+    Ready        every wanted replica runs this very spec and is ready, no step failed, no child is going away
+    Progressing  the Deployment is on its way to that, or a step waits for something to go
     Degraded     a step failed, or the Deployment says that it cannot make its pods
 All three are always there. A status is about the spec of its observedGeneration. A MyApp that is being
 deleted is neither Ready nor Progressing: nobody keeps its children.
@@ -101,8 +101,6 @@ def progress(deployment: Deployment) -> Progress:
     status = deployment.status
     wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
     text = f"Ready replicas: {status.ready_replicas}/{wanted}"
-    if deployment.metadata.deletion_timestamp is not None:
-        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, being deleted")
     if status.observed_generation < deployment.metadata.generation:
         return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, about to change")
     if status.updated_replicas < wanted:

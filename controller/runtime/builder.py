@@ -17,14 +17,16 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
 from handloop.controller.runtime.kind_informer import KindInformer, Synced
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.reconcile import ControllerMetrics
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
+from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import Predicate
-from handloop.controller.runtime.reconcile import Reconciler
+from handloop.controller.runtime.reconcile import ReconcileContext, Reconciler, Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.rate_limiters import RateLimiter
@@ -68,6 +70,23 @@ class InformerWatch(Generic[T]):
         if troubles or self._registration is None or self._registration.has_synced():
             return troubles
         return [f"{self._informer.kind.resource.group_resource}: still handing the first list over"]
+
+
+class _Rechecked:
+    """A reconciler that is not called while its object is known to be gone. Implements Reconciler."""
+
+    def __init__(self, reconciler: Reconciler, owners: OwnerRecheck[Any]) -> None:
+        self._reconciler = reconciler
+        self._owners = owners
+
+    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; what the reconciler does."""
+        try:
+            self._owners.check(name)
+        except HeldBackError as error:
+            # no failure: it would count for max_retries
+            return Result(requeue_after=error.seconds)
+        return self._reconciler.reconcile(name, context)
 
 
 class ControllerBuilder:
@@ -169,11 +188,18 @@ class ControllerBuilder:
             timeout_seconds=self._options.own_write_timeout_seconds,
             clock=self._manager.clock,
         )
-        controller = self._new_controller(reconciler, queue, own_writes)
+        owners = OwnerRecheck(
+            self._for,
+            self._manager.client,
+            informers[self._for],
+            deleted_by_us=own_writes.has_deleted,
+            clock=self._manager.clock,
+        )
+        controller = self._new_controller(_Rechecked(reconciler, owners), queue, own_writes)
         self._manager.add(controller)
-        self._manager.declare(*self._access)
+        self._manager.declare(Access(resource=self._for.resource, verbs=("get",)), *self._access)
         for asked in self._asked:
-            controller.watch(self._new_watch(asked, informers, queue, own_writes))
+            controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))
         return controller
 
     def _new_queue(self) -> ReconcileQueue:
@@ -216,6 +242,7 @@ class ControllerBuilder:
         informers: dict[type[Any], KindInformer[Any]],
         queue: ReconcileQueue,
         own_writes: OwnWrites,
+        owners: OwnerRecheck[Any],
     ) -> InformerWatch[Any]:
         informer = informers[asked.kind]
         assert self._for is not None
@@ -231,6 +258,7 @@ class ControllerBuilder:
             sink=queue,
             predicates=asked.predicates,
             observed=own_writes.observed,
+            gone=owners.child_gone,
             panicked=self._new_metrics().panic,
         )
         return InformerWatch(informer, source, undecodable)

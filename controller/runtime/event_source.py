@@ -41,6 +41,9 @@ MapFunc = Callable[[T], Iterable[ObjectName]]
 Observed = Callable[[type[Kind], ObjectName], None]
 """Told of every event, whatever the predicates say."""
 
+Gone = Callable[[Kind], None]
+"""Told of every object that is gone, whatever the predicates say, before names are queued because of it."""
+
 Panicked = Callable[[], None]
 """Counts what a predicate or a map function raised."""
 
@@ -119,6 +122,7 @@ class EventSource(Generic[T]):
         sink: Sink,
         predicates: Sequence[Predicate] = (),
         observed: Observed,
+        gone: Gone = lambda _obj: None,
         panicked: Panicked = lambda: None,
     ) -> None:
         self.kind = kind
@@ -126,6 +130,7 @@ class EventSource(Generic[T]):
         self._sink = sink
         self._predicate = all_of(*predicates)
         self._observed = observed
+        self._gone = gone
         self._panicked = panicked
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
@@ -138,6 +143,8 @@ class EventSource(Generic[T]):
     def on_update(self, old: T, new: T) -> None:
         """An object was replaced; two states with one resource version are a resync."""
         name = object_name(new)
+        if new.metadata.uid != old.metadata.uid:
+            self._gone(old)
         self._observed(self.kind, name)
         if not self._passes(name, partial(self._concerns, old, new)):
             return
@@ -156,6 +163,9 @@ class EventSource(Generic[T]):
         """An object is gone; a tombstone without a state at least names it."""
         state = final_state(obj)
         name = deletion_handling_object_to_name(obj)
+        if state is not None:
+            # first: whoever observes the deletion forgets that it was ours
+            self._gone(state)
         self._observed(self.kind, name)
         if state is not None:
             if self._passes(name, partial(self._predicate.delete, state)):

@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 import structlog
 
 from handloop.client.errors import AlreadyExists, Conflict
+from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.metrics.reconcile import ControllerMetrics, ReconcileResult
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 
-_LOST_RACES: Final = (Conflict, AlreadyExists)
+_LOST_RACES: Final = (Conflict, AlreadyExists, HeldBackError)
 
 
 class Outcomes(NamedTuple):

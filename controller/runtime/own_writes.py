@@ -112,6 +112,12 @@ class OwnWrites:
         with self._lock:
             self._floors.setdefault(name, {})[floor.kind, floor.name] = floor
 
+    def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
+        """Whether that very object was deleted in behalf of a name, and no reconcile has seen its end yet."""
+        with self._lock:
+            floor = self._floors.get(name, {}).get((type(obj), object_name(obj)))
+        return floor is not None and floor.gone and floor.uid == obj.metadata.uid
+
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
         Whether to park a name that a worker has got.

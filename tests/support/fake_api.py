@@ -1,9 +1,9 @@
 """
 A tiny API server in memory: enough of one for a controller of Foos and Deployments, and nothing else.
 
-It keeps objects as JSON dicts with resource versions, and answers create, PUT of status and merge patch with
-Kubernetes' codes. Everybody else (users, the Deployment controller, the garbage collector, other controllers)
-acts through methods, without requests.
+It keeps objects as JSON dicts with resource versions, and answers get, create, PUT of status and merge patch
+with Kubernetes' codes. Everybody else (users, the Deployment controller, the garbage collector, other
+controllers) acts through methods, without requests.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class RefusalError(Exception):
 
 class FakeAPI:
     """
-    Implements handloop.client.transport.Transport for writes.
+    Implements handloop.client.transport.Transport for writes, and for reads of one object.
 
-    before_write is called with the number (from 0) and the request before each write takes effect,
-    after_write once it has; either may raise, which is what the client then sees, or act as somebody else.
-    Not safe for threads.
+    refuse_read gives code and reason for a read that is not to succeed. before_write is called with the
+    number (from 0) and the request before each write takes effect, after_write once it has; either may raise,
+    which is what the client then sees, or act as somebody else. Not safe for threads.
     """
 
     def __init__(self, *, foo_crd: FooCRD = FooCRD.SUBRESOURCE) -> None:
@@ -74,6 +74,8 @@ class FakeAPI:
         self.objects: dict[Key, dict[str, Any]] = {}
         self.may_patch_foos = True
         self.writes: list[Write] = []
+        self.reads: list[str] = []
+        self.refuse_read: Callable[[str], tuple[int, str] | None] = lambda _target: None
         self.before_write: Callable[[int, Write], None] = lambda _number, _write: None
         self.after_write: Callable[[int, Write], None] = lambda _number, _write: None
         self._version = 100
@@ -96,6 +98,8 @@ class FakeAPI:
         assert match is not None, path
         namespace, plural, name, subresource = match.groups()
         target = "/".join(part for part in (plural, name, subresource) if part)
+        if method == "GET":
+            return self._read(target, (plural, namespace, name))
         write = Write(method, target, dict(query or {}), json.loads(body or b"null"))
         number = len(self.writes)
         self.writes.append(write)
@@ -109,6 +113,15 @@ class FakeAPI:
 
     def stream(self, *_args: Any, **_kwargs: Any) -> Any:
         raise AssertionError("nobody watches here")
+
+    def _read(self, target: str, key: Key) -> Response:
+        self.reads.append(target)
+        refusal = self.refuse_read(target)
+        if refusal is None and key in self.objects:
+            return _response(200, self.objects[key])
+        code, reason = refusal or (404, "NotFound")
+        message = f'{_group_resource(key[0])} "{key[2]}": {reason}'
+        return _response(code, _status(RefusalError(code, reason, message), key[0], key[2]))
 
     def _act(self, write: Write, key: Key, subresource: str | None) -> tuple[int, dict[str, Any]]:
         if write.method == "POST":

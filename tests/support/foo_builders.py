@@ -18,10 +18,10 @@ def new_foo(
     deployment_name: str | None = None,
     uid: str | None = None,
     resource_version: str = "1",
-    available: int = 0,
+    available: int | None = None,
     deletion_timestamp: str | None = None,
 ) -> Foo:
-    """A Foo that names a Deployment `<name>-deployment` unless told otherwise."""
+    """A Foo that names a Deployment `<name>-deployment` unless told otherwise; available None = no status."""
     return Foo(
         metadata=ObjectMeta(
             name=name,

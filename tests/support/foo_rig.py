@@ -105,6 +105,15 @@ class FooRig:
         self.queue.add(name)
         assert self.controller._process_next_work_item()
 
+    def work_off(self, seconds: float = 0.0) -> None:
+        """Let time pass and process what is due by then; for a rig without threads (spawn=no_thread)."""
+        self.clock.advance(seconds)
+        with self.queue._schedule:
+            due = self.queue._take_due_locked()
+        self.queue._hand_over(due)
+        while len(self.queue):
+            assert self.controller._process_next_work_item()
+
     def queued(self) -> list[ObjectName]:
         """Empty the queue."""
         names = []

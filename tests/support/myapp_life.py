@@ -18,8 +18,8 @@ def tell_myapp_life(cluster: Cluster, name: str = "app") -> None:
     """
     Tell it, and check what can be seen.
 
-    Created, it becomes ready; another image, another type of Service and back; an autoscaler comes, changes
-    and goes; with the MyApp everything goes.
+    Created, it becomes ready; another image, another type of Service and back; a Service that was deleted is
+    made again; an autoscaler comes, changes and goes; with the MyApp everything goes.
     """
     apps = MyApps(cluster)
     apps.create(name, replicas=2)
@@ -32,6 +32,12 @@ def tell_myapp_life(cluster: Cluster, name: str = "app") -> None:
         apps.change(name, serviceType=kind)
         apps.wait_service(name, partial(_has, "type", kind), kind)
     wait_event(cluster, name, "ServiceReady", count=3)
+
+    before = cluster.get(apps.services, name)["metadata"]["uid"]
+    cluster.delete(apps.services, name)
+    cluster.wait(
+        apps.services, lambda found: name in found and found[name]["metadata"]["uid"] != before, "another"
+    )
 
     for most in (3, 4):
         apps.change(name, autoScaling={"enabled": True, "maxReplicas": most})

@@ -103,10 +103,11 @@ def older_definition() -> Object:
 class Managed:
     """The controller in a manager, on a sandbox where the test plays the Deployment controller."""
 
-    def __init__(self, definition: Object) -> None:
+    def __init__(self, definition: Object, **options: Any) -> None:
+        """Args: options are the manager's."""
         self.cluster = ManagedSandbox()
         self.cluster.post(CRDS, definition)
-        self.manager = self.cluster.manager()
+        self.manager = self.cluster.manager(**options)
         self.controller = add_myapp(self.manager, workers=2)
         self.apps = self.cluster.client.resource(MyApp)
         self.deployments = self.cluster.client.resource(Deployment)

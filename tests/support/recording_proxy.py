@@ -10,6 +10,7 @@ import json
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,8 +48,9 @@ class RecordingProxy:
     """
     Hands requests on to a transport.
 
-    State, under _lock: _writes so far, without events and reviews. flowing: while it is clear, requests for
-    leases wait. Threads: one per connection.
+    State, under _lock: _writes so far, without events and reviews; _reads, how often each path; _silent, the
+    collections whose watches are held up. flowing: while it is clear, requests for leases wait.
+    Threads: one per connection.
     """
 
     def __init__(self, who: str, transport: Transport) -> None:
@@ -58,6 +60,8 @@ class RecordingProxy:
         self.flowing.set()
         self._lock = threading.Lock()
         self._writes: list[Write] = []
+        self._reads: Counter[str] = Counter()
+        self._silent: tuple[str, ...] = ()
         handler = type("Handler", (_Handler,), {"proxy": self})
         self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(
@@ -84,6 +88,30 @@ class RecordingProxy:
         """What the server has taken so far."""
         with self._lock:
             return list(self._writes)
+
+    def silence(self, *plurals: str) -> None:
+        """From here on watches of these collections, and of no others, bring nothing, open or not."""
+        with self._lock:
+            self._silent = plurals
+
+    def is_silent(self, path: str) -> bool:
+        """Whether a watch of that path brings nothing."""
+        with self._lock:
+            return path.rpartition("/")[2] in self._silent
+
+    def created(self, plural: str) -> int:
+        """How many objects of a collection the server has made for it."""
+        return sum(write.method == "POST" and write.path.endswith(f"/{plural}") for write in self.writes)
+
+    def reads(self, path: str) -> int:
+        """How often a path was read and not watched."""
+        with self._lock:
+            return self._reads[path]
+
+    def note_read(self, path: str) -> None:
+        """A path is read."""
+        with self._lock:
+            self._reads[path] += 1
 
     def note(self, method: str, path: str, began_at: float, body: bytes) -> None:
         """The server has taken a write."""
@@ -143,6 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
         if "watch" in query:
             self._stream(url.path, query, headers)
             return
+        if self.command == "GET":
+            self.proxy.note_read(url.path)
         answer = self.proxy.transport.request(self.command, url.path, query=query, headers=headers, body=body)
         if self.command != "GET" and answer.status < 300:
             self.proxy.note(self.command, url.path, began_at, answer.body)
@@ -164,6 +194,8 @@ class _Handler(BaseHTTPRequestHandler):
             ender.start()
             with suppress(TransportError, OSError):
                 while block := stream.read_block():
+                    while self.proxy.is_silent(path) and not self.server.over.wait(0.05):
+                        pass
                     self.wfile.write(block)
         self.close_connection = True
         self.ended.set()

@@ -369,7 +369,7 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
         (
             [],
             [
-                'error: "alice" may not list foos.samplecontroller.k8s.io at cluster scope',
+                'error: "alice" may not get foos.samplecontroller.k8s.io at cluster scope',
                 "fix: python -m controller manifests rbac --controllers=foo | kubectl apply -f -",
                 "fix: kubectl create clusterrolebinding handloop --clusterrole=handloop --user=alice",
             ],
@@ -377,7 +377,7 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
         (
             ["-n", "default"],
             [
-                'error: "alice" may not list foos.samplecontroller.k8s.io in namespace "default"',
+                'error: "alice" may not get foos.samplecontroller.k8s.io in namespace "default"',
                 "fix: python -m controller manifests rbac -n default --controllers=foo | kubectl apply -f -",
                 "fix: kubectl -n default create rolebinding handloop --role=handloop --user=alice",
             ],
@@ -391,7 +391,7 @@ def test_e09_a_user_without_rights(alice: Path, argv: list[str], parts: list[str
     assert outcome.code == 5
     assert outcome.says(
         *parts,
-        "cause: missing 9 of 9 permissions: list foos.samplecontroller.k8s.io, watch foos",
+        "cause: missing 10 of 10 permissions: get foos.samplecontroller.k8s.io, list foos",
         "patch deployments.apps, watch deployments.apps, create events, patch events",
         "#e09",
     )
@@ -494,7 +494,7 @@ def test_e09_on_a_real_server(real_alice: Path, argv: list[str]) -> None:
     """A real kube-apiserver and a user without any role give the same message."""
     outcome = command("--kubeconfig", str(real_alice), "--preflight=exit", *argv)
     assert outcome.code in (5, 6)  # 6 where the CRD is not installed either
-    assert outcome.says('error: "alice" may not list foos', "cause: missing 9 of 9 permissions", "#e09")
+    assert outcome.says('error: "alice" may not get foos', "cause: missing 10 of 10 permissions", "#e09")
 
 
 @pytest.fixture

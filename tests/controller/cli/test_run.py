@@ -110,7 +110,7 @@ def test_a_second_taken_port_gives_the_first_back(cluster: SandboxCluster) -> No
 def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
     """With what was found by the checks."""
     with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
-        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9\n")
+        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 10/10\n")
         text.wait_for("  identity  sandbox-admin · namespaces: all")
 
 

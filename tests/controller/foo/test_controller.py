@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from typing import Self
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from handloop.apis.meta import OwnerReference
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
 from handloop.controller.foo.controller import CachesNotSyncedError, default_rate_limiter
-from handloop.controller.foo.deployment import scale_patch
+from handloop.controller.foo.deployment import new_deployment, scale_patch
 from handloop.controller.foo.reports import ResourceExistsError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from support.api_errors import api_error
@@ -37,16 +39,25 @@ _STATUS = ("PUT", "foos/example-foo/status")
 
 
 def test_a_missing_deployment_is_created() -> None:
-    """SC-01. The Deployment is created; the status is right already. Follows TestCreatesDeployment."""
-    with FooRig(new_foo()) as rig:
+    """SC-01. The Deployment as the Foo wants it, a status of 0, one event. Follows TestCreatesDeployment."""
+    with FooRig(new_foo(replicas=2)) as rig:
+        seen = rig.foo()
         rig.sync()
-        assert rig.writes == [_CREATE]
-        assert rig.api.writes[0].query == {"fieldManager": "sample-controller"}
+        assert rig.writes == [_CREATE, _STATUS]
+        create, status = rig.api.writes
+        assert create.query == status.query == {"fieldManager": "sample-controller"}
+        assert create.body == json.loads(msgspec.json.encode(new_deployment(seen)))
+        assert status.body["metadata"]["resourceVersion"] == seen.metadata.resource_version
+        assert status.body["status"] == {"availableReplicas": 0}
+        assert rig.recorder.events == [_SYNCED]
+        rig.sync_caches()
+        rig.sync()
+        assert len(rig.writes) == 2
         assert rig.recorder.events == [_SYNCED]
 
 
 def test_creating_also_corrects_a_status_that_is_wrong() -> None:
-    """SC-01. A status left over from an earlier Deployment is written, too. Follows TestCreatesDeployment."""
+    """A status left over from an earlier Deployment is written, too."""
     with FooRig(new_foo(available=3)) as rig:
         rig.sync()
         assert rig.writes == [_CREATE, _STATUS]
@@ -128,10 +139,10 @@ def test_a_deployment_the_server_refuses_is_reported_and_settled() -> None:
 
 def test_a_foo_without_replicas_leaves_them_alone() -> None:
     """With spec.replicas unset whatever the Deployment has is right, and the server's default at first."""
-    with FooRig(new_foo(replicas=None), stored_deployment(new_foo(), replicas=7)) as rig:
+    with FooRig(new_foo(replicas=None, available=0), stored_deployment(new_foo(), replicas=7)) as rig:
         rig.sync()
         assert rig.writes == []
-    with FooRig(new_foo(replicas=None)) as rig:
+    with FooRig(new_foo(replicas=None, available=0)) as rig:
         rig.sync()
         assert "replicas" not in rig.api.writes[0].body["spec"]
         assert rig.deployment().spec.replicas == 1
@@ -148,7 +159,7 @@ def test_a_foo_that_is_being_deleted_gets_no_deployment() -> None:
 def test_a_renamed_deployment_is_made_and_the_old_one_left() -> None:
     """Changing spec.deploymentName creates the new one; the old one stays until its owner goes."""
     old = stored_deployment(new_foo(), available=1)
-    with FooRig(new_foo(deployment_name="renamed"), old) as rig:
+    with FooRig(new_foo(deployment_name="renamed", available=0), old) as rig:
         rig.sync()
         assert rig.writes == [_CREATE]
         assert rig.deployment("renamed").spec.replicas == 1
@@ -166,7 +177,7 @@ def test_a_deployment_of_an_earlier_foo_of_that_name_is_not_adopted() -> None:
 
 def test_a_stale_cache_is_told_by_the_server() -> None:
     """The Deployment exists but the cache does not have it: AlreadyExists, to be retried."""
-    with FooRig(new_foo()) as rig:
+    with FooRig(new_foo(available=0)) as rig:
         rig.sync()
         with pytest.raises(AlreadyExists):
             rig.sync()
@@ -227,7 +238,7 @@ def test_success_after_a_failure_is_said_even_if_nothing_is_left_to_write() -> N
     def lose(_number: int, _write: Write) -> None:
         raise ConnectionBroken("reset by peer", outcome_unknown=True)
 
-    with FooRig(new_foo()) as rig:
+    with FooRig(new_foo(available=0)) as rig:
         rig.api.after_write = lose
         rig.work()
         assert rig.recorder.events == []
@@ -361,7 +372,9 @@ def test_handle_object_finds_the_controlling_foo(obj: object, enqueued: bool, lo
 def test_the_deletion_of_a_foreign_deployment_wakes_the_foo_that_wants_its_name() -> None:
     """Recovery does not wait for the back-off; Foos that name another Deployment sleep on."""
     foreign = disowned(stored_deployment(new_foo()))
-    with FooRig(new_foo(), new_foo("other"), new_foo("nameless", deployment_name=""), foreign) as rig:
+    with FooRig(
+        new_foo(available=0), new_foo("other"), new_foo("nameless", deployment_name=""), foreign
+    ) as rig:
         rig.api.delete("deployments", "example-foo-deployment")
         rig.sync_caches()
         (handler,) = rig.deployments.handlers
@@ -484,7 +497,7 @@ def test_a_worker_outlives_a_broken_log(monkeypatch: pytest.MonkeyPatch) -> None
             stop.set()
         return stop.is_set()
 
-    with FooRig(new_foo(), new_foo("other")) as rig:
+    with FooRig(new_foo(available=0), new_foo("other", available=0)) as rig:
         monkeypatch.setattr(rig.controller._outcomes, "succeeded", broken)
         monkeypatch.setattr(rig.clock, "sleep", slept)
         rig.queue.add(EXAMPLE)

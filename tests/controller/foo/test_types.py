@@ -31,5 +31,13 @@ def test_replicas_out_of_bounds_do_not_decode(replicas: int) -> None:
 
 
 def test_status_always_says_its_number() -> None:
-    """Zero available replicas is a statement, not an absent field."""
-    assert msgspec.json.encode(FooStatus()) == b'{"availableReplicas":0}'
+    """Zero available replicas is a statement, and another one than none."""
+    assert msgspec.json.encode(FooStatus(available_replicas=0)) == b'{"availableReplicas":0}'
+    assert decode(b'{"status": {"availableReplicas": 0}}').status == FooStatus(available_replicas=0)
+    assert (
+        decode(b'{"status": {}}').status
+        == decode(b"{}").status
+        == FooStatus()
+        != FooStatus(available_replicas=0)
+    )
+    assert msgspec.json.encode(FooStatus()) == b"{}"

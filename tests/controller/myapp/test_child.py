@@ -151,13 +151,15 @@ def test_what_it_owns_without_controlling_it_is_in_the_way() -> None:
 
 
 def test_what_is_being_deleted_is_left_to_go() -> None:
-    """Neither corrected nor deleted again."""
+    """Neither corrected nor deleted again; one waits for its end, whether it is as wanted or not."""
     rig = ChildRig()
     service, _ = rig.ensure()
     going = replace(service, metadata=replace(service.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     rig.cache(going)
     begin = rig.rig.transport.requests
-    assert rig.ensure(replace(rig.app, spec=replace(rig.app.spec, port=9090))) == (going, False)
+    for port in (rig.app.spec.port, 9090):
+        with pytest.raises(WaitError, match="not gone yet"):
+            rig.ensure(replace(rig.app, spec=replace(rig.app.spec, port=port)))
     with pytest.raises(WaitError):
         rig.child.remove(rig.app, rig.context)
     assert rig.rig.transport.requests == begin

@@ -282,6 +282,52 @@ def test_a_child_deleted_unseen_is_no_failure(kind: type[Kind]) -> None:
     assert not [event for event in rig.events() if event.startswith("Warning")]
 
 
+def test_every_write_is_told_of() -> None:
+    """Children and status alike: the next reconcile waits until the cache has them."""
+    told: list[tuple[type[Kind], str]] = []
+
+    class Writes:
+        def wrote(self, obj: Kind) -> None:
+            told.append((type(obj), obj.metadata.resource_version))
+
+        def deleted(self, obj: Kind) -> None:
+            raise AssertionError(f"nothing is deleted here, and not {obj}")
+
+    rig = MyAppRig()
+    rig.create_app(autoScaling=SCALING)
+    rig.sync_caches()
+    rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), ReconcileContext(writes=Writes()))
+    written = (Deployment, Service, HorizontalPodAutoscaler, MyApp)
+    assert told == [(kind, rig.raw(kind)["metadata"]["resourceVersion"]) for kind in written]
+
+
+@pytest.mark.parametrize("differs", [False, True], ids=["as wanted", "not as wanted"])
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_a_child_that_is_being_deleted_is_not_ready(kind: type[Kind], differs: bool) -> None:
+    """
+    Held by a finalizer, it is neither written nor relied on: it goes, and Ready waits for its successor.
+
+    The cloud may take a Service's balancer away as soon as the deletion begins.
+    """
+    rig = settled(**FULL)
+    rig.change(kind, {"metadata": {"finalizers": ["example.com/wait"]}})
+    rig.delete(kind)
+    if differs:
+        rig.set_spec(image="nginx:2", port=9090, autoScaling={**SCALING, "maxReplicas": 9})
+    begin = len(rig.transport.writes)
+    assert rig.sync() is None
+    rig.pass_time(60)
+    assert rig.sync() is None
+    assert rig.conditions()["Ready"] == ("False", "Reconciling")
+    assert rig.conditions()["Progressing"] == ("True", "Reconciling")
+    assert f'{kind.resource.kind} "a" is not gone yet' in rig.message("Ready")
+    assert f"{kind.resource.plural}/a" not in {target for _, target in rig.writes_since(begin)}
+    rig.change(kind, {"metadata": {"finalizers": None}})
+    rig.settle()
+    assert rig.conditions() == READY
+    assert not [event for event in rig.events() if event.startswith("Warning")]
+
+
 def test_a_myapp_deleted_unseen_is_waited_for() -> None:
     """Its status cannot be written: the next reconcile comes when the cache knows, and finds nothing."""
     rig = settled()

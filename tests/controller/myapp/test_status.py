@@ -16,7 +16,6 @@ from handloop.controller.myapp.status import (
     READY,
     deletion_status,
     new_status,
-    progress,
     troubles,
 )
 from handloop.controller.myapp.types import MyAppStatus
@@ -69,15 +68,6 @@ def test_a_deployment_on_its_way(seen: dict[str, Any], text: str) -> None:
     status = new_status(app, deployment_of(app, **seen), now=NOW)
     assert summary(status) == COMING
     assert message(status, PROGRESSING) == message(status, READY) == text
-
-
-def test_a_deployment_that_is_being_deleted_is_not_ready() -> None:
-    """Its pods may all be there still."""
-    app = new_app()
-    deployment = deployment_of(app)
-    going = replace(deployment, metadata=replace(deployment.metadata, deletion_timestamp=format_time(NOW)))
-    assert progress(going).text == "Ready replicas: 1/1, being deleted"
-    assert summary(new_status(app, going, now=NOW)) == COMING
 
 
 def test_a_myapp_that_is_being_deleted() -> None:

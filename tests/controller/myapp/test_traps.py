@@ -8,14 +8,18 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.conditions import is_condition_true
 from handloop.apis.core_v1 import Service
 from handloop.apis.crd import custom_resource_definition
-from handloop.apis.meta import Kind
+from handloop.apis.meta import Kind, controller_of
 from handloop.client.errors import AlreadyExists, Conflict
 from handloop.controller.myapp.reconciler import namesakes
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
+from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
+from support.managed_sandbox import eventually
 from support.myapp_rig import NAMESPACE, MyAppRig, Write
 from support.myapp_scenes import (
     CHILDREN,
@@ -222,6 +226,27 @@ def test_trap_a_namesake_that_goes_wakes_the_myapp() -> None:
     rig.sync_caches()
     found = {each.metadata.name: list(find(each)) for each in rig.caches[Deployment].list()}
     assert found == {"a": [], "b": [ObjectName(NAMESPACE, "b")], "c": []}
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_trap_a_name_that_is_freed_is_noticed_late(kind: type[Kind]) -> None:
+    """The child is made as soon as what was in its way has gone, though no back-off ends on this clock."""
+    clock = FakeClock()
+    managed = Managed(custom_resource_definition(MyApp), clock=clock)
+    objects = managed.cluster.client.resource(kind)
+    queue = managed.controller.queue
+    managed.cluster.post(kind.resource.path(namespace=NAMESPACE), somebodys(kind))
+    managed.create_app("a", autoScaling=SCALING)
+
+    def is_stuck() -> bool:
+        clock.advance(0.1)
+        conditions = managed.apps.get("a", namespace=NAMESPACE).status.conditions
+        return is_condition_true(conditions, "Degraded") and queue.statistics()[:3] == (0, 0, 0)
+
+    with captured_logs(), managed.cluster.running(managed.manager):
+        eventually(is_stuck, "in the way")
+        objects.delete("a", namespace=NAMESPACE)
+        eventually(lambda: any(map(controller_of, objects.list().items)), "made")
 
 
 def test_trap_children_of_an_earlier_myapp_adopted() -> None:

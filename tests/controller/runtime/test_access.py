@@ -12,7 +12,7 @@ def test_foo_never_asks_for_what_could_destroy() -> None:
     """No delete, no wildcard, no write to Foos but their status."""
     verbs = {(entry.rule_resource, verb) for entry in FOO_ACCESS for verb in entry.verbs}
     assert not {verb for _, verb in verbs} & {"delete", "deletecollection", "*", "escalate", "bind"}
-    assert {verb for resource, verb in verbs if resource == "foos"} == {"list", "watch"}
+    assert {verb for resource, verb in verbs if resource == "foos"} == {"get", "list", "watch"}
 
 
 def test_a_subresource_is_spelled_with_a_slash() -> None:

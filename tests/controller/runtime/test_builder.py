@@ -17,6 +17,7 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
+from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.builder import BuilderError, InformerWatch, controller_for
 from handloop.controller.runtime.event_source import EventSource, own_name
 from handloop.controller.runtime.events.fake import FakeRecorder
@@ -27,6 +28,7 @@ from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.managed_sandbox import ManagedSandbox, eventually
 
 
@@ -303,3 +305,73 @@ def test_a_controller_is_complete_before_the_manager_runs(cluster: ManagedSandbo
         assert manager.readiness_checks()["informers-synced"]() is None
     with pytest.raises(RuntimeError, match="controller late would never start"):
         controller_for(manager, "late").for_(Deployment).complete(exposer)
+
+
+def _ticked(cluster: ManagedSandbox) -> bool:
+    """Let the garbage collector work."""
+    cluster.sandbox.tick()
+    return True
+
+
+def test_nothing_is_made_for_an_owner_that_is_gone_while_the_cache_has_it() -> None:
+    """The watch of owners is silent: children that disappear are not made anew; afterwards all is as ever."""
+    cluster = ManagedSandbox(lifelike=True)
+    cluster.install(Foo)
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete(exposer)
+    new_foo(cluster, "a")
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: "Service default/a added" in exposer.told("a"), "made")
+        silence = cluster.sandbox.faults.delay_watches(resources=["foos"])
+        cluster.client.resource(Foo).delete("a", namespace="default")
+        eventually(lambda: _ticked(cluster) and controller.statistics().failed >= 4, "asked about")
+        assert not exists(cluster, "a")
+        assert exposer.told("a").count("Service default/a added") == 1
+        calls = len(exposer.causes)
+        silence.clear()
+        eventually(lambda: len(exposer.causes) > calls, "noticed")
+        new_foo(cluster, "a")
+        eventually(lambda: exists(cluster, "a"), "made for its successor")
+    errors = {entry["err"] for entry in logs if entry["event"] == "Reconciler error"}
+    assert errors == {"Foo default/a is gone from the server, or going: waiting for the cache to know"}
+
+
+def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: ManagedSandbox) -> None:
+    """The first at once, the second after ten seconds: no failure, so that it is no matter of max_retries."""
+    clock = FakeClock()
+    manager = cluster.manager(clock=clock)
+    exposer = Exposer(manager)
+    builder = controller_for(manager, "exposer").for_(Foo).owns(Service).with_options(max_retries=0)
+    controller = builder.complete(exposer)
+    cluster.sandbox.faults.deny(verbs=["get"], resources=["foos"])
+    new_foo(cluster, "a")
+    services = cluster.client.resource(Service)
+
+    def has_seen(number: int) -> bool:
+        clock.advance(0.01)  # what is not in the cache is looked for again
+        return exposer.told("a").count("Service default/a added") == number
+
+    def is_held_back() -> bool:
+        return any(5 < at - clock.now() <= 10 for at in clock.deadlines())
+
+    with captured_logs() as logs, cluster.running(manager):
+        eventually(lambda: has_seen(1), "made")
+        services.delete("a", namespace="default")
+        eventually(lambda: has_seen(2), "made again at once")
+        services.delete("a", namespace="default")
+        eventually(is_held_back, "held back")
+        assert not exists(cluster, "a")
+        clock.advance(10)
+        eventually(lambda: has_seen(3), "made again")
+    assert controller.statistics().failed == 0
+    assert [entry["event"][:18] for entry in logs if entry["log_level"] == "warning"] == [
+        "Children disappear"
+    ]
+
+
+def test_the_role_for_asking_about_owners_is_declared(cluster: ManagedSandbox) -> None:
+    """`get` of the kind that is reconciled, without a word of the author's."""
+    manager = cluster.manager()
+    controller_for(manager, "exposer").for_(Foo).owns(Service).complete(Exposer(manager))
+    assert manager.access() == (Access(resource=Foo.resource, verbs=("get",)),)

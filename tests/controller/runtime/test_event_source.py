@@ -34,6 +34,7 @@ class Queue:
         self.added: list[tuple[ObjectName, Cause, int]] = []
         self.observed: list[ObjectName] = []
         self.panics = 0
+        self.gone: list[tuple[str, int, int]] = []
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
         self.added.append((name, cause, priority))
@@ -50,8 +51,13 @@ class Queue:
             sink=self,
             predicates=predicates,
             observed=lambda _kind, name: self.observed.append(name),
+            gone=self.note_gone,
             panicked=self.panic,
         )
+
+    def note_gone(self, obj: Kind) -> None:
+        """With how much has been observed and queued by then."""
+        self.gone.append((obj.metadata.uid, len(self.observed), len(self.added)))
 
     def panic(self) -> None:
         self.panics += 1
@@ -77,6 +83,21 @@ def test_each_event_says_what_happened_and_how_urgent_it_is() -> None:
         ("Deployment default/a deleted", DEFAULT_PRIORITY),
     ]
     assert [cause.is_resync for _, cause, _ in queue.added] == [False, False, False, True, False]
+
+
+def test_what_is_gone_is_told_first_of_all() -> None:
+    """Before anything is queued or woken, whatever predicates say; of a replaced object as well."""
+    queue = Queue()
+    source = queue.source(
+        own_name, PredicateFuncs(delete=lambda _obj: False, update=lambda _old, _new: False)
+    )
+    one, two = deployment("a", 1), deployment("a", 2)
+    two = replace(two, metadata=replace(two.metadata, uid="two"))
+    source.on_update(one, one)
+    source.on_update(one, two)
+    source.on_delete(DeletedFinalStateUnknown("default/a", two))
+    source.on_delete(DeletedFinalStateUnknown("default/a", None))
+    assert queue.gone == [(one.metadata.uid, 1, 0), ("two", 2, 1)]
 
 
 def test_a_tombstone_is_a_deletion() -> None:

@@ -283,3 +283,22 @@ def test_a_version_that_compares_with_nothing_is_not_waited_for() -> None:
     floors.mirror.put(deployment("child", 10))
     floors.wrote(deployment("child", ""))
     assert floors.wait() == 0
+
+
+def test_our_own_deletion_is_known_until_it_has_been_seen() -> None:
+    """Of that very object, in behalf of that very name."""
+    floors = Floors()
+    child = deployment("child", 10)
+    floors.mirror.put(child)
+    assert not floors.writes.has_deleted(NAME, child)
+    floors.wrote(child)
+    assert not floors.writes.has_deleted(NAME, child)
+    floors.deleted(child)
+    another = replace(child, metadata=replace(child.metadata, uid="another"))
+    assert floors.writes.has_deleted(NAME, child)
+    assert not floors.writes.has_deleted(NAME, another)
+    assert not floors.writes.has_deleted(OTHER, child)
+    floors.mirror.objects.clear()
+    floors.mirror.seen = 11
+    assert floors.wait() == 0
+    assert not floors.writes.has_deleted(NAME, child)

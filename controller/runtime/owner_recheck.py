@@ -1,0 +1,130 @@
+"""
+Asking the server whether an owner is still there, once its children disappear.
+
+    a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
+
+A watch can be behind by more than a minute. Meanwhile the cache holds owners that are gone: the garbage
+collector deletes each child that is made for one, the deletion wakes the name, and the child is made again,
+at full speed. The builder prevents this for every controller. One that is written by hand makes an
+OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its sync; see
+controller/foo.py.
+Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import structlog
+from cachetools import LRUCache
+
+from handloop.apis.meta import Kind
+from handloop.client.errors import Forbidden, NotFound
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.damper import Damper
+from handloop.controller.runtime.event_source import OwnerCache, OwnerNames
+from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("ownerrecheck")
+
+T = TypeVar("T", bound=Kind)
+C = TypeVar("C", bound=Kind)
+
+_REMEMBERED: Final = 10_000
+
+
+class OwnerGoneError(ReconcileError):
+    """The server has no such owner any more, or is deleting it, and the cache does not know; retried."""
+
+
+class OwnerRecheck(Generic[T]):
+    """
+    The owners of one kind whose children disappeared.
+
+    State, under _lock: _suspects, owners to ask about before their next reconcile, the last 10,000; _told,
+    whether the log says that we may not ask.
+    Threads: listeners call child_gone; workers call check, each with the name that it got.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        client: Client,
+        cache: OwnerCache,
+        *,
+        deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        """Args: cache is that of kind; deleted_by_us(owner, child) = the end of the child is no surprise."""
+        self._resource = kind.resource
+        self._client = client.resource(kind)
+        self._cache = cache
+        self._owners_of = OwnerNames(kind, cache, every_owner=True)
+        self._deleted_by_us = deleted_by_us
+        self._damper = Damper("children disappear, and we may not get their owner", clock=clock)
+        self._lock = new_lock("OwnerRecheck._lock", 95)
+        self._suspects: LRUCache[ObjectName, None] = LRUCache(_REMEMBERED)
+        self._told = False
+
+    def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
+        """An object was deleted. To be called before the names of its owners are queued."""
+        state = final_state(child)
+        if state is None:
+            return
+        for owner in self._owners_of(state):
+            if not self._deleted_by_us(owner, state):
+                self._suspect(owner)
+
+    def check(self, name: ObjectName) -> None:
+        """
+        Return unless the owner of that name is known to be gone.
+
+        Raises: OwnerGoneError; HeldBackError where we may not get owners; ClientError. All are to be retried.
+        Blocks: for one request if a child has disappeared, else not at all.
+        """
+        with self._lock:
+            if name not in self._suspects:
+                return
+            # before the request: a child that disappears during it makes the owner a suspect again
+            del self._suspects[name]
+        try:
+            self._ask(name)
+        except BaseException:
+            self._suspect(name)
+            raise
+
+    def _suspect(self, name: ObjectName) -> None:
+        with self._lock:
+            self._suspects[name] = None
+
+    def _ask(self, name: ObjectName) -> None:
+        cached = self._cache.get_by_key(str(name))
+        if cached is None or cached.metadata.deletion_timestamp is not None:
+            return
+        try:
+            live = self._client.get(name.name, namespace=name.namespace).metadata
+        except NotFound:
+            live = None
+        except Forbidden as error:
+            self._tell(error)
+            self._damper.spaced(cached.metadata.uid, None, lambda: True)
+            return
+        if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
+            what = f"{self._resource.kind} {name}"
+            raise OwnerGoneError(f"{what} is gone from the server, or going: waiting for the cache to know")
+
+    def _tell(self, error: Forbidden) -> None:
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            resource = self._resource
+            text = (
+                "Children disappear, and we may not look whether their owner is still there: "
+                "they are made again ever more rarely"
+            )
+            rule = f'verb "get", resource "{resource.plural}", API group "{resource.group}"'
+            log.warning(text, err=str(error), fix=f"add to the role: {rule}")

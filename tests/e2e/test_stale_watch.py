@@ -1,0 +1,60 @@
+"""The watch of Foos and MyApps is silent, as a half-open one is for more than a minute; all others live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from support.cluster import Cluster
+from support.deadline import until
+from support.foo_story import wait_available
+from support.myapp_story import MyApps
+from support.program import Run
+from support.recording_proxy import RecordingProxy, recording
+
+CHILDREN: Final = ("deployments", "services", "horizontalpodautoscalers")
+NAMES: Final = {"foo", "app"}
+TIMES: Final = 5
+"""How often an owner is asked about until it is taken for granted that nothing else happens."""
+
+
+def test_nothing_is_made_for_what_is_gone(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    """
+    A Foo and a MyApp with each kind of child are deleted unseen: no child is made again.
+
+    What comes after them by the same names gets its children once the watches speak again.
+    """
+    apps = MyApps(cluster)
+    apps.install()
+    with (
+        recording("stale", cluster.transport) as proxy,
+        run("--controllers=*", kubeconfig=proxy.kubeconfig(tmp_path / "proxy.kubeconfig")) as program,
+    ):
+        program.wait_ready()
+        make(cluster, apps)
+        proxy.silence("foos", "myapps")
+        before = {plural: proxy.created(plural) for plural in CHILDREN}
+        cluster.delete(cluster.foos, "foo")
+        cluster.delete(apps.apps, "app")
+        for owner in (f"{cluster.foos}/foo", f"{apps.apps}/app"):
+            wait_asked(cluster, proxy, owner)
+        for collection in (cluster.deployments, apps.services, apps.autoscalers):
+            cluster.wait(collection, lambda found: not NAMES & set(found), "gone")
+        assert {plural: proxy.created(plural) for plural in CHILDREN} == before
+        proxy.silence()
+        make(cluster, apps)
+        assert program.stop() == 0
+
+
+def make(cluster: Cluster, apps: MyApps) -> None:
+    """A Foo and a MyApp, and wait until both have all that they want."""
+    cluster.create_foo("foo", replicas=1)
+    scaling = {"enabled": True, "maxReplicas": 2}
+    apps.create("app", replicas=1, serviceType="LoadBalancer", autoScaling=scaling)
+    wait_available(cluster, "foo", 1)
+    apps.wait_ready("app", 1)
+
+
+def wait_asked(cluster: Cluster, proxy: RecordingProxy, path: str) -> None:
+    """Wait until the program has read an owner past its cache, again and again."""
+    until(lambda: proxy.reads(path) >= TIMES, f"asked about {path}", seconds=cluster.seconds)
