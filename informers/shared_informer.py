@@ -282,15 +282,13 @@ class SharedIndexInformer(Generic[T]):
         """
         As remove_event_handler.
 
-        Blocks: until a running call of the handler has returned.
+        Blocks: until the handler's last call has returned, whoever removed it.
         Raises: TypeError; RuntimeError when that handler itself calls it, as it would wait for itself.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
-        thread = self._processor.thread_of(registration.listener)
         self.remove_event_handler(registration)
-        if thread is not None:
-            thread.join()
+        registration.listener.join()
 
     def run(self, stop: threading.Event) -> None:
         """

@@ -3,9 +3,9 @@ Informers that run, on a fake source and a fake clock.
 
 INF scenarios that have no test in this form, and why:
 
-    INF-03          test_processor.py: a listener takes events before its thread has started
     INF-04, INF-32  test_resync_periods.py
     INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
+    INF-14, INF-24  test_shared_informer_interleaving.py; with real threads here
     INF-26, INF-27  test_sync.py
     INF-28, INF-29  test_synctrack.py
     INF-35          test_handlers.py
@@ -44,6 +44,7 @@ from support.fake_lister_watcher import (
 )
 from support.informer_rig import InformerRig
 from support.recording_handler import RecordingHandler
+from support.threads import Background
 
 MakeRig = Callable[..., InformerRig]
 
@@ -673,7 +674,9 @@ def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> Non
     """INF-11, INF-13: no error, and nothing changes."""
     rig, other = make_rig(), make_rig()
     _, registration = rig.handle()
+    rig.run_synced()
     other.informer.remove_event_handler(registration)
+    Background(lambda: other.informer.shut_down_event_handler(registration)).result()
     assert len(rig.informer.statistics().listeners) == 1
     rig.informer.remove_event_handler(registration)
     rig.informer.remove_event_handler(registration)
@@ -853,6 +856,25 @@ def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig) -> None:
     assert [handler.seen() for handler in handlers] == [[], [], []]
     rig.pass_time(1)
     resynced = ["update pod1 1 1", "update pod2 1 1"]
+    assert sorted(handlers[1].wait_for(2)) == resynced
+    assert (handlers[0].seen(), handlers[2].seen()) == ([], [])
+    rig.pass_time(1)
+    assert sorted(handlers[2].wait_for(2)) == resynced
+    assert (handlers[0].seen(), len(handlers[1].seen())) == ([], 2)
+
+
+def test_informer_that_starts_late_resyncs_as_others_do(make_rig: MakeRig) -> None:
+    """INF-03: as INF-02, with handlers that are a second older than the informer: due at the same times."""
+    rig = make_rig(resync_seconds=1)
+    handlers = [rig.handle(resync_seconds=period)[0] for period in (0, 2, 3)]
+    rig.clock.advance(1)
+    rig.run_synced()
+    rig.until_watching()
+    for handler in handlers:
+        assert sorted(handler.wait_for(2)) == ["add pod1 1 initial", "add pod2 1 initial"]
+        handler.clear()
+    resynced = ["update pod1 1 1", "update pod2 1 1"]
+    rig.pass_time(1)
     assert sorted(handlers[1].wait_for(2)) == resynced
     assert (handlers[0].seen(), handlers[2].seen()) == ([], [])
     rig.pass_time(1)
