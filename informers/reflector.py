@@ -9,10 +9,12 @@ round:
     WATCHING LISTED    all of it is in the FIFO, no stream   -> WATCHING
     WATCHING  a stream is open                      -> WATCHING; LISTED when it ends
 
-An error of a list ends the round. When a watch is opened, or on its stream: no connection, a cut stream, 429
-and 5xx wait and go on from LISTED at the last resource version, without a new list; 410 and whatever else the
-server says end the round. Streams that again and again bring nothing but an error end it as well, so that one
-unreadable event cannot hold up the cache for ever.
+An error of a list ends the round. If a watch cannot be opened (no connection, 429, 5xx), the reflector waits
+and goes on from LISTED at the last resource version, without a new list; so it does after a stream that was
+cut, that could not be read, or that ended with 429. Any other answer ends the round, and the next one lists:
+410 and other 4xx to the request, and on the stream every ERROR event but 429, 5xx among them. Streams that
+again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold up the
+cache for ever.
 
 The *last sync resource version* is where the next watch goes on: set only after what it stands for is in the
 FIFO. All of this runs on the thread `reflector-<resource>`; others may stop it and read statistics.
