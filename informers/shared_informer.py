@@ -198,6 +198,7 @@ class SharedIndexInformer(Generic[T]):
             quarantined=len(self._quarantine),
             reflector=None if reflector is None else reflector.statistics(),
             listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
+            unindexed=self._indexer.unindexed(),
         )
 
     # before run
@@ -230,7 +231,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Add indexes; they are complete at once.
 
-        Raises: InformerStopped, IndexerConflict, IndexFuncError.
+        An object on which an index function fails stays out of that index: logged, and counted in statistics.
+        Raises: InformerStopped, IndexerConflict.
         """
         with self._started_lock:
             if self._stopped:

@@ -22,7 +22,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.informers.delta import Delta, Deltas, DeltaType
 from handloop.informers.delta_fifo import DeltaFIFO
 from handloop.informers.delta_processing import DeltaProcessor
-from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.informers.metrics import InformerMetrics
 from handloop.informers.processor import (
     AddNotification,
@@ -32,8 +32,7 @@ from handloop.informers.processor import (
     UpdateNotification,
 )
 from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.store.indexer import Indexer
-from handloop.informers.store.thread_safe_store import TransactionError
+from handloop.informers.store.indexer import Indexer, TransactionError
 from handloop.workqueue.locks import new_lock
 from support.deployments import at_version, deployment, names
 from support.recording_metrics import RecordingMetricsProvider
@@ -65,18 +64,18 @@ class RecordingProcessor(SharedProcessor[Deployment]):
         return [notification for batch, _, _ in self.batches for notification in batch]
 
 
-def refuse_bad(obj: Deployment) -> Sequence[str]:
-    """An index function that fails for some objects, so that the store refuses them."""
-    if "bad" in obj.metadata.labels:
+def refuse_bad(obj: Deployment | DeletedFinalStateUnknown[Deployment]) -> str:
+    """The store's key function, failing for some objects, so that the store refuses them."""
+    if isinstance(obj, Deployment) and "bad" in obj.metadata.labels:
         raise ValueError("test error")
-    return ()
+    return deletion_handling_meta_namespace_key_func(obj)
 
 
 class Rig:
     def __init__(self) -> None:
         self.metrics = RecordingMetricsProvider()
         self.guard: HistoryGuard[Deployment] = HistoryGuard()
-        self.indexer: Indexer[Deployment] = Indexer(indexers={"refuse": refuse_bad})
+        self.indexer: Indexer[Deployment] = Indexer(key_func=refuse_bad)
         self.fifo: DeltaFIFO[Deployment] = DeltaFIFO(known_objects=self.indexer, emit_replaced=True)
         self.processor = RecordingProcessor()
         self.deltas = DeltaProcessor(

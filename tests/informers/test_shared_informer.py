@@ -32,7 +32,6 @@ from handloop.client.options import ListOptions
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.store_index import IndexFuncError
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,
@@ -299,14 +298,13 @@ def test_deletion_that_was_missed_is_a_tombstone(make_rig: MakeRig) -> None:
 
 
 def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig) -> None:
-    """CTL-14: the error is logged, the object is not tried again, the next one is processed."""
+    """CTL-14: the error is logged once, as the object is not tried again; the next one is processed."""
+    rig = make_rig(FakeSource(deployment("a")))
 
-    def refuse(obj: Deployment) -> list[str]:
-        if obj.metadata.name == "bad":
-            raise ValueError("no index for this one")
-        return []
+    def lose_metadata(obj: Deployment) -> Any:
+        return object() if obj.metadata.name == "bad" else obj
 
-    rig = make_rig(FakeSource(deployment("a")), indexers={"refuse": refuse})
+    rig.informer.set_transform(lose_metadata)
     handler, _ = rig.handle()
     rig.run_synced()
     rig.until_watching()
@@ -314,8 +312,39 @@ def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig)
         source_of(rig).add(deployment("bad"))
         source_of(rig).add(deployment("good"))
         handler.wait_for(2)
+        for _ in range(3):
+            rig.pass_time(1)
     assert handler.names("add") == ["a", "good"]
-    assert "no index for this one" in logs[0]["err"]
+    assert names(rig.informer.indexer.list()) == ["a", "good"]
+    (entry,) = logs
+    assert "object has no meta" in entry["err"]
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_object_on_which_an_index_function_fails_is_mirrored(
+    make_rig: MakeRig, supports_watch_list: bool
+) -> None:
+    """It is stored and handlers are told of it, listed or new, changed or deleted; one line and a count."""
+    source = FakeSource(deployment("a"), web("b"), supports_watch_list=supports_watch_list)
+    rig = make_rig(source, indexers={"app": lambda obj: [obj.metadata.labels["app"]]})
+    handler, _ = rig.handle()
+    with capture_logs() as logs:
+        rig.run_synced()
+        rig.until_watching()
+        source.modify(web("a"))
+        source.modify(deployment("b"))
+        handler.wait_for(4)
+        source.add(deployment("c"))
+        source.delete("c")
+        lines = handler.wait_for(6)
+    assert sorted(lines[:2]) == ["add a 1 initial", "add b 1 initial"]
+    assert lines[2:] == ["update a 1 2", "update b 1 3", "add c 4 late", "delete c 5"]
+    assert names(rig.informer.indexer.list()) == ["a", "b"]
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["a"]
+    assert rig.informer.statistics().unindexed == 1
+    assert [(entry["index"], entry["key"], entry["err"]) for entry in logs] == [
+        ("app", f"default/{name}", "KeyError('app')") for name in "abc"
+    ]
 
 
 def test_object_that_no_longer_fits_leaves_the_store(make_rig: MakeRig) -> None:
@@ -421,12 +450,16 @@ def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
         rig.informer.add_indexers({"app": by_app})
 
 
-def test_index_that_fails_is_not_added(make_rig: MakeRig) -> None:
-    """The error is the caller's."""
-    rig = make_rig(FakeSource(deployment("a")))
+def test_index_that_fails_on_an_object_is_added_without_it(make_rig: MakeRig) -> None:
+    """As before the start: the others are indexed, and the object stays in the cache."""
+    rig = make_rig(FakeSource(deployment("a"), web("b")))
     rig.run_synced()
-    with pytest.raises(IndexFuncError):
-        rig.informer.add_indexers({"broken": lambda obj: [obj.metadata.labels["none"]]})
+    with capture_logs() as logs:
+        rig.informer.add_indexers({"app": lambda obj: [obj.metadata.labels["app"]]})
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["b"]
+    assert names(rig.informer.indexer.list()) == ["a", "b"]
+    assert rig.informer.statistics().unindexed == 1
+    assert [entry["key"] for entry in logs] == ["default/a"]
 
 
 def test_states_of_an_informer(make_rig: MakeRig) -> None:

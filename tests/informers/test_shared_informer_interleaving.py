@@ -7,7 +7,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import pytest
 
@@ -25,6 +25,9 @@ from support.interleaving import Scheduler
 
 NAMES: Final = "abcd"
 LAST_VERSION: Final = 25
+
+
+Block: TypeAlias = list[WatchEvent[Deployment]]
 
 
 class Source:
@@ -51,7 +54,7 @@ class Source:
     def watch(self, _options: ListOptions) -> Source:
         return self
 
-    def read(self) -> list[WatchEvent[Deployment]]:
+    def read(self) -> Block:
         if self._blocks:
             return self._blocks.popleft()
         self._scheduler.clock.sleep(math.inf, self._closed)

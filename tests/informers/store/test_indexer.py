@@ -11,12 +11,12 @@ from handloop.informers.store.indexer import (
     Indexer,
     IndexKeyError,
     Operation,
+    TransactionError,
     TransformError,
     index_func_to_key_func_adapter,
     namespace_index_func,
 )
-from handloop.informers.store.store_index import IndexFuncError
-from handloop.informers.store.thread_safe_store import IndexerConflict, OperationType, TransactionError
+from handloop.informers.store.thread_safe_store import IndexerConflict, OperationType
 from support.deployments import deployment, names
 from support.plain_items import Item, item_key
 
@@ -198,26 +198,18 @@ def test_transaction_without_errors() -> None:
     assert store.apply([]) == []
 
 
-def even_only(obj: Item) -> Sequence[str]:
-    if obj.value % 2:
-        raise ArithmeticError("odd")
-    return ["even"]
-
-
-def test_transaction_errors_of_both_kinds_keep_their_positions() -> None:
-    """Missing keys and failing index functions are told together, in the order of the request."""
-    store: Indexer[Item] = Indexer(key_func=item_key, indexers={"even": even_only})
+def test_transaction_errors_keep_their_positions() -> None:
+    """Objects without a key are named by their place in the request, and the others are stored."""
+    store: Indexer[Item] = Indexer(key_func=item_key)
     store.add(Item("a", 2))
     with pytest.raises(TransactionError) as raised:
-        store.apply([(ADD, Item("b", 1)), (ADD, Item("bad")), (UPDATE, Item("a", 4)), (ADD, Item("c", 3))])
+        store.apply([(ADD, Item("b", 1)), (ADD, Item("bad")), (UPDATE, Item("a", 4)), (ADD, Item("bad"))])
     assert {position: type(error) for position, error in raised.value.errors.items()} == {
-        0: IndexFuncError,
         1: StoreKeyError,
-        3: IndexFuncError,
+        3: StoreKeyError,
     }
-    assert list(raised.value.errors) == [0, 1, 3]
     assert raised.value.previous == [None, None, Item("a", 2), None]
-    assert raised.value.successful_indices == [2]
+    assert raised.value.successful_indices == [0, 2]
 
 
 def test_indexers_can_be_added_later() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from handloop.informers.keys import StoreKeyError
-from handloop.informers.store.thread_safe_store import OperationType, TransactionError
+from handloop.informers.store.indexer import TransactionError
+from handloop.informers.store.thread_safe_store import OperationType
 from handloop.informers.store.undelta_store import UndeltaStore
 from support.plain_items import Item, item_key
 
