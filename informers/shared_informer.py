@@ -353,7 +353,7 @@ class SharedIndexInformer(Generic[T]):
                 watch_error_handler=self._watch_error_handler,
                 quarantine=self._quarantine,
                 guard=self._guard,
-                transform=self._transform,
+                transform=self._listed,
                 metrics=self._metrics,
                 reachability=self._reachability,
                 clock=self._clock,
@@ -361,6 +361,13 @@ class SharedIndexInformer(Generic[T]):
             )
             self._processor.start()
             return self._reflector
+
+    def _listed(self, obj: T) -> T:
+        """What is kept of a listed object: the very object that is stored, if the two are equal."""
+        if self._transform is not None:
+            obj = self._transform(obj)
+        stored = self._indexer.get(obj)
+        return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:
         # informer thread: the sole writer of the store
