@@ -143,7 +143,7 @@ class Indexer(Generic[T]):
 
         Raises: StoreKeyError.
         """
-        self._store.delete_with_object(self._key(obj), obj)
+        self._store.delete(self._key(obj))
 
     def get(self, obj: T) -> T | None:
         """
@@ -168,22 +168,14 @@ class Indexer(Generic[T]):
     def __len__(self) -> int:
         return len(self._store)
 
-    def replace(self, objects: Iterable[T], resource_version: str) -> None:
+    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Hold exactly objects from here on, as of resource_version; the last of several with one key counts.
+        Hold exactly objects from here on; the last of several with one key counts.
 
         Raises: StoreKeyError, TransformError; nothing is changed then.
         """
         items = {self._key(obj): self._transformed(obj) for obj in objects}
-        self._store.replace(items, resource_version)
-
-    def bookmark(self, resource_version: str) -> None:
-        """Know that the contents are those of resource_version."""
-        self._store.bookmark(resource_version)
-
-    def last_store_sync_resource_version(self) -> str:
-        """The resource version the contents stand for; "" before anything came."""
-        return self._store.last_store_sync_resource_version()
+        self._store.replace(items)
 
     def apply(self, operations: Sequence[Operation[T]]) -> builtins.list[T | None]:
         """

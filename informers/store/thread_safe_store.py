@@ -51,19 +51,18 @@ _DELETE: Final = OperationType.DELETE  # a global is found faster than a member 
 
 
 StoreOperation: TypeAlias = tuple[OperationType, str, T | DeletedFinalStateUnknown[T]]
-"""(type, key, object): a step of a transaction. The object of a DELETE only gives its resource version."""
+"""(type, key, object): a step of a transaction. The object of a DELETE is ignored."""
 
 
 class ThreadSafeStore(Generic[T]):
     """
-    A dict whose operations are atomic, whose indexes always fit it, and that knows how fresh it is.
+    A dict whose operations are atomic and whose indexes always fit it.
 
     The store logs an object on which an index function fails, once per index until the object fits or goes.
 
     State, guarded by _lock:
         _items     key -> object; an object is never changed after insertion.
         _indexes   name -> index; each equals its function over _items.
-        _resource_version    of the last object, list or bookmark given; not necessarily the highest.
 
     Threads: any. Returned lists are the caller's own; the objects in them are shared and immutable.
     """
@@ -72,28 +71,20 @@ class ThreadSafeStore(Generic[T]):
         self._lock = new_lock("ThreadSafeStore._lock", 50)
         self._items: dict[str, T] = {}
         self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
-        self._resource_version = ""
 
     def add(self, key: str, obj: T) -> None:
         """Put obj in under key, in the place of what was there."""
         with self._changing():
             self._put_locked(key, obj)
-            self._note_version_locked(obj)
 
     def update(self, key: str, obj: T) -> None:
         """Put obj in under key, in the place of what was there."""
         self.add(key, obj)
 
     def delete(self, key: str) -> None:
-        """Take out what is under key, if anything; the resource version stays."""
+        """Take out what is under key, if anything."""
         with self._changing():
             self._delete_locked(key)
-
-    def delete_with_object(self, key: str, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """Take out what is under key, if anything; the resource version becomes that of obj, if any."""
-        with self._changing():
-            self._delete_locked(key)
-            self._note_version_locked(obj)
 
     def get(self, key: str) -> T | None:
         """The object under key, or None."""
@@ -114,24 +105,13 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return len(self._items)
 
-    def replace(self, items: Mapping[str, T], resource_version: str) -> None:
-        """Hold exactly items from here on, as of resource_version."""
+    def replace(self, items: Mapping[str, T]) -> None:
+        """Hold exactly items from here on."""
         with self._changing():
             for key in self._items.keys() - items.keys():
                 self._delete_locked(key)
             for key, obj in items.items():
                 self._put_locked(key, obj)
-            self._resource_version = resource_version
-
-    def bookmark(self, resource_version: str) -> None:
-        """Know that the contents are those of resource_version."""
-        with self._lock:
-            self._resource_version = resource_version
-
-    def last_store_sync_resource_version(self) -> str:
-        """The resource version the contents stand for; "" before anything came."""
-        with self._lock:
-            return self._resource_version
 
     def apply(self, operations: Sequence[StoreOperation[T]]) -> builtins.list[T | None]:
         """
@@ -140,13 +120,10 @@ class ThreadSafeStore(Generic[T]):
         Returns: for each, the object that was under its key just before, or None.
         """
         with self._changing():
-            previous = [
+            return [
                 self._delete_locked(key) if kind is _DELETE else self._put_locked(key, obj)  # type: ignore[arg-type] # no tombstone
                 for kind, key, obj in operations
             ]
-            if operations:
-                self._note_version_locked(operations[-1][2])
-        return previous
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
         """
@@ -237,12 +214,6 @@ class ThreadSafeStore(Generic[T]):
             for index in self._indexes.values():
                 index.change(key, old, None)
         return old
-
-    def _note_version_locked(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        try:  # noqa: SIM105 - on every write, and suppress() costs more than the rest
-            self._resource_version = obj.metadata.resource_version  # type: ignore[union-attr]
-        except AttributeError:
-            pass  # a tombstone, or an object without metadata: nothing is known of the version
 
     def _index_locked(self, name: str) -> StoreIndex[T]:
         index = self._indexes.get(name)

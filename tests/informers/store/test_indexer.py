@@ -62,7 +62,6 @@ def test_a_replace_with_a_key_error_changes_nothing() -> None:
     with pytest.raises(StoreKeyError):
         store.replace([Item("new"), Item("bad")], "2")
     assert store.list() == [Item("old")]
-    assert store.last_store_sync_resource_version() == "1"
 
 
 def test_a_tombstone_deletes_by_its_key() -> None:
@@ -71,7 +70,6 @@ def test_a_tombstone_deletes_by_its_key() -> None:
     store.add(deployment("a", 5))
     store.delete(DeletedFinalStateUnknown("default/a", deployment("a", 3)))
     assert store.list() == []
-    assert store.last_store_sync_resource_version() == "5"
 
 
 def doubled(obj: Item) -> Item:
@@ -221,15 +219,6 @@ def test_indexers_can_be_added_later() -> None:
     with pytest.raises(IndexerConflict):
         store.add_indexers({"byUser": users})
     assert store.indexers() == {NAMESPACE_INDEX: namespace_index_func, "byUser": users}
-
-
-def test_bookmark_moves_the_resource_version() -> None:
-    """Contents stay, freshness grows."""
-    store: Indexer[Deployment] = Indexer()
-    store.replace([deployment("a", 1)], "5")
-    store.bookmark("9")
-    assert store.last_store_sync_resource_version() == "9"
-    assert names(store.list()) == ["a"]
 
 
 @pytest.mark.parametrize("namespace", ["default", ""])

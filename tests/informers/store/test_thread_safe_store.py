@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from structlog.testing import capture_logs
 
-from handloop.apis.apps_v1 import Deployment
-from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.store import thread_safe_store
 from handloop.informers.store.store_index import IndexFunc
 from handloop.informers.store.thread_safe_store import (
@@ -20,7 +18,6 @@ from handloop.informers.store.thread_safe_store import (
     StoreOperation,
     ThreadSafeStore,
 )
-from support.deployments import deployment
 from support.threads import Background
 
 ADD, UPDATE, DELETE = OperationType.ADD, OperationType.UPDATE, OperationType.DELETE
@@ -74,42 +71,6 @@ def test_index_with_several_values_per_object() -> None:
     assert keys() == {"foo": ["key1", "key2"], "bar": ["key1"], "baz": ["key2"]}
     store.delete("key1")
     assert keys() == {"foo": ["key2"], "baz": ["key2"]}
-
-
-def test_resource_version_follows_the_last_write() -> None:
-    """STO-13: that of the object, in any order; not of a plain delete. Follows TestThreadSafeStoreRV."""
-    store: ThreadSafeStore[object] = ThreadSafeStore()
-    version = store.last_store_sync_resource_version
-    assert version() == ""
-    store.add("a", deployment("a", 10))
-    assert version() == "10"
-    store.add("a", deployment("a", 10))
-    assert version() == "10"
-    store.update("a", deployment("a", 20))
-    assert version() == "20"
-    store.delete_with_object("a", deployment("a", 30))
-    assert version() == "30"
-    store.add("plain", "no metadata")
-    assert version() == "30"
-    store.add("b", deployment("b", 40))
-    assert version() == "40"
-    store.delete("b")
-    assert version() == "40"
-    store.delete_with_object("c", DeletedFinalStateUnknown("c", deployment("c", 45)))
-    assert version() == "40"
-
-
-def test_resource_version_after_transactions_lists_and_bookmarks() -> None:
-    """STO-14: the last object of a transaction, the version of a list or bookmark; no order is enforced."""
-    store: ThreadSafeStore[Deployment] = ThreadSafeStore()
-    store.apply([(ADD, f"key-{rv}", deployment(f"key-{rv}", rv)) for rv in (40, 30, 50)])
-    assert store.last_store_sync_resource_version() == "50"
-    store.replace({"a": deployment("a", 7)}, "49")
-    assert store.last_store_sync_resource_version() == "49"
-    store.bookmark("51")
-    assert store.last_store_sync_resource_version() == "51"
-    store.apply([])
-    assert store.last_store_sync_resource_version() == "51"
 
 
 def test_add_indexers_indexes_what_is_stored() -> None:
@@ -179,7 +140,7 @@ def test_replace_does_not_keep_the_callers_dict() -> None:
     """What the caller does to it later does not reach the store."""
     items = {"a": "value"}
     store: ThreadSafeStore[str] = ThreadSafeStore()
-    store.replace(items, "1")
+    store.replace(items)
     items["b"] = "later"
     assert store.list_keys() == ["a"]
 
@@ -193,7 +154,7 @@ def no_poison(obj: str) -> Sequence[str]:
 WRITES: dict[str, Callable[[ThreadSafeStore[str]], object]] = {
     "add": lambda store: store.add("key", "poison"),
     "update": lambda store: store.update("key", "poison"),
-    "replace": lambda store: store.replace({"key": "poison"}, "2"),
+    "replace": lambda store: store.replace({"key": "poison"}),
     "apply": lambda store: store.apply([(UPDATE, "key", "poison")]),
 }
 
@@ -239,7 +200,7 @@ def test_many_objects_on_which_an_index_function_fails_are_one_line() -> None:
 def test_an_index_is_added_without_the_objects_on_which_it_fails() -> None:
     """As if it had been there before they came: whether a cache is filled yet makes no difference."""
     store: ThreadSafeStore[str] = ThreadSafeStore()
-    store.replace({"key": "poison", "other": "fine"}, "1")
+    store.replace({"key": "poison", "other": "fine"})
     with capture_logs() as logs:
         store.add_indexers({"good": itself, "failing": no_poison})
     assert store.list_index_func_values("failing") == ["fine"]
@@ -349,7 +310,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(items=st.dictionaries(KEYS, OBJECTS))
     def replace(self, items: dict[str, str]) -> None:
-        self.store.replace(items, "1")
+        self.store.replace(items)
         self.model = dict(items)
 
     @rule(operations=st.lists(st.tuples(st.sampled_from(OperationType), KEYS, OBJECTS), max_size=6))
