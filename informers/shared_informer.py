@@ -363,10 +363,16 @@ class SharedIndexInformer(Generic[T]):
             return self._reflector
 
     def _listed(self, obj: T) -> T:
-        """What is kept of a listed object: the very object that is stored, if the two are equal."""
+        """
+        What is kept of a listed object: the stored object itself, where nothing has changed.
+
+        So a later list takes memory for a page and for what has changed, not for all objects a second time.
+        Whole objects are compared: another default or conversion does not give them a new version.
+        """
+        # reflector thread; before the transform, which may take away what makes the key
+        stored = self._indexer.get(obj)
         if self._transform is not None:
             obj = self._transform(obj)
-        stored = self._indexer.get(obj)
         return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:

@@ -62,7 +62,7 @@ class ThreadSafeStore(Generic[T]):
 
     State, guarded by _lock:
         _items     key -> object; an object is never changed after insertion.
-        _indexes   name -> index; each equals its function over _items.
+        _indexes   name -> index; each equals its function over _items, but for those on which it fails.
 
     Threads: any. Returned lists are the caller's own; the objects in them are shared and immutable.
     """

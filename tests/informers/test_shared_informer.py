@@ -321,6 +321,19 @@ def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig)
 
 
 @pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_object_that_the_store_refuses_does_not_stop_a_list(
+    make_rig: MakeRig, supports_watch_list: bool
+) -> None:
+    """CTL-14: what a transform leaves without metadata is refused alone; the others of its list are taken."""
+    rig = make_rig(FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list))
+    rig.informer.set_transform(lambda obj: object() if obj.metadata.name == "bad" else obj)  # type: ignore[arg-type, return-value] # the point
+    with capture_logs() as logs:
+        rig.run_synced()
+    assert names(rig.informer.indexer.list()) == ["a"]
+    assert ["object has no meta" in entry["err"] for entry in logs] == [True]
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
 def test_object_on_which_an_index_function_fails_is_mirrored(
     make_rig: MakeRig, supports_watch_list: bool
 ) -> None:
