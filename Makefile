@@ -39,6 +39,7 @@ format: install-dev ## let ruff write the layout
 
 bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/README.md
 	$(BIN)/python benchmarks/sync_and_events.py
+	$(BIN)/python benchmarks/relists.py
 	$(BIN)/python benchmarks/queue_cycles.py
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py

@@ -3,7 +3,8 @@ A load generator: a loopback API server that sends pre-serialised 4 kB Deploymen
 
     python benchmarks/load_server.py --objects 10000 --events 50000
 
-prints its port and serves until its standard input is closed. Nothing is encoded while others are measured:
+prints its port and serves until its standard input is closed. With --stream it also serves streamed lists
+(sendInitialEvents), otherwise it refuses them. Nothing is encoded while others are measured:
 lists are joined once per page size, and the watch is one block of bytes sent in a loop.
 """
 
@@ -130,9 +131,10 @@ def _encode(value: object) -> bytes:
 class Load:
     """The objects and the answers made of them, each made once."""
 
-    def __init__(self, objects: int, events: int) -> None:
+    def __init__(self, objects: int, events: int, *, stream: bool = False) -> None:
         self.objects = objects
         self.events = events
+        self.stream = stream
         self._items = [_encode(deployment(number, number + 1)) for number in range(objects)]
 
     @lru_cache(maxsize=128)  # noqa: B019 - one instance, as long-lived as the process
@@ -148,16 +150,31 @@ class Load:
     @lru_cache(maxsize=1)  # noqa: B019 - the same
     def blocks(self) -> list[bytes]:
         """The watch: MODIFIED events over all objects in turn, as HTTP chunks of many lines."""
-        lines = []
-        for event in range(self.events):
-            number = event % self.objects
-            body = _encode(deployment(number, self.objects + event + 1))
-            lines.append(b'{"type":"MODIFIED","object":' + body + b"}\n")
-        chunks = []
-        for start in range(0, len(lines), EVENTS_PER_BLOCK):
-            data = b"".join(lines[start : start + EVENTS_PER_BLOCK])
-            chunks.append(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-        return chunks
+        bodies = (
+            _encode(deployment(event % self.objects, self.objects + event + 1))
+            for event in range(self.events)
+        )
+        return _chunks([_line(b"MODIFIED", body) for body in bodies])
+
+    @lru_cache(maxsize=1)  # noqa: B019 - the same
+    def initial(self) -> list[bytes]:
+        """A streamed list: ADDED events of all objects and the bookmark that ends it."""
+        metadata = {
+            "resourceVersion": str(self.objects),
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
+        bookmark = _encode({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata})
+        return _chunks([*(_line(b"ADDED", item) for item in self._items), _line(b"BOOKMARK", bookmark)])
+
+
+def _line(event_type: bytes, body: bytes) -> bytes:
+    return b'{"type":"' + event_type + b'","object":' + body + b"}\n"
+
+
+def _chunks(lines: list[bytes]) -> list[bytes]:
+    """Lines as HTTP chunks of many."""
+    blocks = (b"".join(lines[at : at + EVENTS_PER_BLOCK]) for at in range(0, len(lines), EVENTS_PER_BLOCK))
+    return [f"{len(block):x}\r\n".encode() + block + b"\r\n" for block in blocks]
 
 
 def _serve(connection: socket.socket, load: Load) -> None:
@@ -170,11 +187,11 @@ def _serve(connection: socket.socket, load: Load) -> None:
             query = {name: values[0] for name, values in parse_qs(url.query).items()}
             if not url.path.endswith("/deployments"):
                 _answer(connection, 404, _status(404, "NotFound"))
-            elif "sendInitialEvents" in query:
-                # all subjects list in pages: what is compared is the client, not two ways to ask
+            elif "sendInitialEvents" in query and not load.stream:
+                # subjects that are compared list in pages: it is about the client, not two ways to ask
                 _answer(connection, 422, _status(422, "Invalid"))
             elif query.get("watch") in ("true", "True", "1"):
-                _watch(connection, load)
+                _watch(connection, load.initial() if "sendInitialEvents" in query else load.blocks())
                 return
             else:
                 start, limit = int(query.get("continue", "0")), int(query.get("limit", "0"))
@@ -190,12 +207,12 @@ def _answer(connection: socket.socket, status: int, body: bytes) -> None:
     connection.sendall(head.encode() + body)
 
 
-def _watch(connection: socket.socket, load: Load) -> None:
+def _watch(connection: socket.socket, blocks: list[bytes]) -> None:
     """All events as fast as the socket takes them, then silence until the client goes."""
     connection.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    for block in load.blocks():
+    for block in blocks:
         connection.sendall(block)
     connection.recv(1)
 
@@ -213,8 +230,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--stream", action="store_true", help="serve streamed lists, too")
     options = parser.parse_args()
-    load = Load(options.objects, options.events)
+    load = Load(options.objects, options.events, stream=options.stream)
     for limit in (0, 500):
         for start in range(0, options.objects, limit or options.objects):
             load.page(start, limit)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -184,19 +184,20 @@ class DeltaFIFO(Generic[T]):
 
         Raises: StoreKeyError; what the transformer raises. Nothing changes then.
         """
+        deltas: Iterable[Delta[T]]
         if isinstance(objects, Transformed):
             keys = objects.keys
-            deltas = [_new_tuple(Delta, (self._listed_type, obj)) for obj in objects]
+            deltas = (_new_tuple(Delta, (self._listed_type, obj)) for obj in objects)
         else:
             objects = list(objects)
             keys = [self._key(obj) for obj in objects]
             deltas = [self._delta(self._listed_type, obj) for obj in objects]
-        listed = set(keys)
         with self._lock:
+            gone = self._queued_but_unlisted_locked(keys)
             self._append_locked(zip(keys, deltas, strict=True))
-            gone = self._gone_locked(listed)
+            gone += self._known_but_not_queued_locked()  # what is listed is queued by now
             self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
-            self._populate_locked(len(listed) + len(gone))
+            self._populate_locked(len(self._items))
             self._lock.notify_all()
 
     def resync(self) -> None:
@@ -345,21 +346,20 @@ class DeltaFIFO(Generic[T]):
                 items[key] = [delta]
                 queue.append(key)
 
-    def _gone_locked(self, listed: Collection[str]) -> list[DeletedFinalStateUnknown[T]]:
-        """Tombstones for the keys that are queued or known, but not listed."""
-        gone = [
+    def _queued_but_unlisted_locked(self, keys: list[str]) -> list[DeletedFinalStateUnknown[T]]:
+        listed = set(keys) if self._items else ()  # mostly nothing is queued, and no set is needed
+        return [
             DeletedFinalStateUnknown(key, final_state(deltas[-1].object))
             for key, deltas in self._items.items()
             if key not in listed
         ]
+
+    def _known_but_not_queued_locked(self) -> list[DeletedFinalStateUnknown[T]]:
         known = self._known_objects
-        if known is not None:
-            gone += [
-                DeletedFinalStateUnknown(key, _known_state(known, key))
-                for key in known.list_keys()
-                if key not in listed and key not in self._items
-            ]
-        return gone
+        if known is None:
+            return []
+        missing = [key for key in known.list_keys() if key not in self._items]
+        return [DeletedFinalStateUnknown(key, _known_state(known, key)) for key in missing]
 
     def _wait_for_key_locked(self, timeout_seconds: float | None) -> bool:
         give_up_at = math.inf if timeout_seconds is None else self._clock.now() + timeout_seconds

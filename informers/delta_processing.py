@@ -26,8 +26,8 @@ from handloop.informers.processor import (
     UpdateNotification,
 )
 from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.store.indexer import Indexer
-from handloop.informers.store.thread_safe_store import OperationType, TransactionError
+from handloop.informers.store.indexer import Indexer, TransactionError
+from handloop.informers.store.thread_safe_store import OperationType
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import Lock
 

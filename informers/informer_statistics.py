@@ -13,7 +13,8 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     An informer at one moment.
 
     name such as `deployments.apps`, plural for people; objects in the store, queued keys in the FIFO,
-    quarantined objects that do not fit their type; reflector None before run.
+    quarantined objects that do not fit their type; reflector None before run; unindexed = entries that
+    indexes lack, because an index function failed on an object.
     """
 
     name: str
@@ -26,6 +27,7 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     quarantined: int
     reflector: ReflectorStatistics | None
     listeners: tuple[ListenerStatistics, ...]
+    unindexed: int = 0
 
     @property
     def listeners_synced(self) -> bool:

@@ -87,7 +87,7 @@ class ProcessorListener(Generic[T]):
 
     State: _pending: notifications not yet taken, in the order of distribution, guarded by _changed (60).
            _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
-           _resync_at: guarded by the processor's lock (40).
+           _resync_at, _thread: guarded by the processor's lock (40); the thread is kept after its end.
     Threads: add from the informer thread or the one that adds the handler; run on the listener's own.
     """
 
@@ -116,6 +116,7 @@ class ProcessorListener(Generic[T]):
         self._handled = 0
         self._panics = 0
         self._thread_id = 0
+        self._thread: Joinable | None = None
         self._resync_seconds = resync_seconds
         self._resync_at = clock.now() + resync_seconds
 
@@ -174,6 +175,24 @@ class ProcessorListener(Generic[T]):
         while notifications := self._take():
             self._deliver(notifications)
         self._in_hand = 0
+        self._thread_id = 0  # another thread may get the same number
+
+    def start(self, spawn: Spawn) -> None:
+        """
+        Run in a thread of its own.
+
+        Locks: expects the processor's lock.
+        """
+        self._thread = spawn(self.name, self.run)
+
+    def join(self) -> None:
+        """
+        Wait for the end of a listener, from any thread but its own.
+
+        Blocks: until its last call has returned; not at all if it was never started or not stopped.
+        """
+        if self._thread is not None and self._stop.is_set():
+            self._thread.join()
 
     def stop(self) -> None:
         """End run, from any thread; does not wait for it."""
@@ -257,7 +276,7 @@ class SharedProcessor(Generic[T]):
     The listeners of one informer.
 
     State: _syncing: listener -> whether it gets sync notifications, guarded by _listeners_lock (40).
-           _threads: listener -> its thread; a listener has one exactly while the processor runs.
+           _started: whether listeners have threads, guarded by the same.
     Guarantee: each listener gets the notifications in the order in which they were distributed.
     """
 
@@ -266,7 +285,6 @@ class SharedProcessor(Generic[T]):
         self._spawn = spawn
         self._listeners_lock = new_lock("SharedProcessor._listeners_lock", 40)
         self._syncing: dict[ProcessorListener[T], bool] = {}
-        self._threads: dict[ProcessorListener[T], Joinable] = {}
         self._started = False
 
     def listeners(self) -> list[ProcessorListener[T]]:
@@ -279,20 +297,18 @@ class SharedProcessor(Generic[T]):
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:
-                self._start_locked(listener)
+                listener.start(self._spawn)
 
-    def remove_listener(self, listener: ProcessorListener[T]) -> Joinable | None:
+    def remove_listener(self, listener: ProcessorListener[T]) -> None:
         """
         Stop a listener and forget it; nothing happens if it is not one of ours.
 
-        Returns: its thread, which may still be in a call; None if it has none.
+        Its last call may still be running: join() waits for it. No thread starts for it any more.
         """
         with self._listeners_lock:
-            if self._syncing.pop(listener, None) is None:
-                return None
-            thread = self._threads.pop(listener, None)
-        listener.stop()
-        return thread
+            # stopped under the lock: when a second removal returns, the first has stopped the listener
+            if self._syncing.pop(listener, None) is not None:
+                listener.stop()
 
     def distribute(
         self,
@@ -332,7 +348,7 @@ class SharedProcessor(Generic[T]):
         with self._listeners_lock:
             self._started = True
             for listener in self._syncing:
-                self._start_locked(listener)
+                listener.start(self._spawn)
 
     def stop(self) -> None:
         """
@@ -342,16 +358,8 @@ class SharedProcessor(Generic[T]):
         """
         with self._listeners_lock:
             self._started = False
-            threads, self._threads = self._threads, {}
-        for listener in threads:
+            listeners = list(self._syncing)
+        for listener in listeners:
             listener.stop()
-        for thread in threads.values():
-            thread.join()
-
-    def thread_of(self, listener: ProcessorListener[T]) -> Joinable | None:
-        """The thread of a listener, None while it has none."""
-        with self._listeners_lock:
-            return self._threads.get(listener)
-
-    def _start_locked(self, listener: ProcessorListener[T]) -> None:
-        self._threads[listener] = self._spawn(listener.name, listener.run)
+        for listener in listeners:
+            listener.join()

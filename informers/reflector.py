@@ -9,10 +9,12 @@ round:
     WATCHING LISTED    all of it is in the FIFO, no stream   -> WATCHING
     WATCHING  a stream is open                      -> WATCHING; LISTED when it ends
 
-An error of a list ends the round. When a watch is opened, or on its stream: no connection, a cut stream, 429
-and 5xx wait and go on from LISTED at the last resource version, without a new list; 410 and whatever else the
-server says end the round. Streams that again and again bring nothing but an error end it as well, so that one
-unreadable event cannot hold up the cache for ever.
+An error of a list ends the round. If a watch cannot be opened (no connection, 429, 5xx), the reflector waits
+and goes on from LISTED at the last resource version, without a new list; so it does after a stream that was
+cut, that could not be read, or that ended with 429. Any other answer ends the round, and the next one lists:
+410 and other 4xx to the request, and on the stream every ERROR event but 429, 5xx among them. Streams that
+again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold up the
+cache for ever.
 
 The *last sync resource version* is where the next watch goes on: set only after what it stands for is in the
 FIFO. All of this runs on the thread `reflector-<resource>`; others may stop it and read statistics.
@@ -63,7 +65,6 @@ from handloop.informers.reflecting.relist_policy import (
 )
 from handloop.informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
 from handloop.informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
-from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 from handloop.informers.reflecting.tally import Tally
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
@@ -103,7 +104,6 @@ class Reflector(Generic[T]):
         namespace: str = "",
         page_size: int = DEFAULT_PAGE_SIZE,
         min_watch_timeout_seconds: float = 0,
-        internal_error_retry_seconds: float = 0,
         use_watch_list: bool = True,
         check_consistency: bool | None = None,
         backoff: Backoff | None = None,
@@ -121,10 +121,9 @@ class Reflector(Generic[T]):
 
         Args: namespace is only named in messages. min_watch_timeout_seconds: a watch asks the server to end
               it after one to two times that long; less than five minutes counts as five.
-              internal_error_retry_seconds: see RetryWithDeadline. check_consistency: compare each streamed
-              list with a list, None = if KUBE_WATCHLIST_INCONSISTENCY_DETECTOR says so.
-              reachability of the server: see RetryPause. transform: what the store makes of every object,
-              so that a list need not keep all that it came with.
+              check_consistency: compare each streamed list with a list, None = if
+              KUBE_WATCHLIST_INCONSISTENCY_DETECTOR says so. reachability of the server: see RetryPause.
+              transform: what is kept of a listed object, so that a list need not keep all that it came with.
         """
         self.name = name or kind.resource.group_resource
         self._kind = kind
@@ -144,7 +143,7 @@ class Reflector(Generic[T]):
         self._intake = EventIntake(
             store, guard=guard or HistoryGuard(), quarantine=self._quarantine, name=self.name
         )
-        self._policy = RelistPolicy(RetryWithDeadline(internal_error_retry_seconds, clock=clock))
+        self._policy = RelistPolicy()
         self._reachability = reachability
         self._floor = ResourceVersionFloor(clock)
         self._stop = threading.Event()
@@ -391,8 +390,6 @@ class Reflector(Generic[T]):
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
                 return State.LISTED
             error = VeryShortWatch("the server ended the watch within a second, without an event")
-        if self._policy.retry_at_once(error):
-            return State.LISTED
         reason = self._policy.why_relist(error, brought_nothing=self._accepted == 0)
         if reason is RelistReason.SILENT and not self._may_be_rewound():
             reason = None

@@ -198,6 +198,7 @@ class SharedIndexInformer(Generic[T]):
             quarantined=len(self._quarantine),
             reflector=None if reflector is None else reflector.statistics(),
             listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
+            unindexed=self._indexer.unindexed(),
         )
 
     # before run
@@ -230,7 +231,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Add indexes; they are complete at once.
 
-        Raises: InformerStopped, IndexerConflict, IndexFuncError.
+        An object on which an index function fails stays out of that index: logged, and counted in statistics.
+        Raises: InformerStopped, IndexerConflict.
         """
         with self._started_lock:
             if self._stopped:
@@ -282,15 +284,13 @@ class SharedIndexInformer(Generic[T]):
         """
         As remove_event_handler.
 
-        Blocks: until a running call of the handler has returned.
+        Blocks: until the handler's last call has returned, whoever removed it.
         Raises: TypeError; RuntimeError when that handler itself calls it, as it would wait for itself.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
-        thread = self._processor.thread_of(registration.listener)
         self.remove_event_handler(registration)
-        if thread is not None:
-            thread.join()
+        registration.listener.join()
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -353,7 +353,7 @@ class SharedIndexInformer(Generic[T]):
                 watch_error_handler=self._watch_error_handler,
                 quarantine=self._quarantine,
                 guard=self._guard,
-                transform=self._transform,
+                transform=self._listed,
                 metrics=self._metrics,
                 reachability=self._reachability,
                 clock=self._clock,
@@ -361,6 +361,19 @@ class SharedIndexInformer(Generic[T]):
             )
             self._processor.start()
             return self._reflector
+
+    def _listed(self, obj: T) -> T:
+        """
+        What is kept of a listed object: the stored object itself, where nothing has changed.
+
+        So a later list takes memory for a page and for what has changed, not for all objects a second time.
+        Whole objects are compared: another default or conversion does not give them a new version.
+        """
+        # reflector thread; before the transform, which may take away what makes the key
+        stored = self._indexer.get(obj)
+        if self._transform is not None:
+            obj = self._transform(obj)
+        return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:
         # informer thread: the sole writer of the store

@@ -24,7 +24,6 @@ from handloop.client.errors import (
     is_too_large_resource_version,
 )
 from handloop.informers.reflecting.event_block import StaleBookmark
-from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 
 _SERVER_ERRORS: Final = 500
 
@@ -81,8 +80,7 @@ class RelistPolicy:
     Threads: the reflector's only.
     """
 
-    def __init__(self, retry_window: RetryWithDeadline) -> None:
-        self._retry_window = retry_window
+    def __init__(self) -> None:
         self._fruitless = 0
         self._bookmarks_seen = False
 
@@ -90,10 +88,6 @@ class RelistPolicy:
         """A watch brought something that was understood."""
         self._fruitless = 0
         self._bookmarks_seen = self._bookmarks_seen or bookmarks
-
-    def retry_at_once(self, error: Exception) -> bool:
-        """Whether the next watch follows without waiting; ask once per error."""
-        return self._retry_window.should_retry(error)
 
     def why_relist(self, error: Exception, *, brought_nothing: bool) -> RelistReason | None:
         """

@@ -7,7 +7,7 @@ Follows: client-go tools/cache (store.go, index.go).
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -21,12 +21,7 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.informers.store.store_index import Indexers, IndexFunc
-from handloop.informers.store.thread_safe_store import (
-    OperationType,
-    StoreOperation,
-    ThreadSafeStore,
-    TransactionError,
-)
+from handloop.informers.store.thread_safe_store import OperationType, StoreOperation, ThreadSafeStore
 
 T = TypeVar("T")
 
@@ -43,6 +38,28 @@ class TransformError(CacheError):
 
 class IndexKeyError(CacheError):
     """An index function used as a key function gave no value, or several."""
+
+
+class TransactionError(CacheError, Generic[T]):
+    """
+    Some operations of a transaction failed; the others were applied.
+
+    errors maps positions in the request to what went wrong; previous is what apply would have returned.
+    """
+
+    def __init__(
+        self, total: int, errors: Mapping[int, Exception], previous: builtins.list[T | None]
+    ) -> None:
+        causes = ", ".join(str(error) for error in errors.values())
+        super().__init__(f"failed to execute ({len(errors)}/{total}) transactions failed due to: [{causes}]")
+        self.total = total
+        self.errors = dict(errors)
+        self.previous = previous
+
+    @property
+    def successful_indices(self) -> builtins.list[int]:
+        """The positions that were applied, ascending."""
+        return [position for position in range(self.total) if position not in self.errors]
 
 
 Operation: TypeAlias = tuple[OperationType, T | DeletedFinalStateUnknown[T]]
@@ -107,7 +124,7 @@ class Indexer(Generic[T]):
         """
         Put obj in, in the place of what had its key.
 
-        Raises: StoreKeyError, TransformError, IndexFuncError; nothing is changed then.
+        Raises: StoreKeyError, TransformError; nothing is changed then.
         """
         key = self._key(obj)
         self._store.add(key, self._transformed(obj))
@@ -126,7 +143,7 @@ class Indexer(Generic[T]):
 
         Raises: StoreKeyError.
         """
-        self._store.delete_with_object(self._key(obj), obj)
+        self._store.delete(self._key(obj))
 
     def get(self, obj: T) -> T | None:
         """
@@ -151,22 +168,14 @@ class Indexer(Generic[T]):
     def __len__(self) -> int:
         return len(self._store)
 
-    def replace(self, objects: Iterable[T], resource_version: str) -> None:
+    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Hold exactly objects from here on, as of resource_version; the last of several with one key counts.
+        Hold exactly objects from here on; the last of several with one key counts.
 
-        Raises: StoreKeyError, TransformError, IndexFuncError; nothing is changed then.
+        Raises: StoreKeyError, TransformError; nothing is changed then.
         """
         items = {self._key(obj): self._transformed(obj) for obj in objects}
-        self._store.replace(items, resource_version)
-
-    def bookmark(self, resource_version: str) -> None:
-        """Know that the contents are those of resource_version."""
-        self._store.bookmark(resource_version)
-
-    def last_store_sync_resource_version(self) -> str:
-        """The resource version the contents stand for; "" before anything came."""
-        return self._store.last_store_sync_resource_version()
+        self._store.replace(items)
 
     def apply(self, operations: Sequence[Operation[T]]) -> builtins.list[T | None]:
         """
@@ -212,11 +221,15 @@ class Indexer(Generic[T]):
         """The index functions by name."""
         return self._store.indexers()
 
+    def unindexed(self) -> int:
+        """How many entries the indexes lack, because an index function failed on a stored object."""
+        return self._store.unindexed()
+
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
         Add indexes and fill them from what is stored.
 
-        Raises: IndexerConflict when a name is taken, IndexFuncError; nothing is added then.
+        Raises: IndexerConflict when a name is taken; nothing is added then.
         """
         self._store.add_indexers(indexers)
 
@@ -263,12 +276,8 @@ class Indexer(Generic[T]):
     ) -> TransactionError[T]:
         """Apply what has a key; positions in the result are those of the whole request."""
         positions = [position for position in range(total) if position not in errors]
-        try:
-            applied = self._store.apply(keyed)
-        except TransactionError as error:
-            applied = error.previous
-            errors |= {positions[position]: cause for position, cause in error.errors.items()}
+        applied = self._store.apply(keyed)
         previous: builtins.list[T | None] = [None] * total
         for position, old in zip(positions, applied, strict=True):
             previous[position] = old
-        return TransactionError(total, dict(sorted(errors.items())), previous)
+        return TransactionError(total, errors, previous)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from handloop.informers.keys import CacheError
-
 T = TypeVar("T")
 
 IndexFunc: TypeAlias = Callable[[T], Sequence[str]]
@@ -26,80 +24,57 @@ Indexers: TypeAlias = Mapping[str, IndexFunc[T]]
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
-class IndexFuncError(CacheError):
-    """An index function failed on an object; the store is as it was before. `cause` says why."""
-
-    def __init__(self, key: str, index_name: str, cause: Exception) -> None:
-        super().__init__(
-            f'unable to calculate an index entry for key "{key}" on index "{index_name}": {cause}'
-        )
-        self.key = key
-        self.index_name = index_name
-        self.cause = cause
-
-
 class StoreIndex(Generic[T]):
     """
     Index value -> keys, for one index function. Never an empty set: values come and go with their objects.
 
+    An object on which the function fails is under no value. It is counted until another state of it fits, or
+    until it goes.
+
+    State: _keys = value -> keys.
+           _failed = the keys of the objects on which the function failed: they are under no value.
+           _unreported = (key, error) of those that take_failures has not returned yet.
     Threads: none of its own; the store's lock guards it.
     """
 
-    def __init__(self, name: str, index_func: IndexFunc[T]) -> None:
+    def __init__(self, index_func: IndexFunc[T]) -> None:
         self.index_func: Final = index_func
-        self._name = name
         self._keys: dict[str, set[str]] = {}
+        self._failed: set[str] = set()
+        self._unreported: list[tuple[str, Exception]] = []
 
-    def values(self, key: str, obj: T) -> Sequence[str]:
-        """
-        The values of an object stored under key.
+    @property
+    def failed(self) -> int:
+        """How many stored objects are not in this index, because the function failed on them."""
+        return len(self._failed)
 
-        Raises: IndexFuncError.
+    def values(self, obj: T) -> tuple[str, ...]:
         """
-        try:
-            values = self.index_func(obj)
-        except Exception as error:
-            raise IndexFuncError(key, self._name, error) from error
-        if values.__class__ is str:
-            raise IndexFuncError(key, self._name, TypeError("it returned a string, not a sequence of them"))
+        The values of an object.
+
+        Raises: whatever the function raises; TypeError when it returns no sequence of strings.
+        """
+        values = self.index_func(obj)
+        if isinstance(values, str):  # a sequence of strings too: its letters would become values
+            raise TypeError("it returned a string, not a sequence of them")
+        values = tuple(values)
+        hash(values)
         return values
 
-    def insert(self, key: str, values: Sequence[str]) -> None:
-        """Make key appear under values."""
-        for value in values:
-            keys = self._keys.get(value)
-            if keys is None:
-                self._keys[value] = {key}
-            else:
-                keys.add(key)
+    def change(self, key: str, old: T | None, new: T | None) -> None:
+        """Index new under key in the place of old; None = no object."""
+        before = () if old is None else self._values_before(key, old)
+        after = () if new is None else self._values_after(key, new)
+        if new is None:
+            self._failed.discard(key)
+        if before != after:
+            self._remove(key, before)
+            self._insert(key, after)
 
-    def remove(self, key: str, values: Sequence[str]) -> None:
-        """Make key no longer appear under values; a value without keys goes."""
-        for value in values:
-            keys = self._keys.get(value)
-            if keys is not None:
-                keys.discard(key)
-                if not keys:
-                    del self._keys[value]
-
-    def move(self, key: str, old: Sequence[str], new: Sequence[str]) -> None:
-        """Make key appear under the new values and no longer under the old ones."""
-        if len(old) == 1 and len(new) == 1 and old[0] == new[0]:
-            return
-        if old:
-            self.remove(key, old)
-        self.insert(key, new)
-
-    def rebuild(self, items: Mapping[str, T]) -> StoreIndex[T]:
-        """
-        A new index of the same function over items; this one stays as it is.
-
-        Raises: IndexFuncError.
-        """
-        rebuilt = StoreIndex(self._name, self.index_func)
-        for key, obj in items.items():
-            rebuilt.insert(key, self.values(key, obj))
-        return rebuilt
+    def take_failures(self) -> list[tuple[str, Exception]]:
+        """The key and error of each object on which the function has newly failed, once."""
+        taken, self._unreported = self._unreported, []
+        return taken
 
     def keys(self, value: str) -> AbstractSet[str]:
         """The keys under a value; valid until the index changes."""
@@ -108,6 +83,41 @@ class StoreIndex(Generic[T]):
     def all_values(self) -> list[str]:
         """The values that at least one object has."""
         return list(self._keys)
+
+    def _values_before(self, key: str, old: T) -> tuple[str, ...]:
+        if key in self._failed:
+            return ()
+        try:
+            return self.values(old)
+        except Exception:  # noqa: BLE001 - the function is not pure: it did not fail when old came
+            return tuple(value for value, keys in self._keys.items() if key in keys)
+
+    def _values_after(self, key: str, new: T) -> tuple[str, ...]:
+        try:
+            values = self.values(new)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
+            if key not in self._failed:
+                self._failed.add(key)
+                self._unreported.append((key, error))
+            return ()
+        self._failed.discard(key)
+        return values
+
+    def _insert(self, key: str, values: Iterable[str]) -> None:
+        for value in values:
+            keys = self._keys.get(value)
+            if keys is None:
+                self._keys[value] = {key}
+            else:
+                keys.add(key)
+
+    def _remove(self, key: str, values: Iterable[str]) -> None:
+        for value in values:
+            keys = self._keys.get(value)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._keys[value]
 
 
 def union_keys(index: StoreIndex[T], values: Iterable[str]) -> set[str]:

@@ -1,21 +1,26 @@
 """
 Objects by key, with any number of indexes over them.
 
-Follows: client-go tools/cache/thread_safe_store.go @32ce75a7d. Differs: an index function that fails raises
-before anything is changed, where upstream panics after the object was stored; apply returns the objects that
-were replaced, so that nobody has to look them up first.
+Follows: client-go tools/cache/thread_safe_store.go @32ce75a7d. Differs: an object on which an index function
+fails is stored all the same and only absent from that index, where upstream panics after storing it; apply
+returns the objects that were replaced, so that nobody has to look them up first.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
+
+import structlog
 
 from handloop.informers.keys import CacheError, DeletedFinalStateUnknown
 from handloop.informers.store.store_index import Indexers, IndexFunc, StoreIndex, union_keys
 from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("informers")
 
 T = TypeVar("T")
 
@@ -46,39 +51,18 @@ _DELETE: Final = OperationType.DELETE  # a global is found faster than a member 
 
 
 StoreOperation: TypeAlias = tuple[OperationType, str, T | DeletedFinalStateUnknown[T]]
-"""(type, key, object): a step of a transaction. The object of a DELETE only gives its resource version."""
-
-
-class TransactionError(CacheError, Generic[T]):
-    """
-    Some operations of a transaction failed; the others were applied.
-
-    errors maps positions in the request to what went wrong; previous is what apply would have returned.
-    """
-
-    def __init__(
-        self, total: int, errors: Mapping[int, Exception], previous: builtins.list[T | None]
-    ) -> None:
-        causes = ", ".join(str(error) for error in errors.values())
-        super().__init__(f"failed to execute ({len(errors)}/{total}) transactions failed due to: [{causes}]")
-        self.total = total
-        self.errors = dict(errors)
-        self.previous = previous
-
-    @property
-    def successful_indices(self) -> builtins.list[int]:
-        """The positions that were applied, ascending."""
-        return [position for position in range(self.total) if position not in self.errors]
+"""(type, key, object): a step of a transaction. The object of a DELETE is ignored."""
 
 
 class ThreadSafeStore(Generic[T]):
     """
-    A dict whose operations are atomic, whose indexes always fit it, and that knows how fresh it is.
+    A dict whose operations are atomic and whose indexes always fit it.
+
+    The store logs an object on which an index function fails, once per index until the object fits or goes.
 
     State, guarded by _lock:
         _items     key -> object; an object is never changed after insertion.
-        _indexes   name -> index; each equals its function over _items.
-        _resource_version    of the last object, list or bookmark given; not necessarily the highest.
+        _indexes   name -> index; each equals its function over _items, but for those on which it fails.
 
     Threads: any. Returned lists are the caller's own; the objects in them are shared and immutable.
     """
@@ -86,37 +70,21 @@ class ThreadSafeStore(Generic[T]):
     def __init__(self, indexers: Indexers[T] | None = None) -> None:
         self._lock = new_lock("ThreadSafeStore._lock", 50)
         self._items: dict[str, T] = {}
-        self._indexes = {name: StoreIndex(name, function) for name, function in (indexers or {}).items()}
-        self._resource_version = ""
+        self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
 
     def add(self, key: str, obj: T) -> None:
-        """
-        Put obj in under key, in the place of what was there.
-
-        Raises: IndexFuncError; nothing is changed then.
-        """
-        with self._lock:
+        """Put obj in under key, in the place of what was there."""
+        with self._changing():
             self._put_locked(key, obj)
-            self._note_version_locked(obj)
 
     def update(self, key: str, obj: T) -> None:
-        """
-        Put obj in under key, in the place of what was there.
-
-        Raises: IndexFuncError; nothing is changed then.
-        """
+        """Put obj in under key, in the place of what was there."""
         self.add(key, obj)
 
     def delete(self, key: str) -> None:
-        """Take out what is under key, if anything; the resource version stays."""
-        with self._lock:
+        """Take out what is under key, if anything."""
+        with self._changing():
             self._delete_locked(key)
-
-    def delete_with_object(self, key: str, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """Take out what is under key, if anything; the resource version becomes that of obj, if any."""
-        with self._lock:
-            self._delete_locked(key)
-            self._note_version_locked(obj)
 
     def get(self, key: str) -> T | None:
         """The object under key, or None."""
@@ -137,52 +105,25 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return len(self._items)
 
-    def replace(self, items: Mapping[str, T], resource_version: str) -> None:
-        """
-        Hold exactly items from here on, as of resource_version.
-
-        Raises: IndexFuncError; nothing is changed then.
-        """
-        items = dict(items)
-        with self._lock:
-            self._indexes = {name: index.rebuild(items) for name, index in self._indexes.items()}
-            self._items = items
-            self._resource_version = resource_version
-
-    def bookmark(self, resource_version: str) -> None:
-        """Know that the contents are those of resource_version."""
-        with self._lock:
-            self._resource_version = resource_version
-
-    def last_store_sync_resource_version(self) -> str:
-        """The resource version the contents stand for; "" before anything came."""
-        with self._lock:
-            return self._resource_version
+    def replace(self, items: Mapping[str, T]) -> None:
+        """Hold exactly items from here on."""
+        with self._changing():
+            for key in self._items.keys() - items.keys():
+                self._delete_locked(key)
+            for key, obj in items.items():
+                self._put_locked(key, obj)
 
     def apply(self, operations: Sequence[StoreOperation[T]]) -> builtins.list[T | None]:
         """
-        Apply operations in order under one hold of the lock; one that fails does not stop the others.
+        Apply operations in order under one hold of the lock.
 
         Returns: for each, the object that was under its key just before, or None.
-        Raises: TransactionError when any failed.
         """
-        previous: builtins.list[T | None] = []
-        errors: dict[int, Exception] = {}
-        with self._lock:
-            for kind, key, obj in operations:
-                try:
-                    if kind is _DELETE:
-                        previous.append(self._delete_locked(key))
-                    else:
-                        previous.append(self._put_locked(key, obj))  # type: ignore[arg-type] # no tombstone here
-                except CacheError as error:
-                    errors[len(previous)] = error
-                    previous.append(None)
-            if operations:
-                self._note_version_locked(operations[-1][2])
-        if errors:
-            raise TransactionError(len(operations), errors, previous)
-        return previous
+        with self._changing():
+            return [
+                self._delete_locked(key) if kind is _DELETE else self._put_locked(key, obj)  # type: ignore[arg-type] # no tombstone
+                for kind, key, obj in operations
+            ]
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
         """
@@ -192,7 +133,7 @@ class ThreadSafeStore(Generic[T]):
         """
         with self._lock:
             index = self._index_locked(name)
-            keys = union_keys(index, index.index_func(obj))
+            keys = union_keys(index, index.values(obj))
             return [self._items[key] for key in keys]
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
@@ -224,48 +165,55 @@ class ThreadSafeStore(Generic[T]):
         with self._lock:
             return {name: index.index_func for name, index in self._indexes.items()}
 
+    def unindexed(self) -> int:
+        """How many entries the indexes lack, because an index function failed on a stored object."""
+        with self._lock:
+            return sum(index.failed for index in self._indexes.values())
+
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
         Add indexes and fill them from what is stored.
 
-        Raises: IndexerConflict when a name is taken, IndexFuncError; nothing is added then.
+        Raises: IndexerConflict when a name is taken; nothing is added then.
         """
-        with self._lock:
+        with self._changing():
             if taken := sorted(set(self._indexes) & set(indexers)):
                 raise IndexerConflict(taken)
-            self._indexes |= {
-                name: StoreIndex(name, function).rebuild(self._items) for name, function in indexers.items()
-            }
+            for name, function in indexers.items():
+                index = self._indexes[name] = StoreIndex(function)
+                for key, obj in self._items.items():
+                    index.change(key, None, obj)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock for a change; then, without it, log one line per index that lacks objects."""
+        with self._lock:
+            yield
+            failures = [(name, index.take_failures()) for name, index in self._indexes.items()]
+        for name, failed in failures:
+            if failed:
+                key, error = failed[0]
+                log.error(
+                    "Index function failed: the object is in the cache, but not in this index",
+                    index=name,
+                    key=key,
+                    err=repr(error),
+                    othersLikeIt=len(failed) - 1,
+                )
 
     def _put_locked(self, key: str, obj: T) -> T | None:
-        """Every value is computed before any change: an index function that raises leaves all as it was."""
         old = self._items.get(key)
-        moves: builtins.list[tuple[StoreIndex[T], Sequence[str], Sequence[str]]] = []
         for index in self._indexes.values():
-            before = () if old is None else index.values(key, old)
-            after = index.values(key, obj)
-            if before != after:
-                moves.append((index, before, after))
-        for index, before, after in moves:
-            index.move(key, before, after)
+            index.change(key, old, obj)
         self._items[key] = obj
         return old
 
     def _delete_locked(self, key: str) -> T | None:
-        """As _put_locked: values first."""
-        old = self._items.get(key)
+        old = self._items.pop(key, None)
         if old is not None:
-            before = [(index, index.values(key, old)) for index in self._indexes.values()]
-            for index, gone in before:
-                index.remove(key, gone)
-            del self._items[key]
+            for index in self._indexes.values():
+                index.change(key, old, None)
         return old
-
-    def _note_version_locked(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        try:  # noqa: SIM105 - on every write, and suppress() costs more than the rest
-            self._resource_version = obj.metadata.resource_version  # type: ignore[union-attr]
-        except AttributeError:
-            pass  # a tombstone, or an object without metadata: nothing is known of the version
 
     def _index_locked(self, name: str) -> StoreIndex[T]:
         index = self._indexes.get(name)

@@ -7,7 +7,8 @@ REFL and WL scenarios that have no test in this form, and why:
     REFL-17, -22    the pages themselves are in test_initial_list.py, the round is here
     REFL-27         the transformer is the FIFO's: test_shared_informer.py
     REFL-28         test_listing.py
-    REFL-29         test_retry_with_deadline.py
+    REFL-15, -29    the window in which internal errors of a stream are only retried is off in client-go
+                    unless a program sets it; here there is none
     WL-11           test_bookmark_ticker.py, and in an informer: test_shared_informer.py
     WL-12           test_consistency_detector.py; that it is asked is here
 
@@ -616,23 +617,13 @@ def test_busy_server_is_asked_until_it_answers() -> None:
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 5)
 
 
-@pytest.mark.parametrize(("window", "gap_before", "retries"), [(0, None, 0), (30, None, 31), (30, 10, 40)])
-def test_internal_errors_are_retried_within_the_window(
-    window: float, gap_before: int | None, retries: int
-) -> None:
-    """REFL-15: an error each second: no retry without a window, 31 within 30 s, 40 with a minute's gap."""
-    rig = ReflectorRig(listed(), internal_error_retry_seconds=window)
-
-    def failing(_: ListOptions) -> FakeWatch[Deployment]:
-        calls = len(rig.source.watch_options)
-        rig.clock.advance(60 if calls == gap_before else 1)
-        rig.source.watches.append(failing)
-        return FakeWatch([error_event(internal_error())])
-
-    rig.source.watches.append(failing)
-    rig.round()
-    assert len(rig.source.watch_options) - 1 == retries
-    assert rig.clock.slept == []
+def test_internal_error_of_a_stream_leads_to_a_list() -> None:
+    """REFL-15 without a window: a 500 as ERROR event ends the round, as it would upstream."""
+    rig = ReflectorRig(listed())
+    rig.watch([error_event(internal_error())])
+    with capture_logs():
+        rig.round()
+    assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 1)
 
 
 @pytest.mark.parametrize(

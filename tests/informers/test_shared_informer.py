@@ -3,9 +3,9 @@ Informers that run, on a fake source and a fake clock.
 
 INF scenarios that have no test in this form, and why:
 
-    INF-03          test_processor.py: a listener takes events before its thread has started
     INF-04, INF-32  test_resync_periods.py
     INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
+    INF-14, INF-24  test_shared_informer_interleaving.py; with real threads here
     INF-26, INF-27  test_sync.py
     INF-28, INF-29  test_synctrack.py
     INF-35          test_handlers.py
@@ -33,7 +33,6 @@ from handloop.informers.delta import Deltas
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.store_index import IndexFuncError
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,
@@ -45,6 +44,7 @@ from support.fake_lister_watcher import (
 )
 from support.informer_rig import InformerRig
 from support.recording_handler import RecordingHandler
+from support.threads import Background
 
 MakeRig = Callable[..., InformerRig]
 
@@ -331,14 +331,13 @@ def test_deletion_that_was_missed_is_a_tombstone(make_rig: MakeRig) -> None:
 
 
 def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig) -> None:
-    """CTL-14: the error is logged, the object is not tried again, the next one is processed."""
+    """CTL-14: the error is logged once, as the object is not tried again; the next one is processed."""
+    rig = make_rig(FakeSource(deployment("a")))
 
-    def refuse(obj: Deployment) -> list[str]:
-        if obj.metadata.name == "bad":
-            raise ValueError("no index for this one")
-        return []
+    def lose_metadata(obj: Deployment) -> Any:
+        return object() if obj.metadata.name == "bad" else obj
 
-    rig = make_rig(FakeSource(deployment("a")), indexers={"refuse": refuse})
+    rig.informer.set_transform(lose_metadata)
     handler, _ = rig.handle()
     rig.run_synced()
     rig.until_watching()
@@ -346,8 +345,52 @@ def test_object_that_the_store_refuses_does_not_stop_the_loop(make_rig: MakeRig)
         source_of(rig).add(deployment("bad"))
         source_of(rig).add(deployment("good"))
         handler.wait_for(2)
+        for _ in range(3):
+            rig.pass_time(1)
     assert handler.names("add") == ["a", "good"]
-    assert "no index for this one" in logs[0]["err"]
+    assert names(rig.informer.indexer.list()) == ["a", "good"]
+    (entry,) = logs
+    assert "object has no meta" in entry["err"]
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_object_that_the_store_refuses_does_not_stop_a_list(
+    make_rig: MakeRig, supports_watch_list: bool
+) -> None:
+    """CTL-14: what a transform leaves without metadata is refused alone; the others of its list are taken."""
+    rig = make_rig(FakeSource(deployment("a"), deployment("bad"), supports_watch_list=supports_watch_list))
+    rig.informer.set_transform(lambda obj: object() if obj.metadata.name == "bad" else obj)  # type: ignore[arg-type, return-value] # the point
+    with capture_logs() as logs:
+        rig.run_synced()
+    assert names(rig.informer.indexer.list()) == ["a"]
+    assert ["object has no meta" in entry["err"] for entry in logs] == [True]
+
+
+@pytest.mark.parametrize("supports_watch_list", [False, True], ids=["pages", "stream"])
+def test_object_on_which_an_index_function_fails_is_mirrored(
+    make_rig: MakeRig, supports_watch_list: bool
+) -> None:
+    """It is stored and handlers are told of it, listed or new, changed or deleted; one line and a count."""
+    source = FakeSource(deployment("a"), web("b"), supports_watch_list=supports_watch_list)
+    rig = make_rig(source, indexers={"app": lambda obj: [obj.metadata.labels["app"]]})
+    handler, _ = rig.handle()
+    with capture_logs() as logs:
+        rig.run_synced()
+        rig.until_watching()
+        source.modify(web("a"))
+        source.modify(deployment("b"))
+        handler.wait_for(4)
+        source.add(deployment("c"))
+        source.delete("c")
+        lines = handler.wait_for(6)
+    assert sorted(lines[:2]) == ["add a 1 initial", "add b 1 initial"]
+    assert lines[2:] == ["update a 1 2", "update b 1 3", "add c 4 late", "delete c 5"]
+    assert names(rig.informer.indexer.list()) == ["a", "b"]
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["a"]
+    assert rig.informer.statistics().unindexed == 1
+    assert [(entry["index"], entry["key"], entry["err"]) for entry in logs] == [
+        ("app", f"default/{name}", "KeyError('app')") for name in "abc"
+    ]
 
 
 def test_object_that_no_longer_fits_leaves_the_store(make_rig: MakeRig) -> None:
@@ -453,12 +496,16 @@ def test_index_cannot_be_added_after_the_stop(make_rig: MakeRig) -> None:
         rig.informer.add_indexers({"app": by_app})
 
 
-def test_index_that_fails_is_not_added(make_rig: MakeRig) -> None:
-    """The error is the caller's."""
-    rig = make_rig(FakeSource(deployment("a")))
+def test_index_that_fails_on_an_object_is_added_without_it(make_rig: MakeRig) -> None:
+    """As before the start: the others are indexed, and the object stays in the cache."""
+    rig = make_rig(FakeSource(deployment("a"), web("b")))
     rig.run_synced()
-    with pytest.raises(IndexFuncError):
-        rig.informer.add_indexers({"broken": lambda obj: [obj.metadata.labels["none"]]})
+    with capture_logs() as logs:
+        rig.informer.add_indexers({"app": lambda obj: [obj.metadata.labels["app"]]})
+    assert names(rig.informer.indexer.by_index("app", "web")) == ["b"]
+    assert names(rig.informer.indexer.list()) == ["a", "b"]
+    assert rig.informer.statistics().unindexed == 1
+    assert [entry["key"] for entry in logs] == ["default/a"]
 
 
 def test_states_of_an_informer(make_rig: MakeRig) -> None:
@@ -706,7 +753,9 @@ def test_foreign_and_removed_registrations_are_ignored(make_rig: MakeRig) -> Non
     """INF-11, INF-13: no error, and nothing changes."""
     rig, other = make_rig(), make_rig()
     _, registration = rig.handle()
+    rig.run_synced()
     other.informer.remove_event_handler(registration)
+    Background(lambda: other.informer.shut_down_event_handler(registration)).result()
     assert len(rig.informer.statistics().listeners) == 1
     rig.informer.remove_event_handler(registration)
     rig.informer.remove_event_handler(registration)
@@ -886,6 +935,25 @@ def test_resyncs_go_to_those_who_are_due(make_rig: MakeRig) -> None:
     assert [handler.seen() for handler in handlers] == [[], [], []]
     rig.pass_time(1)
     resynced = ["update pod1 1 1", "update pod2 1 1"]
+    assert sorted(handlers[1].wait_for(2)) == resynced
+    assert (handlers[0].seen(), handlers[2].seen()) == ([], [])
+    rig.pass_time(1)
+    assert sorted(handlers[2].wait_for(2)) == resynced
+    assert (handlers[0].seen(), len(handlers[1].seen())) == ([], 2)
+
+
+def test_informer_that_starts_late_resyncs_as_others_do(make_rig: MakeRig) -> None:
+    """INF-03: as INF-02, with handlers that are a second older than the informer: due at the same times."""
+    rig = make_rig(resync_seconds=1)
+    handlers = [rig.handle(resync_seconds=period)[0] for period in (0, 2, 3)]
+    rig.clock.advance(1)
+    rig.run_synced()
+    rig.until_watching()
+    for handler in handlers:
+        assert sorted(handler.wait_for(2)) == ["add pod1 1 initial", "add pod2 1 initial"]
+        handler.clear()
+    resynced = ["update pod1 1 1", "update pod2 1 1"]
+    rig.pass_time(1)
     assert sorted(handlers[1].wait_for(2)) == resynced
     assert (handlers[0].seen(), handlers[2].seen()) == ([], [])
     rig.pass_time(1)

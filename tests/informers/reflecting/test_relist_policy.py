@@ -18,7 +18,6 @@ from handloop.informers.reflecting.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.informers.reflecting.retry_with_deadline import RetryWithDeadline
 from support.fake_lister_watcher import (
     api_error,
     expired,
@@ -27,11 +26,6 @@ from support.fake_lister_watcher import (
     too_large,
     too_many_requests,
 )
-from support.stepping_clock import SteppingClock
-
-
-def policy(window_seconds: float = 0) -> RelistPolicy:
-    return RelistPolicy(RetryWithDeadline(window_seconds, clock=SteppingClock()))
 
 
 @pytest.mark.parametrize(
@@ -100,20 +94,20 @@ def test_what_is_behind_the_servers_answer_does_not_matter() -> None:
 )
 def test_one_watch_that_ended_badly(error: Exception, reason: RelistReason | None) -> None:
     """T04 to T06, T13, T22, T26, T28: only what the server says of our version needs a list at once."""
-    assert policy().why_relist(error, brought_nothing=True) is reason
+    assert RelistPolicy().why_relist(error, brought_nothing=True) is reason
 
 
 @pytest.mark.parametrize("error", [DecodeError("bad line"), VeryShortWatch("short")], ids=repr)
 def test_watches_that_bring_nothing_lead_to_a_list_in_the_end(error: Exception) -> None:
     """T13, T28: the fifth unreadable or very short watch in a row; then the count starts again."""
-    decide = policy()
+    decide = RelistPolicy()
     reasons = [decide.why_relist(error, brought_nothing=True) for _ in range(10)]
     assert reasons == [*[None] * 4, RelistReason.UNREADABLE, *[None] * 4, RelistReason.UNREADABLE]
 
 
 def test_event_in_between_starts_the_count_again() -> None:
     """T13: a watch that gets on, however slowly, needs no list."""
-    decide = policy()
+    decide = RelistPolicy()
     for _ in range(10):
         for _ in range(4):
             assert decide.why_relist(DecodeError("cut"), brought_nothing=True) is None
@@ -123,13 +117,13 @@ def test_event_in_between_starts_the_count_again() -> None:
 
 def test_broken_connections_alone_never_lead_to_a_list() -> None:
     """T04: a proxy that cuts idle connections costs a new watch each time, nothing more."""
-    decide = policy()
+    decide = RelistPolicy()
     assert {decide.why_relist(ConnectionBroken("cut"), brought_nothing=True) for _ in range(50)} == {None}
 
 
 def test_silence_of_a_server_that_sends_bookmarks_is_suspicious() -> None:
     """T07, T32: two silent watches in a row, where bookmarks came before, lead to a list."""
-    decide = policy()
+    decide = RelistPolicy()
     decide.events_came(bookmarks=True)
     reasons = [decide.why_relist(DeadlineExceeded("silent"), brought_nothing=True) for _ in range(2)]
     assert reasons == [None, RelistReason.SILENT]
@@ -137,14 +131,7 @@ def test_silence_of_a_server_that_sends_bookmarks_is_suspicious() -> None:
 
 def test_silence_of_a_server_without_bookmarks_is_normal() -> None:
     """T30: where bookmarks never came, nothing is missed."""
-    decide = policy()
+    decide = RelistPolicy()
     decide.events_came(bookmarks=False)
     reasons = {decide.why_relist(DeadlineExceeded("silent"), brought_nothing=True) for _ in range(10)}
     assert reasons == {None}
-
-
-def test_internal_errors_are_retried_within_the_window() -> None:
-    """REFL-15: with a window, an internal error of a stream is followed by a new watch at once."""
-    assert policy(30).retry_at_once(internal_error())
-    assert not policy(0).retry_at_once(internal_error())
-    assert not policy(30).retry_at_once(expired())

@@ -11,12 +11,12 @@ from handloop.informers.store.indexer import (
     Indexer,
     IndexKeyError,
     Operation,
+    TransactionError,
     TransformError,
     index_func_to_key_func_adapter,
     namespace_index_func,
 )
-from handloop.informers.store.store_index import IndexFuncError
-from handloop.informers.store.thread_safe_store import IndexerConflict, OperationType, TransactionError
+from handloop.informers.store.thread_safe_store import IndexerConflict, OperationType
 from support.deployments import deployment, names
 from support.plain_items import Item, item_key
 
@@ -62,7 +62,6 @@ def test_a_replace_with_a_key_error_changes_nothing() -> None:
     with pytest.raises(StoreKeyError):
         store.replace([Item("new"), Item("bad")], "2")
     assert store.list() == [Item("old")]
-    assert store.last_store_sync_resource_version() == "1"
 
 
 def test_a_tombstone_deletes_by_its_key() -> None:
@@ -71,7 +70,6 @@ def test_a_tombstone_deletes_by_its_key() -> None:
     store.add(deployment("a", 5))
     store.delete(DeletedFinalStateUnknown("default/a", deployment("a", 3)))
     assert store.list() == []
-    assert store.last_store_sync_resource_version() == "5"
 
 
 def doubled(obj: Item) -> Item:
@@ -198,26 +196,18 @@ def test_transaction_without_errors() -> None:
     assert store.apply([]) == []
 
 
-def even_only(obj: Item) -> Sequence[str]:
-    if obj.value % 2:
-        raise ArithmeticError("odd")
-    return ["even"]
-
-
-def test_transaction_errors_of_both_kinds_keep_their_positions() -> None:
-    """Missing keys and failing index functions are told together, in the order of the request."""
-    store: Indexer[Item] = Indexer(key_func=item_key, indexers={"even": even_only})
+def test_transaction_errors_keep_their_positions() -> None:
+    """Objects without a key are named by their place in the request, and the others are stored."""
+    store: Indexer[Item] = Indexer(key_func=item_key)
     store.add(Item("a", 2))
     with pytest.raises(TransactionError) as raised:
-        store.apply([(ADD, Item("b", 1)), (ADD, Item("bad")), (UPDATE, Item("a", 4)), (ADD, Item("c", 3))])
+        store.apply([(ADD, Item("b", 1)), (ADD, Item("bad")), (UPDATE, Item("a", 4)), (ADD, Item("bad"))])
     assert {position: type(error) for position, error in raised.value.errors.items()} == {
-        0: IndexFuncError,
         1: StoreKeyError,
-        3: IndexFuncError,
+        3: StoreKeyError,
     }
-    assert list(raised.value.errors) == [0, 1, 3]
     assert raised.value.previous == [None, None, Item("a", 2), None]
-    assert raised.value.successful_indices == [2]
+    assert raised.value.successful_indices == [0, 2]
 
 
 def test_indexers_can_be_added_later() -> None:
@@ -229,15 +219,6 @@ def test_indexers_can_be_added_later() -> None:
     with pytest.raises(IndexerConflict):
         store.add_indexers({"byUser": users})
     assert store.indexers() == {NAMESPACE_INDEX: namespace_index_func, "byUser": users}
-
-
-def test_bookmark_moves_the_resource_version() -> None:
-    """Contents stay, freshness grows."""
-    store: Indexer[Deployment] = Indexer()
-    store.replace([deployment("a", 1)], "5")
-    store.bookmark("9")
-    assert store.last_store_sync_resource_version() == "9"
-    assert names(store.list()) == ["a"]
 
 
 @pytest.mark.parametrize("namespace", ["default", ""])

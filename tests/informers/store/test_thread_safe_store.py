@@ -7,19 +7,17 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from structlog.testing import capture_logs
 
-from handloop.apis.apps_v1 import Deployment
-from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.informers.store.store_index import IndexFunc, IndexFuncError
+from handloop.informers.store import thread_safe_store
+from handloop.informers.store.store_index import IndexFunc
 from handloop.informers.store.thread_safe_store import (
     IndexerConflict,
     IndexNotFound,
     OperationType,
     StoreOperation,
     ThreadSafeStore,
-    TransactionError,
 )
-from support.deployments import deployment
 from support.threads import Background
 
 ADD, UPDATE, DELETE = OperationType.ADD, OperationType.UPDATE, OperationType.DELETE
@@ -73,42 +71,6 @@ def test_index_with_several_values_per_object() -> None:
     assert keys() == {"foo": ["key1", "key2"], "bar": ["key1"], "baz": ["key2"]}
     store.delete("key1")
     assert keys() == {"foo": ["key2"], "baz": ["key2"]}
-
-
-def test_resource_version_follows_the_last_write() -> None:
-    """STO-13: that of the object, in any order; not of a plain delete. Follows TestThreadSafeStoreRV."""
-    store: ThreadSafeStore[object] = ThreadSafeStore()
-    version = store.last_store_sync_resource_version
-    assert version() == ""
-    store.add("a", deployment("a", 10))
-    assert version() == "10"
-    store.add("a", deployment("a", 10))
-    assert version() == "10"
-    store.update("a", deployment("a", 20))
-    assert version() == "20"
-    store.delete_with_object("a", deployment("a", 30))
-    assert version() == "30"
-    store.add("plain", "no metadata")
-    assert version() == "30"
-    store.add("b", deployment("b", 40))
-    assert version() == "40"
-    store.delete("b")
-    assert version() == "40"
-    store.delete_with_object("c", DeletedFinalStateUnknown("c", deployment("c", 45)))
-    assert version() == "40"
-
-
-def test_resource_version_after_transactions_lists_and_bookmarks() -> None:
-    """STO-14: the last object of a transaction, the version of a list or bookmark; no order is enforced."""
-    store: ThreadSafeStore[Deployment] = ThreadSafeStore()
-    store.apply([(ADD, f"key-{rv}", deployment(f"key-{rv}", rv)) for rv in (40, 30, 50)])
-    assert store.last_store_sync_resource_version() == "50"
-    store.replace({"a": deployment("a", 7)}, "49")
-    assert store.last_store_sync_resource_version() == "49"
-    store.bookmark("51")
-    assert store.last_store_sync_resource_version() == "51"
-    store.apply([])
-    assert store.last_store_sync_resource_version() == "51"
 
 
 def test_add_indexers_indexes_what_is_stored() -> None:
@@ -178,7 +140,7 @@ def test_replace_does_not_keep_the_callers_dict() -> None:
     """What the caller does to it later does not reach the store."""
     items = {"a": "value"}
     store: ThreadSafeStore[str] = ThreadSafeStore()
-    store.replace(items, "1")
+    store.replace(items)
     items["b"] = "later"
     assert store.list_keys() == ["a"]
 
@@ -190,35 +152,73 @@ def no_poison(obj: str) -> Sequence[str]:
 
 
 WRITES: dict[str, Callable[[ThreadSafeStore[str]], object]] = {
-    "add": lambda store: store.add("new", "poison"),
+    "add": lambda store: store.add("key", "poison"),
     "update": lambda store: store.update("key", "poison"),
-    "replace": lambda store: store.replace({"new": "fine", "newer": "poison"}, "2"),
+    "replace": lambda store: store.replace({"key": "poison"}),
     "apply": lambda store: store.apply([(UPDATE, "key", "poison")]),
 }
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("first", [True, False], ids=["fails first", "fails last"])
-def test_a_failing_index_function_changes_nothing(
+def test_an_object_on_which_an_index_function_fails_is_stored(
     write: Callable[[ThreadSafeStore[str]], object], first: bool
 ) -> None:
-    """Contents and every index are as before the write, so that each index still fits the contents."""
+    """It is in the store and in the other indexes, and in this one not even under what it was before."""
     functions: list[tuple[str, IndexFunc[str]]] = [("good", itself), ("failing", no_poison)]
     store: ThreadSafeStore[str] = ThreadSafeStore(dict(reversed(functions) if first else functions))
     store.add("key", "value")
-    with pytest.raises((IndexFuncError, TransactionError), match="unable to calculate an index entry"):
+    with capture_logs() as logs:
         write(store)
-    assert store.list() == ["value"]
-    assert store.list_index_func_values("good") == store.list_index_func_values("failing") == ["value"]
+        write(store)
+    assert store.list() == ["poison"]
+    assert (store.list_index_func_values("good"), store.list_index_func_values("failing")) == (["poison"], [])
+    assert store.unindexed() == 1
+    assert logs == [
+        {
+            "event": "Index function failed: the object is in the cache, but not in this index",
+            "log_level": "error",
+            "index": "failing",
+            "key": "key",
+            "err": "ArithmeticError('poisoned')",
+            "othersLikeIt": 0,
+        }
+    ]
+    store.delete("key")
+    assert (store.unindexed(), store.list_index_func_values("good")) == (0, [])
 
 
-def test_an_index_that_cannot_be_filled_is_not_added() -> None:
-    """add_indexers adds all or none."""
+def test_many_objects_on_which_an_index_function_fails_are_one_line() -> None:
+    """A function that fails on all of a cluster's objects does not fill the log with them."""
+    store: ThreadSafeStore[str] = ThreadSafeStore({"failing": no_poison})
+    with capture_logs() as logs:
+        store.apply([(ADD, f"key-{number}", "poison") for number in range(100)])
+    assert [(entry["key"], entry["othersLikeIt"]) for entry in logs] == [("key-0", 99)]
+    assert store.unindexed() == 100
+
+
+def test_an_index_is_added_without_the_objects_on_which_it_fails() -> None:
+    """As if it had been there before they came: whether a cache is filled yet makes no difference."""
     store: ThreadSafeStore[str] = ThreadSafeStore()
-    store.add("key", "poison")
-    with pytest.raises(IndexFuncError, match='for key "key" on index "failing": poisoned'):
+    store.replace({"key": "poison", "other": "fine"})
+    with capture_logs() as logs:
         store.add_indexers({"good": itself, "failing": no_poison})
-    assert store.indexers() == {}
+    assert store.list_index_func_values("failing") == ["fine"]
+    assert [(entry["index"], entry["key"]) for entry in logs] == [("failing", "key")]
+
+
+def test_nothing_is_locked_while_the_store_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that blocks does not keep readers waiting."""
+    store: ThreadSafeStore[str] = ThreadSafeStore({"failing": no_poison})
+    read: list[list[str]] = []
+
+    class SlowLog:
+        def error(self, *_: object, **__: object) -> None:
+            read.append(Background(store.list).result())
+
+    monkeypatch.setattr(thread_safe_store, "log", SlowLog())
+    store.add("key", "poison")
+    assert read == [["poison"]]
 
 
 def test_index_hands_on_what_its_function_raises() -> None:
@@ -240,21 +240,6 @@ def test_apply_returns_what_each_operation_found() -> None:
     ]
     assert store.apply(operations) == [None, "1", "2", None, None]
     assert store.get("a") == "5"
-
-
-def test_apply_goes_on_after_a_failure() -> None:
-    """The error says which failed, and carries what the others found."""
-    store: ThreadSafeStore[str] = ThreadSafeStore({"failing": no_poison})
-    store.add("a", "old")
-    with pytest.raises(TransactionError) as raised:
-        store.apply([(UPDATE, "a", "new"), (ADD, "b", "poison"), (ADD, "c", "fine")])
-    assert raised.value.successful_indices == [0, 2]
-    assert raised.value.previous == ["old", None, None]
-    assert str(raised.value) == (
-        "failed to execute (1/3) transactions failed due to: "
-        '[unable to calculate an index entry for key "b" on index "failing": poisoned]'
-    )
-    assert sorted(store.list()) == ["fine", "new"]
 
 
 def test_a_reader_never_sees_half_a_transaction() -> None:
@@ -293,6 +278,14 @@ def letters(obj: str) -> Sequence[str]:
 FUNCTIONS: dict[str, IndexFunc[str]] = {"letters": letters, "self": itself, "words": words}
 
 
+def values(function: IndexFunc[str], obj: str) -> set[str]:
+    """What an index should have of an object: nothing when its function fails."""
+    try:
+        return set(function(obj))
+    except ArithmeticError:
+        return set()
+
+
 class StoreMachine(RuleBasedStateMachine):
     """The model is a dict, and an index is its function over that dict."""
 
@@ -305,17 +298,10 @@ class StoreMachine(RuleBasedStateMachine):
     def with_indexers(self, names: set[str]) -> None:
         self.store = ThreadSafeStore({name: FUNCTIONS[name] for name in names})
 
-    def accepts(self, obj: str) -> bool:
-        return "letters" not in self.store.indexers() or "poison" not in obj
-
     @rule(key=KEYS, obj=OBJECTS)
     def put(self, key: str, obj: str) -> None:
-        if self.accepts(obj):
-            self.store.update(key, obj)
-            self.model[key] = obj
-        else:
-            with pytest.raises(IndexFuncError):
-                self.store.add(key, obj)
+        self.store.update(key, obj)
+        self.model[key] = obj
 
     @rule(key=KEYS)
     def delete(self, key: str) -> None:
@@ -324,42 +310,23 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(items=st.dictionaries(KEYS, OBJECTS))
     def replace(self, items: dict[str, str]) -> None:
-        if all(self.accepts(obj) for obj in items.values()):
-            self.store.replace(items, "1")
-            self.model = items
-        else:
-            with pytest.raises(IndexFuncError):
-                self.store.replace(items, "1")
+        self.store.replace(items)
+        self.model = dict(items)
 
     @rule(operations=st.lists(st.tuples(st.sampled_from(OperationType), KEYS, OBJECTS), max_size=6))
     def apply(self, operations: list[tuple[OperationType, str, str]]) -> None:
         previous: list[str | None] = []
-        failed: list[int] = []
-        for position, (kind, key, obj) in enumerate(operations):
-            if kind is not DELETE and not self.accepts(obj):
-                failed.append(position)
-                previous.append(None)
-                continue
-            previous.append(self.model.get(key))
-            self.model.pop(key, None)
+        for kind, key, obj in operations:
+            previous.append(self.model.pop(key, None))
             if kind is not DELETE:
                 self.model[key] = obj
-        if failed:
-            with pytest.raises(TransactionError) as raised:
-                self.store.apply(operations)
-            assert list(raised.value.errors) == failed
-            assert raised.value.previous == previous
-        else:
-            assert self.store.apply(operations) == previous
+        assert self.store.apply(operations) == previous
 
     @rule(name=st.sampled_from(sorted(FUNCTIONS)))
     def add_indexer(self, name: str) -> None:
         if name in self.store.indexers():
             with pytest.raises(IndexerConflict):
                 self.store.add_indexers({name: FUNCTIONS[name]})
-        elif name == "letters" and any("poison" in obj for obj in self.model.values()):
-            with pytest.raises(IndexFuncError):
-                self.store.add_indexers({name: letters})
         else:
             self.store.add_indexers({name: FUNCTIONS[name]})
 
@@ -367,7 +334,7 @@ class StoreMachine(RuleBasedStateMachine):
     def look_up(self, obj: str) -> None:
         for name, function in self.store.indexers().items():
             expected = sorted(
-                other for other in self.model.values() if set(function(other)) & set(function(obj))
+                other for other in self.model.values() if values(function, other) & values(function, obj)
             )
             assert sorted(self.store.index(name, obj)) == expected
 
@@ -378,14 +345,19 @@ class StoreMachine(RuleBasedStateMachine):
         assert len(self.store) == len(self.model)
 
     @invariant()
+    def counts_what_is_in_no_index(self) -> None:
+        poisoned = sum("poison" in obj for obj in self.model.values())
+        assert self.store.unindexed() == (poisoned if "letters" in self.store.indexers() else 0)
+
+    @invariant()
     def every_index_equals_its_function_over_the_dict(self) -> None:
         for name, function in self.store.indexers().items():
             expected: dict[str, list[str]] = {}
             for key, obj in sorted(self.model.items()):
-                for value in set(function(obj)):
+                for value in values(function, obj):
                     expected.setdefault(value, []).append(key)
-            values = self.store.list_index_func_values(name)
-            assert {value: self.store.index_keys(name, value) for value in values} == expected
+            found = self.store.list_index_func_values(name)
+            assert {value: self.store.index_keys(name, value) for value in found} == expected
             for value, keys in expected.items():
                 assert sorted(self.store.by_index(name, value)) == sorted(self.model[key] for key in keys)
 

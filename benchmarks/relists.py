@@ -1,0 +1,206 @@
+"""
+Memory of an informer after its first list and after those that follow, as ratios.
+
+    python benchmarks/relists.py --objects 20000 --relists 10
+
+The load generator serves the lists over loopback. Each subject runs in a process of its own: an informer with
+one handler, whose watches expire. After every list it waits until the handler was told of every object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from msgspec.structs import replace
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.config import ClientConfig
+from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.watch_events import Bookmark, WatchEvent
+from handloop.client.errors import error_from_status
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.client.status import Status
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.cached_fields import cached_fields
+from handloop.controller.runtime.collector import relax_collector
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.listwatch import ListWatch, Watch
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.workqueue.clock import RealClock
+
+HERE: Final = Path(__file__).parent
+TIMEOUT_SECONDS: Final = 600
+MIB: Final = 2**20
+SUBJECTS: Final = {
+    "pages, all fields": ["--all-fields"],
+    "pages, the program's fields": [],
+    "stream, all fields": ["--all-fields", "--stream"],
+    "pages, all fields, a tenth changes": ["--all-fields", "--changing", "10"],
+    "pages, all fields, all change": ["--all-fields", "--changing", "1"],
+}
+
+Memory = dict[str, int]
+
+
+class ImpatientClock(RealClock):
+    """Cuts the pauses before a list short."""
+
+    def sleep(self, seconds: float, stop: threading.Event) -> bool:
+        """Wait for a hundredth of a second."""
+        return super().sleep(min(seconds, 0.01), stop)
+
+
+class ExpiringWatch:
+    """Brings a streamed list, if it is one; then nothing happens until it expires."""
+
+    def __init__(self, watch: Watch[Deployment], expire: threading.Event, *, lists: bool) -> None:
+        self.close = watch.close
+        self._read = watch.read
+        self._expire = expire
+        self._lists = lists
+
+    def read(self) -> list[WatchEvent[Deployment]]:
+        """Events of the list, else 410 when told."""
+        if self._lists:
+            events = self._read()
+            self._lists = not isinstance(events[-1].object, Bookmark)
+            return events
+        assert self._expire.wait(TIMEOUT_SECONDS)
+        self._expire.clear()
+        raise error_from_status(Status(code=410, reason="Expired", message="too old resource version"))
+
+
+class ExpiringListWatch(ListWatch[Deployment]):
+    """A server's Deployments; each list by pages has a new version of every changing-th, 0 = none."""
+
+    def __init__(self, port: int, *, stream: bool, changing: int) -> None:
+        api = Client(HTTPTransport(ClientConfig(host=f"http://127.0.0.1:{port}")))
+        super().__init__(api.resource(Deployment), supports_watch_list=stream)
+        self.expire = threading.Event()
+        self._changing = changing
+        self._version = 10**9
+
+    def list(self, options: ListOptions) -> ListPage[Deployment]:
+        """One page."""
+        page = super().list(options)
+        for number in range(0, len(page.items), self._changing) if self._changing else ():
+            self._version += 1
+            obj = page.items[number]
+            metadata = replace(obj.metadata, resource_version=str(self._version))
+            page.items[number] = replace(obj, metadata=metadata)
+        return page
+
+    def watch(self, options: ListOptions) -> Watch[Deployment]:
+        """Open a stream."""
+        return ExpiringWatch(super().watch(options), self.expire, lists=options.send_initial_events)
+
+
+def resident() -> Memory:
+    """Resident bytes of this process after a collection, and their peak since the last call."""
+    gc.collect()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    Path("/proc/self/clear_refs").write_text("5")
+    return {
+        name: int(status[field].split()[0]) * 1024 for name, field in (("now", "VmRSS"), ("peak", "VmHWM"))
+    }
+
+
+def measure(source: ExpiringListWatch, objects: int, relists: int, *, all_fields: bool) -> list[Memory]:
+    """Memory before anything, after the first list, and after each of relists more."""
+    told, all_told = 0, threading.Event()
+
+    def tell(_obj: Deployment) -> None:
+        nonlocal told
+        told += 1
+        if told % objects == 0:
+            all_told.set()
+
+    informer = SharedIndexInformer(
+        source, Deployment, indexers={NAMESPACE_INDEX: namespace_index_func}, clock=ImpatientClock()
+    )
+    if not all_fields:
+        informer.set_transform(cached_fields)
+    informer.add_event_handler(ResourceEventHandlerFuncs(add_func=tell, update_func=lambda _, new: tell(new)))
+    memory = [resident()]
+    threading.Thread(target=informer.run, args=(threading.Event(),), daemon=True).start()
+    for _ in range(relists + 1):
+        assert all_told.wait(TIMEOUT_SECONDS), f"told of {told}"
+        all_told.clear()
+        memory.append(resident())
+        source.expire.set()
+    return memory
+
+
+def run(arguments: list[str], objects: int, relists: int) -> list[Memory]:
+    """One subject and a server for it, each in a process of its own."""
+    counts = ["--objects", str(objects)]
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "load_server.py"), *counts, "--events", "0", "--stream"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    try:
+        more = ["--relists", str(relists), "--port", server.stdout.readline().strip(), *arguments]
+        command = [sys.executable, __file__, *counts, *more]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        memory: list[Memory] = json.loads(done.stdout.splitlines()[-1])
+        return memory
+    finally:
+        server.stdin.close()
+        server.wait()
+
+
+def row(name: str, memory: list[Memory]) -> str:
+    """The growth by the first list, and that of later ones in terms of it."""
+    base = memory[0]["now"]
+    first, *later = (entry["now"] - base for entry in memory[1:])
+    peak = max(entry["peak"] - base for entry in memory[2:])
+    ratios = (later[0] / first, later[-1] / first, peak / first)
+    return f"{name:38}{first / MIB:10,.0f}" + "".join(f"{ratio:12.2f}x" for ratio in ratios)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=20_000)
+    parser.add_argument("--relists", type=int, default=10)
+    parser.add_argument("--only", nargs="*", choices=list(SUBJECTS), default=list(SUBJECTS))
+    parser.add_argument("--all-fields", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--stream", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--changing", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.port:
+        relax_collector()
+        source = ExpiringListWatch(options.port, stream=options.stream, changing=options.changing)
+        memory = measure(source, options.objects, options.relists, all_fields=options.all_fields)
+        print(json.dumps(memory), flush=True)
+        os._exit(0)
+    print(
+        f"{options.objects} Deployments of 4 kB; Python {platform.python_version()}\n"
+        "memory that the first list takes, and after later ones and at their peak in terms of it\n"
+    )
+    last = f"after {options.relists + 1}"
+    print(f"{'':38}{'first MiB':>10}{'after 2':>13}{last:>13}{'peak':>13}")
+    for name in options.only:
+        print(row(name, run(SUBJECTS[name], options.objects, options.relists)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
