@@ -109,8 +109,7 @@ class FooRig:
         """Let time pass and process what is due by then; for a rig without threads (spawn=no_thread)."""
         self.clock.advance(seconds)
         with self.queue._schedule:
-            due = self.queue._take_due_locked()
-        self.queue._hand_over(due)
+            self.queue._hand_over_due_locked()
         while len(self.queue):
             assert self.controller._process_next_work_item()
 
