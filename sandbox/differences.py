@@ -45,8 +45,13 @@ DIFFERENCES: Final = (
     ),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(
-        "CEL rules may use the usual functions, not all; their types and costs are not checked, and a rule "
-        "that is not understood is warned of."
+        "CEL rules may use the usual functions, not all; their types and costs are not checked (1 == 1.0 is "
+        "taken), and a rule that is not understood is warned of."
+    ),
+    Difference(
+        "Regular expressions are RE2's, which takes a few more (`\\C`, other than ASCII letters in names of "
+        "groups, over 1000 nested groups) and a few less (names of scripts in lower case, over 10,000 "
+        "characters, repetitions of very large classes)."
     ),
     Difference(
         "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."

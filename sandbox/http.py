@@ -21,7 +21,6 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion11, RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
-from multidict import CIMultiDict
 
 from handloop.sandbox import request_target
 from handloop.sandbox.api import MAX_BODY_BYTES, refusal
@@ -260,7 +259,7 @@ class HTTPServer:
             self._silent.discard(waiting)
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-        response = web.StreamResponse(headers=CIMultiDict(stream.headers))
+        response = web.StreamResponse(headers=stream.headers)
         chunked = incoming.version >= HttpVersion11
         if chunked:
             response.enable_chunked_encoding()
@@ -360,7 +359,7 @@ async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResp
     """An answer; a long one goes out as fast as the client reads it, and others have their turn."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
-    answer = web.StreamResponse(status=response.status, headers=CIMultiDict(response.headers))
+    answer = web.StreamResponse(status=response.status, headers=response.headers)
     answer.content_length = response.size
     await answer.prepare(incoming)
     for block in response.blocks(_BLOCK_BYTES):
@@ -370,5 +369,4 @@ async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResp
 
 
 def _whole(response: Response) -> web.Response:
-    headers = CIMultiDict(response.headers)
-    return web.Response(status=response.status, headers=headers, body=response.content())
+    return web.Response(status=response.status, headers=response.headers, body=response.content())

@@ -7,11 +7,12 @@ Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quan
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
+from handloop.sandbox.custom import go_regexp
 from handloop.sandbox.custom.cel_values import (
     NONE,
     CelError,
@@ -33,18 +34,6 @@ def size(value: Any) -> int:
     if not isinstance(value, (str, list, dict, bytes)):
         raise CelError("no such overload: size")
     return len(value)
-
-
-def matches(text: str, pattern: str) -> bool:
-    """Whether a regular expression is found in a text."""
-    return _regex(pattern).search(text) is not None
-
-
-def _regex(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {error}") from error
 
 
 def _to_int(value: Any) -> int:
@@ -155,14 +144,23 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return text.split(separator, limit - 1) if limit > 0 else text.split(separator)
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return next(_found(text, pattern), None) is not None
+
+
 def _find(text: str, pattern: str) -> str:
-    found = _regex(pattern).search(text)
-    return found.group() if found else ""
+    return next(_found(text, pattern), "")
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in _regex(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    return list(islice(_found(text, pattern), None if limit < 0 else limit))
+
+
+def _found(text: str, pattern: str) -> Iterator[str]:
+    try:
+        yield from go_regexp.find_all(pattern, text)
+    except go_regexp.PatternError as error:
+        raise CelError(str(error)) from error
 
 
 def _is_sorted(values: Sequence[Any]) -> bool:
@@ -238,7 +236,7 @@ def _span(seconds: float) -> Function:
 
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": matches,
+    "matches": _matches,
     "int": _to_int,
     "uint": _to_int,
     "double": _to_double,
@@ -258,13 +256,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "sets.contains": _is_subset,
     "sets.equivalent": lambda a, b: _is_subset(a, b) and _is_subset(b, a),
     "sets.intersects": lambda a, b: any(equal(x, y) for x in a for y in b),
-    "math.greatest": lambda *values: max(values[0] if len(values) == 1 else values),
-    "math.least": lambda *values: min(values[0] if len(values) == 1 else values),
 }
 
 METHODS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": matches,
+    "matches": _matches,
     "startsWith": lambda text, start: text.startswith(start),
     "endsWith": lambda text, end: text.endswith(end),
     "contains": _contains,

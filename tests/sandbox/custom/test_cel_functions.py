@@ -52,7 +52,6 @@ def _value(text: str) -> Any:
         ("isQuantity('x') || isIP('x') || isCIDR('10.0.0.0')", False),
         ("isIP('::1') && isCIDR('10.0.0.0/8')", True),
         ("sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1]) && sets.intersects([1], [1, 2])", True),
-        ("math.greatest(1, 5, 3) - math.least([4, 2])", 3),
         ("optional.of(1).value() + optional.none().orValue(2)", 3),
     ],
 )
