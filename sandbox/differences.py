@@ -43,6 +43,7 @@ DIFFERENCES: Final = (
         "Objects come as JSON or YAML, not as protobuf; OpenAPI has no prose about built-in kinds, and its "
         "version 2 only JSON."
     ),
+    Difference("What is nested more than some hundred levels deep is refused (400); a cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(
         "CEL rules may use the usual functions, not all; their types and costs are not checked (1 == 1.0 is "
