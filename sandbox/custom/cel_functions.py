@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
 
+from handloop.apis.quantity import QuantityError, parse_quantity
 from handloop.sandbox.custom import go_regexp
 from handloop.sandbox.custom.cel_values import (
     NONE,
@@ -24,7 +25,7 @@ from handloop.sandbox.custom.cel_values import (
     parse_timestamp,
     type_of,
 )
-from handloop.sandbox.wire import go_time, quantity
+from handloop.sandbox.wire import go_time
 
 Function = Callable[..., Any]
 
@@ -77,8 +78,8 @@ def _to_bool(value: Any) -> bool:
 
 def _to_quantity(text: str) -> Quantity:
     try:
-        return Quantity(quantity.parse(text))
-    except quantity.QuantityError as error:
+        return Quantity(parse_quantity(text))
+    except QuantityError as error:
         raise CelError(str(error)) from error
 
 
@@ -247,7 +248,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "duration": _duration,
     "timestamp": _timestamp,
     "quantity": _to_quantity,
-    "isQuantity": _parses(quantity.parse),
+    "isQuantity": _parses(parse_quantity),
     "isIP": _parses(ipaddress.ip_address),
     "isCIDR": _parses(_cidr),
     "optional.of": lambda value: Optional(present=True, value=value),
@@ -294,7 +295,7 @@ METHODS: Final[dict[str, Function]] = {
     "compareTo": _compare,
     "isGreaterThan": lambda a, b: a.value > b.value,
     "isLessThan": lambda a, b: a.value < b.value,
-    "isInteger": lambda a: a.value == a.value.to_integral_value(),
+    "isInteger": lambda a: a.value.denominator == 1,
     "asInteger": lambda a: int(a.value),
     "asApproximateFloat": lambda a: float(a.value),
     "sign": lambda a: (a.value > 0) - (a.value < 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 from handloop.sandbox.kinds import structure
@@ -32,7 +32,7 @@ class Type:
 class Quantity:
     """A Kubernetes quantity."""
 
-    value: Decimal
+    value: Fraction
 
 
 @dataclass(frozen=True, slots=True)
