@@ -66,7 +66,7 @@ def test_functions(text: str, value: Any) -> None:
         ("int('x')", "type conversion error from string to int"),
         ("double('x')", "type conversion error from string to double"),
         ("bool('x')", "type conversion error from string to bool"),
-        ("duration('x')", "invalid duration x"),
+        ("duration('x')", 'invalid duration "x"'),
         ("timestamp('x')", 'cannot parse "x" as "2006"'),
         ("quantity('x')", "quantities must match"),
         ("'a'.matches('(')", "error parsing regexp"),
