@@ -10,12 +10,20 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$"
 """What the schema asks of an amount, which cannot be negative."""
 
-_QUANTITY: Final = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([a-zA-Z]{1,2})|[eE]([+-]?[0-9]{1,3}))?")
+FORMAT_ERROR: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+
+_QUANTITY: Final = re.compile(
+    r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"  # nothing is given back: linear time
+)
+_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
+_LONGEST: Final = 1000
 _NANO: Final = 10**9
 _MILLI: Final = 10**3
 _LARGEST_BINARY: Final = 2**63 - 1
@@ -28,22 +36,53 @@ _SUFFIXES: Final = {
 }
 
 
-@lru_cache(maxsize=1024)
+class QuantityError(ValueError):
+    """A text is no quantity; the message is Go's."""
+
+
+class Quantity(NamedTuple):
+    """An amount, and the suffix or exponent it was written with, "" for none."""
+
+    amount: Fraction
+    suffix: str
+
+
 def parse_quantity(text: str) -> Fraction:
     """
-    The amount, rounded up to a billionth; with a binary suffix it ends where an int64 does.
+    The amount, rounded away from zero to a billionth; with a binary suffix it ends where an int64 does.
 
-    Raises: ValueError.
+    Raises: QuantityError, also for more than 1000 characters or an exponent beyond 1000.
     """
+    return read_quantity(text).amount
+
+
+@lru_cache(maxsize=1024)
+def read_quantity(text: str) -> Quantity:
+    """The amount as parse_quantity() gives it, with its suffix. Raises: QuantityError."""
     match = _QUANTITY.fullmatch(text)
-    if match is None or (match[3] or "") not in _SUFFIXES:
-        raise ValueError(f"not a quantity: {text!r}")
-    sign, number, suffix, exponent = match.groups()
-    scale = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""]
-    amount = _rounded_up(Fraction(number) * scale, _NANO)
-    if (suffix or "").endswith("i"):
+    if match is None or not 0 < len(text) <= _LONGEST:
+        raise QuantityError(FORMAT_ERROR)
+    sign, whole, decimals, suffix = match.groups(default="")
+    digits = whole + decimals
+    scale = _scale(suffix)
+    if not digits and (suffix in {"Pi", "Ei"} or scale < Fraction(1, _NANO)):
+        raise QuantityError("unable to parse numeric part of quantity")  # elsewhere Go takes none for 0
+    amount = _rounded_up(Fraction(int(digits or "0"), 10 ** len(decimals)) * scale, _NANO)
+    if suffix.endswith("i"):
         amount = min(amount, Fraction(_LARGEST_BINARY))
-    return -amount if sign == "-" else amount
+    return Quantity(-amount if sign == "-" else amount, suffix)
+
+
+def _scale(suffix: str) -> Fraction:
+    known = _SUFFIXES.get(suffix)
+    exponent = _EXPONENT.fullmatch(suffix)
+    if known is not None:
+        return known
+    if exponent is None:
+        raise QuantityError("unable to parse quantity's suffix")
+    if abs(int(exponent[1])) > _LONGEST:
+        raise QuantityError(FORMAT_ERROR)  # Go would be busy with it for minutes
+    return Fraction(10) ** int(exponent[1])
 
 
 def same_quantity(one: str, other: str) -> bool:

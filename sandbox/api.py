@@ -50,6 +50,8 @@ PAGE_NOT_FOUND: Final = Response(
     (b"404 page not found\n",),
 )
 
+_TOO_DEEP: Final = "what the request sends or asks for is nested too deeply for the sandbox"
+
 _VERBS: Final[dict[str, Verb]] = {
     "get": get,
     "list": list_objects,
@@ -84,6 +86,8 @@ def handle(site: Site, request: Request, context: Context) -> Outcome:
         return Outcome(refusal(request, error))
     except PageNotFoundError:
         return Outcome(PAGE_NOT_FOUND)
+    except RecursionError:
+        return Outcome(refusal(request, bad_request(_TOO_DEEP)))
 
 
 def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()) -> Response:

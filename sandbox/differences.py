@@ -43,10 +43,16 @@ DIFFERENCES: Final = (
         "Objects come as JSON or YAML, not as protobuf; OpenAPI has no prose about built-in kinds, and its "
         "version 2 only JSON."
     ),
+    Difference("What is nested more than some hundred levels deep is refused (400); a cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(
-        "CEL rules may use the usual functions, not all; their types and costs are not checked, and a rule "
-        "that is not understood is warned of."
+        "CEL rules may use the usual functions, not all; their types and costs are not checked (1 == 1.0 is "
+        "taken), and a rule that is not understood is warned of."
+    ),
+    Difference(
+        "Regular expressions are RE2's, which takes a few more (`\\C`, other than ASCII letters in names of "
+        "groups, over 1000 nested groups) and a few less (names of scripts in lower case, over 10,000 "
+        "characters, repetitions of very large classes)."
     ),
     Difference(
         "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."

@@ -53,6 +53,8 @@ log = logging.getLogger("sandbox")
 
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
+COMPACTION_SECONDS: Final = 300.0
+"""How often what was before the last time is forgotten; etcd's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class Engine:
         self._catalog = crds.catalog(self._store, revision=1)
         self._expiry = EventExpiry()
         self._runner = Runner((crds.DefinitionController(), self._expiry, *controllers))
+        self._compact_at = clock.time() + COMPACTION_SECONDS
+        self._compact_to = self._store.resource_version
         self._bootstrap()
         self._runner.start(self._store)
 
@@ -333,8 +337,11 @@ class Engine:
         self._store.commit(changes)
         self._expiry.committed(changes, self._clock.time())
         self._runner.committed(changes)
+        now = self._clock.time()
+        if now >= self._compact_at:
+            self._store.forget(self._compact_to)
+            self._compact_at, self._compact_to = now + COMPACTION_SECONDS, self._store.resource_version
         if self.faults.active:
-            now = self._clock.time()
             for watcher in self._watchers:
                 watcher.arrive(now)
         if any(change.group_resource == DEFINITIONS for change in changes):

@@ -18,10 +18,9 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import HttpVersion11, RawRequestMessage
+from aiohttp.http import HttpProcessingError, HttpVersion10, HttpVersion11, RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
-from multidict import CIMultiDict
 
 from handloop.sandbox import request_target
 from handloop.sandbox.api import MAX_BODY_BYTES, refusal
@@ -43,6 +42,7 @@ _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _HEAD_SECONDS: Final = 32.0
+_BODY_SECONDS: Final = 60.0
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -136,6 +136,8 @@ class HTTPServer:
             request_factory=self._request,
             handler_cancellation=True,
             access_log=None,
+            logger=_aiohttp_log,
+            auto_decompress=False,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
@@ -207,7 +209,7 @@ class HTTPServer:
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
         target = request_target.of(incoming.raw_path, incoming.host)
         path, query = target.path, target.query
-        if not request_target.is_escaped(path):
+        if not request_target.is_escaped(path) or incoming.version < HttpVersion10:
             return _not_understood()
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         request = Request(incoming.method, path, Query.parse(query), headers)
@@ -216,7 +218,10 @@ class HTTPServer:
                 refusal(request, StatusError(failure(403, "Forbidden", "only loopback names are served")))
             )
         try:
-            body = await incoming.read()
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await incoming.read()
+        except (TimeoutError, web.RequestPayloadError):
+            return _not_understood()
         except web.HTTPRequestEntityTooLarge:
             return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
         request = Request(incoming.method, path, request.query, headers, body)
@@ -260,7 +265,7 @@ class HTTPServer:
             self._silent.discard(waiting)
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-        response = web.StreamResponse(headers=CIMultiDict(stream.headers))
+        response = web.StreamResponse(headers=stream.headers)
         chunked = incoming.version >= HttpVersion11
         if chunked:
             response.enable_chunked_encoding()
@@ -331,8 +336,18 @@ class HTTPServer:
         self._timer = loop.call_at(at, self._turn)
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether aiohttp logs more than what a client sent, or that it left; a client is told, or gone."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))
+
+
+_aiohttp_log = log.getChild("http")
+_aiohttp_log.addFilter(_is_ours)
+
+
 def _not_understood() -> web.Response:
-    """The answer to a path whose percent signs escape nothing."""
+    """The answer to a path whose percent signs escape nothing, and to a body that is cut or broken."""
     response = web.Response(status=400, text="400 Bad Request")
     response.force_close()
     return response
@@ -360,7 +375,7 @@ async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResp
     """An answer; a long one goes out as fast as the client reads it, and others have their turn."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
-    answer = web.StreamResponse(status=response.status, headers=CIMultiDict(response.headers))
+    answer = web.StreamResponse(status=response.status, headers=response.headers)
     answer.content_length = response.size
     await answer.prepare(incoming)
     for block in response.blocks(_BLOCK_BYTES):
@@ -370,5 +385,4 @@ async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResp
 
 
 def _whole(response: Response) -> web.Response:
-    headers = CIMultiDict(response.headers)
-    return web.Response(status=response.status, headers=headers, body=response.content())
+    return web.Response(status=response.status, headers=response.headers, body=response.content())

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from handloop.sandbox.storage.state import State
 
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WATCH"))
+
 
 class RequestCounts:
-    """How many requests were answered, by method and status."""
+    """How many requests were answered, by method and status; methods that clients invent are one."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int]] = Counter()
 
     def answered(self, method: str, code: int) -> None:
         """Count one answer."""
-        self._counts[method, code] += 1
+        self._counts[method if method in _METHODS else "other", code] += 1
 
     def lines(self) -> list[str]:
         """One sample a method and status."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.cluster.controllers import View
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_usage import measured
@@ -150,7 +151,7 @@ def _proposal(view: View, workload: Workload, metric: Mapping[str, Any]) -> Prop
     try:
         sampling = _sampling(view, workload, name, container)
         if average is not None:
-            milli = math.ceil(quantity.parse(average) * 1000)
+            milli = math.ceil(parse_quantity(average) * 1000)
             return by_average(sampling, current=current, target=milli, tolerance=tolerance)
         percent = int(target["averageUtilization"])
         return by_utilization(sampling, current=current, target=percent, tolerance=tolerance)
@@ -172,7 +173,7 @@ def _tolerance(autoscaler: Object) -> Tolerance:
     down, up = (
         (behavior.get(way) or {}).get("tolerance", DEFAULT_TOLERANCE) for way in ("scaleDown", "scaleUp")
     )
-    return Tolerance(float(quantity.parse(str(down))), float(quantity.parse(str(up))))
+    return Tolerance(float(parse_quantity(str(down))), float(parse_quantity(str(up))))
 
 
 def _current(resource: str, proposal: Proposal) -> dict[str, Any]:

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from handloop.apis.quantity import QuantityError, parse_quantity
 from handloop.sandbox.cluster.lineage import lineage
 from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.wire import quantity
-from handloop.sandbox.wire.quantity import QuantityError
 
 LOAD_ANNOTATIONS = {
     "cpu": "sandbox.controller.dev/cpu-load",
@@ -77,7 +76,7 @@ def _sources(state: State, pod: Object, scalers: Sequence[Object]) -> Iterator[O
 def _asked(obj: Object, annotation: str) -> int | None:
     text = (obj["metadata"].get("annotations") or {}).get(annotation, "")
     try:
-        return int(quantity.parse(text) * 1000) if text else None
+        return int(parse_quantity(text) * 1000) if text else None
     except QuantityError:
         return None
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.cluster.workloads import PODS, is_pod_finished
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.wire import quantity
 from handloop.sandbox.wire.resource import GroupResource
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
@@ -62,7 +62,7 @@ def exceeded(state: State, namespace: str, quota: Object, created: GroupResource
     counts = {
         name: count
         for name, count in used(state, namespace, quota).items()
-        if counted_collection(name) == created and count + 1 > quantity.parse(str(hard[name]))
+        if counted_collection(name) == created and count + 1 > parse_quantity(str(hard[name]))
     }
     if not counts:
         return None

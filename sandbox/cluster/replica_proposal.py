@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from handloop.apis.quantity import parse_quantity
 from handloop.apis.time import parse_time
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import condition, is_deleting
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.wire import quantity
 
 DEFAULT_TOLERANCE = 0.1
 
@@ -202,4 +202,4 @@ def _request(pod: Object, sampling: Sampling) -> int:
 
 
 def _milli(text: str) -> int:
-    return math.ceil(quantity.parse(text) * 1000)
+    return math.ceil(parse_quantity(text) * 1000)

@@ -16,7 +16,8 @@ class SelectorIndex:
     """
     The selectors of objects, by one label that each of them requires.
 
-    Invariant: every key of _selectors is in _by_label once; under None if its selector requires no label.
+    Invariant: every key of _selectors is in _by_label once; under None if its selector requires no label. No
+    set of _by_label is empty.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,10 @@ class SelectorIndex:
         """Forget an object."""
         selector = self._selectors.pop(key, None)
         if selector is not None:
-            self._by_label[key[0], _label(selector)].discard(key)
+            place = (key[0], _label(selector))
+            self._by_label[place].discard(key)
+            if not self._by_label[place]:
+                del self._by_label[place]
 
     def selecting(self, namespace: str, pods: Iterable[Mapping[str, str]]) -> list[Key]:
         """The objects of a namespace that select any of the pods with these labels, in order."""

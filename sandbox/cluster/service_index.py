@@ -13,7 +13,8 @@ class ServiceIndex:
     """
     Services by one label of their selector.
 
-    Invariant: _selectors has every Service with a selector; _by_label has each under its smallest label.
+    Invariant: _selectors has every Service with a selector; _by_label has each under its smallest label, and
+    no empty set.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,10 @@ class ServiceIndex:
         key = (change.namespace, change.name)
         former = self._selectors.pop(key, None)
         if former is not None:
-            self._by_label[key[0], *min(former.items())].discard(key)
+            place = (key[0], *min(former.items()))
+            self._by_label[place].discard(key)
+            if not self._by_label[place]:
+                del self._by_label[place]
         selector = change.new.object["spec"].get("selector") or {}
         if change.type is not ChangeType.DELETED and selector:
             self._selectors[key] = selector

@@ -35,7 +35,7 @@ _TYPES: Final = {
     name: Type(name)
     for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
 }
-_NAMESPACES: Final = ("optional", "sets", "math")
+_NAMESPACES: Final = ("optional", "sets")
 _MACROS: Final = ("all", "exists", "exists_one", "existsOne", "filter", "map")
 
 
@@ -164,8 +164,6 @@ def _call(node: Call) -> Program:
         return _macro(node)
     if isinstance(node.target, Name) and node.target.name in _NAMESPACES:
         return _applied(f"{node.target.name}.{node.function}", FUNCTIONS, node.args)
-    if isinstance(node.target, Name) and node.target.name == "cel" and node.function == "bind":
-        return _bind(node)
     return _applied(node.function, METHODS, (node.target, *node.args))
 
 
@@ -183,14 +181,6 @@ def _applied(name: str, known: Mapping[str, Callable[..., Any]], args: tuple[Nod
             raise CelError(f"no such overload: {name}") from error
 
     return program
-
-
-def _bind(node: Call) -> Program:
-    name, value, body = node.args
-    if not isinstance(name, Name):
-        raise CelSyntaxError("cel.bind needs a name")
-    variable, bound, inner = name.name, _compile(value), _compile(body)
-    return lambda env: inner({**env, variable: bound(env)})
 
 
 def _macro(node: Call) -> Program:

@@ -7,11 +7,13 @@ Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quan
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
+from handloop.apis.quantity import QuantityError, parse_quantity
+from handloop.sandbox.custom import go_regexp
 from handloop.sandbox.custom.cel_values import (
     NONE,
     CelError,
@@ -23,7 +25,7 @@ from handloop.sandbox.custom.cel_values import (
     parse_timestamp,
     type_of,
 )
-from handloop.sandbox.wire import go_time, quantity
+from handloop.sandbox.wire import go_time
 
 Function = Callable[..., Any]
 
@@ -33,18 +35,6 @@ def size(value: Any) -> int:
     if not isinstance(value, (str, list, dict, bytes)):
         raise CelError("no such overload: size")
     return len(value)
-
-
-def matches(text: str, pattern: str) -> bool:
-    """Whether a regular expression is found in a text."""
-    return _regex(pattern).search(text) is not None
-
-
-def _regex(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {error}") from error
 
 
 def _to_int(value: Any) -> int:
@@ -88,8 +78,8 @@ def _to_bool(value: Any) -> bool:
 
 def _to_quantity(text: str) -> Quantity:
     try:
-        return Quantity(quantity.parse(text))
-    except quantity.QuantityError as error:
+        return Quantity(parse_quantity(text))
+    except QuantityError as error:
         raise CelError(str(error)) from error
 
 
@@ -155,14 +145,23 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return text.split(separator, limit - 1) if limit > 0 else text.split(separator)
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return next(_found(text, pattern), None) is not None
+
+
 def _find(text: str, pattern: str) -> str:
-    found = _regex(pattern).search(text)
-    return found.group() if found else ""
+    return next(_found(text, pattern), "")
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match.group() for match in _regex(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    return list(islice(_found(text, pattern), None if limit < 0 else limit))
+
+
+def _found(text: str, pattern: str) -> Iterator[str]:
+    try:
+        yield from go_regexp.find_all(pattern, text)
+    except go_regexp.PatternError as error:
+        raise CelError(str(error)) from error
 
 
 def _is_sorted(values: Sequence[Any]) -> bool:
@@ -238,7 +237,7 @@ def _span(seconds: float) -> Function:
 
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": matches,
+    "matches": _matches,
     "int": _to_int,
     "uint": _to_int,
     "double": _to_double,
@@ -249,7 +248,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "duration": _duration,
     "timestamp": _timestamp,
     "quantity": _to_quantity,
-    "isQuantity": _parses(quantity.parse),
+    "isQuantity": _parses(parse_quantity),
     "isIP": _parses(ipaddress.ip_address),
     "isCIDR": _parses(_cidr),
     "optional.of": lambda value: Optional(present=True, value=value),
@@ -258,13 +257,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "sets.contains": _is_subset,
     "sets.equivalent": lambda a, b: _is_subset(a, b) and _is_subset(b, a),
     "sets.intersects": lambda a, b: any(equal(x, y) for x in a for y in b),
-    "math.greatest": lambda *values: max(values[0] if len(values) == 1 else values),
-    "math.least": lambda *values: min(values[0] if len(values) == 1 else values),
 }
 
 METHODS: Final[dict[str, Function]] = {
     "size": size,
-    "matches": matches,
+    "matches": _matches,
     "startsWith": lambda text, start: text.startswith(start),
     "endsWith": lambda text, end: text.endswith(end),
     "contains": _contains,
@@ -298,7 +295,7 @@ METHODS: Final[dict[str, Function]] = {
     "compareTo": _compare,
     "isGreaterThan": lambda a, b: a.value > b.value,
     "isLessThan": lambda a, b: a.value < b.value,
-    "isInteger": lambda a: a.value == a.value.to_integral_value(),
+    "isInteger": lambda a: a.value.denominator == 1,
     "asInteger": lambda a: int(a.value),
     "asApproximateFloat": lambda a: float(a.value),
     "sign": lambda a: (a.value > 0) - (a.value < 0),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
+from handloop.apis import duration
 from handloop.sandbox.kinds import structure
 from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.resource import Schema
 
-_DURATION_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
-_UNIT_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _INT64: Final = 2**63
 
 
@@ -32,7 +30,7 @@ class Type:
 class Quantity:
     """A Kubernetes quantity."""
 
-    value: Decimal
+    value: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +86,11 @@ def checked_int(value: int) -> int:
 
 
 def parse_duration(text: str) -> timedelta:
-    """A duration such as `1h30m`. Raises: CelError."""
-    body = text.lstrip("+-")
-    parts = _DURATION_PART.findall(body)
-    if body != "0" and "".join(number + unit for number, unit in parts) != body:
-        raise CelError(f"invalid duration {text}")
-    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    """A duration such as `1h30m`, to the microsecond. Raises: CelError."""
+    try:
+        return timedelta(microseconds=duration.parse_duration(text) / 1000)
+    except duration.DurationError as error:
+        raise CelError(str(error)) from error
 
 
 def parse_timestamp(text: str) -> datetime:

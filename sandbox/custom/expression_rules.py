@@ -17,6 +17,9 @@ from handloop.sandbox.wire.causes import invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import Object, part
 from handloop.sandbox.wire.status import Cause
 
+_ABSENT: Final = ("cel", "math")
+"""Libraries of CEL (cel.bind, math.greatest) that Kubernetes leaves out."""
+
 _RULES: Final = "x-kubernetes-validations"
 _REASONS: Final = (
     "FieldValueDuplicate",
@@ -88,9 +91,13 @@ def _is_field(text: str, schema: Any) -> bool:
 
 def _transition(path: str, rule: Object, uncorrelatable: str) -> list[Cause]:
     try:
-        is_transition = "oldSelf" in names_in(rule["rule"])
+        names = names_in(rule["rule"])
     except CelSyntaxError:
         return []
+    if absent := names.intersection(_ABSENT):
+        told = f"compilation failed: undeclared reference to '{min(absent)}' (in container '')"
+        return [invalid_value(f"{path}.rule", rule["rule"], told)]
+    is_transition = "oldSelf" in names
     if not is_transition and rule.get("optionalOldSelf") is not None:
         told = "may not be set if oldSelf is not used in rule"
         return [invalid_value(f"{path}.optionalOldSelf", rule["optionalOldSelf"], told)]

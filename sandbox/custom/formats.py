@@ -12,16 +12,23 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
+from string import digits
 from typing import Final
 from urllib.parse import urlsplit
 
+from handloop.apis.duration import DurationError, parse_duration
+from handloop.sandbox.custom import go_regexp
 from handloop.sandbox.kinds import structure
 from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.resource import Schema
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _VERSIONED_UUID: Final = r"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{0}[0-9a-f]{{3}}-?[0-9a-f]{{4}}-?[0-9a-f]{{12}}"
-_DURATION: Final = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)\s*[a-zµ]+\s*)+|0", re.IGNORECASE)
+_DURATION_PART: Final = r"\d+\s*[A-Za-z\x{b5}]+"
+_DURATION_UNIT: Final = re.compile(
+    "nano|micro|milli|sec|min|hour|day|week|(?:ns|us|\u00b5s|ms|s|m|h|hr|d|w|wk)$", re.IGNORECASE
+)
+_INT64_DIGITS: Final = 19
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _HOSTNAME: Final = re.compile(
     r"([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)*[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -67,6 +74,17 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda value: pattern.fullmatch(value) is not None
 
 
+def _is_duration(value: str) -> bool:
+    """What Go parses, or a text with whole numbers and units in it, days and weeks among them."""
+    try:
+        parse_duration(value)
+    except DurationError:
+        parts = list(go_regexp.find_all(_DURATION_PART, value))
+        is_small = all(len(part) - len(part.lstrip(digits)) <= _INT64_DIGITS for part in parts)
+        return is_small and any(_DURATION_UNIT.match(part.lstrip(digits).strip()) for part in parts)
+    return True
+
+
 def _uri(value: str) -> bool:
     return bool(urlsplit(value).scheme) or value.startswith("/")
 
@@ -80,7 +98,7 @@ def _cidr(value: str) -> object:
 _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "datetime": _parses(go_time.parse),
     "date": _parses(date.fromisoformat),
-    "duration": _fullmatch(_DURATION),
+    "duration": _is_duration,
     "byte": _parses(lambda value: base64.b64decode(value, validate=True)),
     "ipv4": _parses(ipaddress.IPv4Address),
     "ipv6": _parses(ipaddress.IPv6Address),

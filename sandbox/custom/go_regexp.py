@@ -1,85 +1,75 @@
-r"""
-Regular expressions as Go has them, by Python's.
+"""
+Regular expressions as Go has them, by RE2, whose dialect and linear time they share.
 
-What Go refuses is refused in its words; its own notations (`\z`, `[[:alpha:]]`, `(?<name>x)`, `\pL`) are
-translated, and `\d`, `\w`, `\s` mean ASCII. Follows: RE2 syntax, regexp/syntax (parse.go).
+What Go refuses is refused in its words. Follows: regexp/syntax (parse.go), Regexp.FindAllString.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-_ANYTHING: Final = re.compile("")
-_CLASSES: Final = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7f",
-    "blank": r"\t ",
-    "digit": "0-9",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
+import re2
+
+_LONGEST: Final = 10_000
+"""RE2's time and memory for longer patterns can grow faster than the pattern."""
+
+_WORDS: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
 }
-_LOOKS: Final = re.compile(r"(?<!\\)\(\?(?:=|!|<=|<!)")
-_REFERENCE: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\[1-9])")
-_UNICODE: Final = re.compile(r"\\[pP](?:[A-Z]|\{\^?\w+\})")
+"""RE2's complaints that Go words otherwise."""
 
 
-@lru_cache(maxsize=1024)
-def compiled(text: str) -> re.Pattern[str]:
-    """The pattern; one that cannot be translated matches everything."""
+class PatternError(ValueError):
+    """A text is no regular expression; the message is Go's."""
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    """Groups are not captured: nobody reads them, and finding them can take quadratic time."""
+    if len(pattern) > _LONGEST:
+        raise PatternError("error parsing regexp: expression too large: ``")
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
     try:
-        return _compiled(text)
-    except re.error:
-        return _ANYTHING
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise PatternError(f"error parsing regexp: {_told(error.args[0].decode(), pattern)}") from error
 
 
-def problem(text: str) -> str:
-    """What Go has against a pattern; "" when nothing."""
-    look = _LOOKS.search(text)
-    if look:
-        return f"invalid or unsupported Perl syntax: `{look[0]}`"
-    reference = _REFERENCE.search(text)
-    if reference:
-        return f"invalid escape sequence: `{reference[1]}`"
-    if _UNICODE.search(text):
-        return ""
-    try:
-        _compiled(text)
-    except re.error as error:
-        return _told(error, text)
-    return ""
+def check(pattern: str) -> None:
+    """Raises: PatternError."""
+    _compiled(pattern)
 
 
-def _compiled(text: str) -> re.Pattern[str]:
-    # RE2's \z is Python's \Z, and its $ is the very end of the text
-    translated = re.sub(r"(?<!\\)\$$", r"\\Z", text.replace(r"\z", r"\Z"))
-    translated = re.sub(r"\(\?<(?![=!])", "(?P<", translated)
-    translated = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), translated)
-    return re.compile(translated, re.ASCII)
+def matches(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text. Raises: PatternError."""
+    return _compiled(pattern).search(text) is not None
 
 
-def _told(error: re.error, text: str) -> str:
-    """Python's complaint in Go's words, which quote the place."""
-    at = error.pos or 0
-    counts = re.search(r"\{\d+,\d+\}", text)
-    last = error.msg.split()[-1]
-    for beginning, told in (
-        ("missing ), unterminated", f"missing closing ): `{text}`"),
-        ("unbalanced parenthesis", f"unexpected ): `{text}`"),
-        ("unterminated character set", f"missing closing ]: `{text[at:]}`"),
-        ("nothing to repeat", f"missing argument to repetition operator: `{text[at : at + 1]}`"),
-        ("multiple repeat", f"invalid nested repetition operator: `{text[at - 1 : at + 1]}`"),
-        ("bad escape (end", "trailing backslash at end of expression: ``"),
-        ("bad escape", f"invalid escape sequence: `{last}`"),
-        ("min repeat greater", f"invalid repeat count: `{counts[0] if counts else text}`"),
-        ("bad character range", f"invalid character class range: `{last}`"),
-    ):
-        if error.msg.startswith(beginning):
-            return told
-    return error.msg
+def find_all(pattern: str, text: str) -> Iterator[str]:
+    """What a pattern finds in a text; nothing empty right behind the last find. Raises: PatternError."""
+    end = -1
+    for found in _compiled(pattern).finditer(text):
+        if found.group() or found.start() != end:
+            end = found.end()
+            yield found.group()
+
+
+def _told(complaint: str, pattern: str) -> str:
+    """RE2's complaint as Go words it, with the place in backquotes."""
+    words, _, place = complaint.partition(": ")
+    if place in ("(?<=", "(?<!"):  # for Go the beginning of a name
+        rest = pattern[pattern.index(place) :]
+        return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
+    return f"{_WORDS.get(words, words)}: `{place}`"

@@ -144,7 +144,7 @@ def _string_causes(schema: Schema, value: str, path: str) -> list[Cause]:
         return [too_long(path, longest)]
     if shortest is not None and len(value) < shortest:
         return [invalid_value(path, value, f"{path} in body should be at least {shortest} chars long")]
-    if pattern and not go_regexp.compiled(pattern).search(value):
+    if pattern and not go_regexp.matches(pattern, value):
         return [invalid_value(path, value, f"{path} in body should match '{pattern}'")]
     return []
 

@@ -38,10 +38,13 @@ def schema_causes(path: str, schema: Object) -> list[Cause]:
 
 
 def _pattern(path: str, schema: Object) -> list[Cause]:
-    pattern = schema.get("pattern")
-    wrong = go_regexp.problem(pattern) if pattern else ""
-    text = f"must be a valid regular expression, but isn't: error parsing regexp: {wrong}"
-    return [invalid_value(f"{path}.pattern", pattern, text)] if wrong else []
+    pattern = schema.get("pattern", "")
+    try:
+        go_regexp.check(pattern)
+    except go_regexp.PatternError as error:
+        text = f"must be a valid regular expression, but isn't: {error}"
+        return [invalid_value(f"{path}.pattern", pattern, text)]
+    return []
 
 
 def _extensions(path: str, schema: Object) -> list[Cause]:

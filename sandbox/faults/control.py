@@ -87,7 +87,7 @@ def _rewind(faults: Faults, request: Request) -> Response:
 def _decoded(decoder: Any, request: Request) -> Any:
     try:
         return decoder.decode(request.body or b"{}")
-    except msgspec.DecodeError as error:  # ValidationError is one of them
+    except (msgspec.DecodeError, RecursionError) as error:  # ValidationError is one of them
         raise bad_request(str(error)) from error
 
 

@@ -32,10 +32,11 @@ _META = "apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS = "apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIGN_BIT, _WORD = 1 << 63, 1 << 64
+_LONGEST_VARINT = 10
 
 
-class _TruncatedError(ValueError):
-    """The bytes end inside a field, or are no protobuf at all."""
+class _MalformedError(ValueError):
+    """The bytes end inside a field, or are no protobuf at all; the message is Go's where Go has one."""
 
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
         api_version, kind, raw = _envelope(body[len(MAGIC) :])
         name = _message_name(api_version, kind, catalog)
         found = _message(raw, name)
-    except (_TruncatedError, UnicodeDecodeError, struct.error, IndexError) as error:
+    except (ValueError, OverflowError, struct.error) as error:  # no protobuf, UTF-8, JSON, time, double
         raise bad_request(f"unable to decode protobuf: {error}") from error
     return {"kind": kind, "apiVersion": api_version, **found}
 
@@ -71,7 +72,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
         )
     try:
         return read_message(body, f"{_META}.DeleteOptions")
-    except (_TruncatedError, UnicodeDecodeError, struct.error, IndexError) as error:
+    except (ValueError, OverflowError, struct.error) as error:  # no protobuf, UTF-8, JSON, time, double
         raise bad_request(f"unable to decode protobuf: {error}") from error
 
 
@@ -125,6 +126,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     while position < len(data):
         tag, position = _varint(data, position)
         wire = tag & 7
+        if not tag >> 3:
+            raise _MalformedError(f"proto: illegal tag 0 (wire type {wire})")
         if wire == _VARINT:
             value, position = _varint(data, position)
             yield tag >> 3, value
@@ -134,24 +137,22 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif wire in {_FIXED64, _FIXED32}:
             size = 8 if wire == _FIXED64 else 4
         else:
-            raise _TruncatedError(f"wire type {wire}")
+            raise _MalformedError(f"wire type {wire}")
         if position + size > len(data):
-            raise _TruncatedError("unexpected EOF")
+            raise _MalformedError("unexpected EOF")
         yield tag >> 3, data[position : position + size]
         position += size
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if position >= len(data):
-            raise _TruncatedError("unexpected EOF")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
+    value = 0
+    for index, byte in enumerate(data[position : position + _LONGEST_VARINT]):
+        value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:  # noqa: PLR2004  the last byte has its top bit clear
-            return value, position
-        shift += 7
+            return value & (_WORD - 1), position + index + 1
+    raise _MalformedError(
+        "unexpected EOF" if position + _LONGEST_VARINT > len(data) else "proto: integer overflow"
+    )
 
 
 def _message(data: bytes, name: str) -> Any:
@@ -204,30 +205,39 @@ def _packed(value: bytes, kind: str) -> list[Any]:
 
 def _value(value: int | bytes, kind: str) -> Any:
     scalar = _SCALARS.get(kind)
-    if scalar is not None:
-        return scalar(value)
+    return _message(_content(value), kind) if scalar is None else scalar(value)
+
+
+def _content(value: int | bytes) -> bytes:
     if not isinstance(value, bytes):
-        raise _TruncatedError(f"a number where {kind} belongs")
-    return _message(value, kind)
+        raise _MalformedError("proto: wrong wireType = 0")
+    return value
 
 
-def _integer(value: Any) -> int:
-    return int(value) - _WORD if value & _SIGN_BIT else int(value)
+def _number(value: int | bytes) -> int:
+    if not isinstance(value, int):
+        raise _MalformedError(f"proto: wrong wireType = {_BYTES}")
+    return value
 
 
-def _double(value: Any) -> float:
-    (number,) = struct.unpack("<d", value)
+def _integer(value: int | bytes) -> int:
+    number = _number(value)
+    return number - _WORD if number & _SIGN_BIT else number
+
+
+def _double(value: int | bytes) -> float:
+    (number,) = struct.unpack("<d", _content(value))
     return float(number)
 
 
-_SCALARS: dict[str, Callable[[Any], Any]] = {
-    "string": lambda value: value.decode(),
-    "bytes": lambda value: base64.b64encode(value).decode(),
-    "bool": bool,
+_SCALARS: dict[str, Callable[[int | bytes], Any]] = {
+    "string": lambda value: _content(value).decode(),
+    "bytes": lambda value: base64.b64encode(_content(value)).decode(),
+    "bool": lambda value: bool(_number(value)),
     "int32": _integer,
     "int64": _integer,
-    "uint32": int,
-    "uint64": int,
+    "uint32": _number,
+    "uint64": _number,
     "double": _double,
 }
 
@@ -247,21 +257,19 @@ def _micro_time(data: bytes) -> str | None:
 
 
 def _quantity(data: bytes) -> str:
-    text = dict(_fields(data)).get(1, b"")
-    return (text.decode() if isinstance(text, bytes) else "") or "0"
+    return _content(dict(_fields(data)).get(1, b"")).decode() or "0"
 
 
 def _int_or_string(data: bytes) -> int | str:
     parts = dict(_fields(data))
-    text = parts.get(3, b"")
     if parts.get(1):
-        return text.decode() if isinstance(text, bytes) else ""
+        return _content(parts.get(3, b"")).decode()
     return _integer(parts.get(2, 0))
 
 
 def _raw(data: bytes) -> Any:
-    raw = dict(_fields(data)).get(1, b"")
-    return json.loads(raw) if isinstance(raw, bytes) and raw else None
+    raw = _content(dict(_fields(data)).get(1, b""))
+    return json.loads(raw) if raw else None
 
 
 def _either(data: bytes) -> Any:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from handloop.apis.quantity import FORMAT_ERROR, QuantityError
 from handloop.sandbox.kinds import structure
 from handloop.sandbox.kinds.structure import Omission, Shape
 from handloop.sandbox.wire import go_time, quantity
@@ -315,10 +316,10 @@ def _duration(value: Any, report: Report) -> str:
 def _quantity(value: Any, report: Report) -> str:
     del report
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise DecodeError(quantity.FORMAT_ERROR)
+        raise DecodeError(FORMAT_ERROR)
     try:
         return quantity.canonical(value)
-    except quantity.QuantityError as error:
+    except QuantityError as error:
         raise DecodeError(str(error)) from error
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 from typing import Final
 
+from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.rules.environment_rules import config_key_causes
-from handloop.sandbox.wire import go_json, names, quantity
+from handloop.sandbox.wire import go_json, names
 from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
 from handloop.sandbox.wire.field_rules import (
     NEGATIVE,
@@ -142,7 +143,7 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     return [
         invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
         for name, value in hard.items()
-        if quantity.parse(str(value)) < 0
+        if parse_quantity(str(value)) < 0
     ]
 
 
@@ -173,7 +174,7 @@ def _bounds(path: str, item: Object) -> list[Cause]:
             f"{path}.min[{name}]", str(value), f"min value {value} is greater than max value {most[name]}"
         )
         for name, value in least.items()
-        if name in most and quantity.parse(str(value)) > quantity.parse(str(most[name]))
+        if name in most and parse_quantity(str(value)) > parse_quantity(str(most[name]))
     ]
 
 

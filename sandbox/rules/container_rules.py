@@ -7,11 +7,11 @@ Follows: kubernetes pkg/apis/core/validation/validation.go (validateContainerCom
 from __future__ import annotations
 
 from collections.abc import Collection
-from decimal import Decimal
 from typing import Any, Final
 
+from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.rules.environment_rules import environment, environment_from
-from handloop.sandbox.wire import names, quantity
+from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import (
     NEGATIVE,
@@ -171,7 +171,7 @@ def resources(path: str, found: Object) -> list[Cause]:
         causes += _resource(f"{path}.limits", name, value)
     for name, value in requests.items():
         causes += _resource(f"{path}.requests", name, value)
-        if name in limits and quantity.parse(str(value)) > quantity.parse(str(limits[name])):
+        if name in limits and parse_quantity(str(value)) > parse_quantity(str(limits[name])):
             text = f"must be less than or equal to {name} limit of {limits[name]}"
             causes.append(invalid_value(f"{path}.requests", str(value), text))
     return causes
@@ -181,10 +181,10 @@ def _resource(path: str, name: str, value: Any) -> list[Cause]:
     causes = all_invalid(path, name, [f"{text}" for text in names.qualified_name(name)])
     if "/" not in name and name not in _STANDARD_RESOURCES and not name.startswith("hugepages-"):
         causes.append(invalid_value(path, name, "must be a standard resource for containers"))
-    number: Decimal = quantity.parse(str(value))
+    number = parse_quantity(str(value))
     if number < 0:
         causes.append(invalid_value(f"{path}[{name}]", str(value), NEGATIVE))
-    elif "/" in name and number != number.to_integral_value():
+    elif "/" in name and number.denominator != 1:
         causes.append(invalid_value(f"{path}[{name}]", str(value), "must be an integer"))
     return causes
 

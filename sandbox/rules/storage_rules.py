@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handloop.sandbox.wire import names, quantity
+from handloop.apis.quantity import parse_quantity
+from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import Object, all_invalid, entries, immutable, one_of, part
 from handloop.sandbox.wire.status import Cause
@@ -65,7 +66,7 @@ def _claim_update(new: Object, old: Object) -> list[Cause]:
         spec["resources"] = {**spec["resources"], "requests": {**wanted, "storage": asked}}
     if {name for name in (*spec, *before) if spec.get(name) != before.get(name)}:
         causes.append(forbidden_field("spec", _KEPT))
-    if quantity.parse(_storage(wanted)) < quantity.parse(asked):
+    if parse_quantity(_storage(wanted)) < parse_quantity(asked):
         path = "spec.resources.requests.storage"
         causes.append(forbidden_field(path, "field can not be less than status.capacity"))
     return causes + immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))

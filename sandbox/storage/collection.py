@@ -7,23 +7,25 @@ from collections.abc import Iterator
 
 from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 
-_SLACK = 4  # the list is shortened when it is a quarter over its size
+MAX_BYTES = 16 * 1024 * 1024
+"""So much JSON a history holds, whatever its size; in memory it is several times that."""
 
 
 class History:
     """
-    The last `size` changes of a collection, oldest first.
+    The last `size` changes of a collection, or fewer large ones, oldest first.
 
     Positions count every change ever appended, so a reader's position stays right when old ones are dropped.
     Invariant: floor is the resource version of the newest change that is no longer held (at first the version
     the collection was born at): whoever has seen floor has missed nothing.
     """
 
-    __slots__ = ("_dropped", "_entries", "_size", "floor")
+    __slots__ = ("_bytes", "_dropped", "_entries", "_size", "floor")
 
     def __init__(self, *, size: int, floor: int) -> None:
         self._size = size
         self._entries: list[Change] = []
+        self._bytes = 0
         self._dropped = 0
         self.floor = floor
 
@@ -33,15 +35,11 @@ class History:
         return self._dropped + len(self._entries)
 
     def append(self, change: Change) -> None:
-        """Add the newest change; the oldest one may fall out."""
-        entries = self._entries
-        entries.append(change)
-        if len(entries) > self._size:
-            self.floor = entries[-self._size - 1].rv
-            if len(entries) > self._size + self._size // _SLACK:
-                excess = len(entries) - self._size
-                del entries[:excess]
-                self._dropped += excess
+        """Add the newest change; the oldest ones may fall out."""
+        self._entries.append(change)
+        self._bytes += len(change.new.tail)
+        while len(self._entries) > self._size or self._bytes > MAX_BYTES:
+            self._drop(1)
 
     def position_after(self, rv: int) -> int:
         """The position of the first change newer than rv, which must not be older than floor."""
@@ -50,9 +48,7 @@ class History:
     def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
         """The changes from position on, at most so many; None when some of them have been dropped."""
         index = position - self._dropped
-        if index < 0 or (index < len(self._entries) and self._entries[index].rv <= self.floor):
-            return None
-        return self._entries[index : None if limit is None else index + limit]
+        return None if index < 0 else self._entries[index : None if limit is None else index + limit]
 
     def newer_than(self, rv: int) -> Iterator[Change]:
         """The changes after rv, newest first."""
@@ -66,13 +62,20 @@ class History:
         copy = History(size=self._size, floor=self.floor)
         copy._dropped = self._dropped
         copy._entries = self._entries[: self.position_after(rv) - self._dropped]
+        copy._bytes = sum(len(change.new.tail) for change in copy._entries)
         return copy
 
     def forget(self, rv: int) -> None:
-        """Drop everything: nobody can continue from a version before rv."""
-        self._dropped += len(self._entries)
-        self._entries.clear()
-        self.floor = rv
+        """Drop what happened up to rv: whoever has not seen that cannot continue."""
+        self._drop(self.position_after(rv) - self._dropped)
+
+    def _drop(self, count: int) -> None:
+        dropped = self._entries[:count]
+        if dropped:
+            del self._entries[:count]
+            self._bytes -= sum(len(change.new.tail) for change in dropped)
+            self._dropped += count
+            self.floor = dropped[-1].rv
 
 
 class Collection:

@@ -25,6 +25,8 @@ class Store:
     Implements state.State and commits changes.
 
     history_size is the number of changes kept per collection: a watch or list from further back is Expired.
+    State: _floor is where the history of a new collection begins: collections of removed kinds were forgotten
+    up to there.
     """
 
     def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
@@ -32,6 +34,7 @@ class Store:
         self._collections: dict[GroupResource, Collection] = {}
         self._resource_version = FIRST_RESOURCE_VERSION
         self._compacted = FIRST_RESOURCE_VERSION
+        self._floor = FIRST_RESOURCE_VERSION
         self._by_uid: dict[str, _Place] = {}
         self._by_owner: dict[str, dict[_Place, None]] = {}
 
@@ -73,8 +76,7 @@ class Store:
         """A collection, made when it is first asked for."""
         collection = self._collections.get(group_resource)
         if collection is None:
-            floor = FIRST_RESOURCE_VERSION
-            collection = Collection(history_size=self._history_size, floor=floor)
+            collection = Collection(history_size=self._history_size, floor=self._floor)
             self._collections[group_resource] = collection
         return collection
 
@@ -106,10 +108,21 @@ class Store:
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
+            collection.history.floor = self._resource_version
+
+    def forget(self, rv: int) -> None:
+        """Compact, and drop the changes up to rv from every history."""
+        self.compact(rv)
+        for collection in self._collections.values():
+            collection.history.forget(rv)
 
     def redefine(self, group_resource: GroupResource) -> None:
         """End the watches of a kind that was changed or removed; they cannot be continued."""
-        self.collection(group_resource).begin_again(self._resource_version)
+        collection = self.collection(group_resource)
+        collection.begin_again(self._resource_version)
+        if not collection.objects:
+            del self._collections[group_resource]
+            self._floor = self._resource_version
 
     def rewind(self, rv: int) -> builtins.list[Change]:
         """

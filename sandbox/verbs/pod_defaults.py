@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.cluster.controllers import new_name
 from handloop.sandbox.requests.call import Call
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.wire import go_time, quantity
+from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.resource import GroupResource
 
 _MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -49,7 +50,7 @@ def qos_class(spec: Object) -> str:
 
 def _asked(amounts: dict[str, str] | None) -> dict[str, str]:
     found = amounts or {}
-    return {name: found[name] for name in _COMPUTE if name in found and quantity.parse(found[name])}
+    return {name: found[name] for name in _COMPUTE if name in found and parse_quantity(found[name])}
 
 
 def _is_guaranteed(resources: dict[str, Any]) -> bool:
@@ -57,7 +58,7 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
     if set(limits) != set(_COMPUTE):
         return False
     return all(
-        quantity.parse(requests.get(name, limits[name])) == quantity.parse(limits[name]) for name in limits
+        parse_quantity(requests.get(name, limits[name])) == parse_quantity(limits[name]) for name in limits
     )
 
 

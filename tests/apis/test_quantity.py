@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from handloop.apis.quantity import PATTERN, parse_quantity, same_quantity
+from handloop.apis.quantity import PATTERN, QuantityError, parse_quantity, same_quantity
 
 
 @pytest.mark.parametrize(
@@ -34,21 +34,69 @@ from handloop.apis.quantity import PATTERN, parse_quantity, same_quantity
         ("8Ei", 2**63 - 1),
         ("9007199254740992Ki", 2**63 - 1),
         ("10E", 10**19),
+        # what Go takes, too
+        ("m", 0),
+        ("+", 0),
+        ("-", 0),
+        (".", 0),
+        ("-.m", 0),
+        ("E", 0),
+        ("e3", 0),
+        ("Ki", 0),
+        ("1.m", Fraction(1, 1000)),
+        ("-0.5n", Fraction(-1, 10**9)),
+        ("-1.5n", Fraction(-2, 10**9)),
+        ("1e-10", Fraction(1, 10**9)),
+        ("0.0000000001Ki", Fraction(103, 10**9)),
+        ("-9Ei", -(2**63) + 1),
+        ("1000000000000000000000n", 10**12),
+        ("1e999", 10**999),
     ],
 )
 def test_amounts(text: str, amount: Fraction | int) -> None:
-    """Decimal and binary suffixes, exponents, and nothing smaller than a billionth."""
+    """Decimal and binary suffixes, exponents, and nothing smaller than a billionth. Follows ParseQuantity."""
     assert parse_quantity(text) == amount
 
 
 @pytest.mark.parametrize(
-    "text", ["", " 1", "1 ", "one", "1K", "1mi", "1.2.3", "m", "1e", "1e1.5", "0x1", "\u0661"]
+    "text",
+    ["", " 1", "1 ", "one", "1KI", "1.2.3", "1e1.5", "0x1", "1_0", "\u0661", "1\u0661", "1e\u0661", "nan"],
 )
 def test_what_is_no_quantity(text: str) -> None:
-    """It is refused by the parser and by the schema's pattern."""
-    with pytest.raises(ValueError, match="not a quantity"):
+    """It is refused by the parser, in Go's words, and by the schema's pattern."""
+    with pytest.raises(QuantityError, match="quantities must match"):
         parse_quantity(text)
     assert not re.search(PATTERN, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1K", "1mi", "1i", "1e", "1e+", "1ee3", "1u1", "1n-", "1+", "--1", "+-1", "1Mi3", "0e"]
+)
+def test_suffixes_that_there_are_not(text: str) -> None:
+    """They have the letters of suffixes, and are none."""
+    with pytest.raises(QuantityError, match="unable to parse quantity's suffix"):
+        parse_quantity(text)
+    assert not re.search(PATTERN, text)
+
+
+@pytest.mark.parametrize("text", ["Ei", "Pi", "e-12"])
+def test_suffixes_that_need_digits(text: str) -> None:
+    """Others mean zero alone."""
+    with pytest.raises(QuantityError, match="unable to parse numeric part of quantity"):
+        parse_quantity(text)
+
+
+def test_the_schema_wants_digits() -> None:
+    """What Go takes for zero is no amount of memory."""
+    for text in ("m", "+", "-", "."):
+        assert not re.search(PATTERN, text)
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1E-99999999", "9" * 5000, "1" * 900 + "x", "1" * 10**6])
+def test_numbers_beyond_reason(text: str) -> None:
+    """They are refused at once; Go would count for minutes."""
+    with pytest.raises(QuantityError):
+        parse_quantity(text)
 
 
 def test_the_schema_refuses_negative_amounts() -> None:

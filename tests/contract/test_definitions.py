@@ -171,3 +171,24 @@ def test_openapi_describes_a_defined_kind(widgets: Widgets) -> None:
         if entry["group"] == group
     }
     assert {"Widget", "WidgetList"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"pattern": "(?u)a"}, "invalid or unsupported Perl syntax: `(?u`"),
+        ({"pattern": "a++"}, "invalid nested repetition operator: `++`"),
+        ({"pattern": "(?<=a)b"}, "invalid named capture: `(?<=a)b`"),
+        ({"pattern": "^a\\Z"}, "invalid escape sequence: `\\Z`"),
+        ({"x-kubernetes-validations": [{"rule": "math.greatest(1, 2) > 1"}]}, "reference to 'math'"),
+        ({"x-kubernetes-validations": [{"rule": "cel.bind(x, 3, x > 2)"}]}, "reference to 'cel'"),
+    ],
+)
+def test_what_does_not_compile_is_refused(server: APIServer, group: str, schema: Object, told: str) -> None:
+    """A definition with a pattern that Go refuses, or a rule of a library that is not there, is refused."""
+    whole = {"type": "object", "properties": {"a": {"type": "string", **schema}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
+    crd = definition(group, "things", "Thing", versions=[version])
+    answer = server.create(f"{CRDS}?dryRun=All", crd)
+    assert answer.status == 422
+    assert told in answer.body["message"]

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from handloop.sandbox.event_expiry import TTL_SECONDS
+from handloop.sandbox.event_expiry import TTL_SECONDS, EventExpiry
 from handloop.sandbox.fixture import running_sandbox
+from handloop.sandbox.requests.conversion import EVENTS
 from handloop.sandbox.requests.request import Request
+from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 from support.api_server import APIServer, Endpoint
 from support.local_server import LocalServer
 
@@ -26,6 +28,11 @@ def _names(server: LocalServer) -> list[str]:
 def _created(server: LocalServer, name: str) -> None:
     body = {"metadata": {"name": name}, "involvedObject": _ABOUT, "reason": "R"}
     assert server.request("POST", _CORE, body).status == 201
+
+
+def _change(kind: ChangeType, rv: int) -> Change:
+    stored = Stored({"metadata": {"namespace": "n", "name": "e"}}, rv)
+    return Change(kind, EVENTS, new=stored, old=None if kind is ChangeType.ADDED else stored)
 
 
 def test_an_event_goes_an_hour_after_it_was_written() -> None:
@@ -105,3 +112,13 @@ def test_a_clock_that_is_moved_on(tmp_path: Path) -> None:
         sandbox.clock.advance(TTL_SECONDS)
         server = APIServer(Endpoint(sandbox.server.url, sandbox.server.token), real=False)
         server.eventually(f"{_CORE}/e", lambda answer: answer.status == 404)
+
+
+def test_an_event_has_one_lease() -> None:
+    """However often it is written; none when it has gone."""
+    expiry = EventExpiry()
+    changes = [_change(ChangeType.ADDED, 101), *(_change(ChangeType.MODIFIED, rv) for rv in range(102, 200))]
+    expiry.committed(changes, 0.0)
+    assert len(expiry._leases) == 1
+    expiry.committed([_change(ChangeType.DELETED, 200)], 1.0)
+    assert not expiry._leases

@@ -5,6 +5,7 @@ import gc
 import http.client
 import json
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -218,7 +219,6 @@ def test_nobody_is_waited_for_who_does_not_read_or_write(
         began_at = time.monotonic()
         running.server.stop()
         assert time.monotonic() - began_at < 3
-    assert not running.engine._watchers
     assert not caplog.records
 
 
@@ -266,3 +266,77 @@ def test_only_loopback_names_are_served(running: _Running) -> None:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         assert probe.connect_ex(("127.0.0.1", running.port)) == 0
+
+
+_HOST = b"Host: 127.0.0.1\r\n\r\n"
+_POST = b"POST " + _PATH.encode() + b" HTTP/1.1\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 50,
+        b"hello\r\n\r\n",
+        b"GET /version\r\n\r\n",
+        b"GET / a HTTP/1.1\r\n" + _HOST,
+        b"GET /version HTTP/9.9\r\n" + _HOST,
+        b"GET /version HTTP/0.9\r\n" + _HOST,
+        b"GET /version HTTP/1.1\r\n\r\n",
+        b"GET /version HTTP/1.1\r\nno colon\r\n" + _HOST,
+        b"GET /version HTTP/1.1\r\nNul: \0\r\n" + _HOST,
+        b"GET http://[::1/version HTTP/1.1\r\n" + _HOST,
+        b"GET * HTTP/1.1\r\n" + _HOST,
+        b"GET version HTTP/1.1\r\n" + _HOST,
+        b"GET /%zz HTTP/1.1\r\n" + _HOST,
+        b"GET /\xff HTTP/1.1\r\n" + _HOST,
+        _POST + b"Content-Length: -1\r\n" + _HOST,
+        _POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n" + _HOST,
+        _POST + b"Transfer-Encoding: chunked\r\n" + _HOST + b"zz\r\n",
+        _POST + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n" + _HOST + b"abc",
+    ],
+)
+def test_what_is_no_request_is_told_so(
+    running: _Running, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A malformed line, header, target, length, chunk or encoding is 400 for the client, and nothing here."""
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as raw:
+        raw.sendall(sent)
+        with raw.makefile("rb") as answer:
+            assert answer.readline().split()[1] == b"400"
+    assert running.request("GET", "/version")[0] == 200
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /vers",
+        b"GET /version HTTP/1.1\r\n" + _HOST,
+        b"GET /api/v1/pods?watch=1 HTTP/1.1\r\n" + _HOST,
+        _POST + b"Content-Length: 20\r\n" + _HOST + b"abc",
+        _POST + b"Transfer-Encoding: chunked\r\n" + _HOST + b"5\r\nab",
+    ],
+)
+@pytest.mark.parametrize("reset", [False, True])
+def test_nobody_is_told_of_clients_that_leave(
+    running: _Running, sent: bytes, reset: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request that is cut, half-closed or reset leaves no trace."""
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as raw:
+        raw.sendall(sent)
+        if reset:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            raw.shutdown(socket.SHUT_WR)
+            raw.makefile("rb").read()
+    assert running.request("GET", "/version")[0] == 200
+    assert not caplog.records
+
+
+def test_a_body_has_to_come(running: _Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who promises a body and does not send it is told so after a while."""
+    monkeypatch.setattr("handloop.sandbox.http._BODY_SECONDS", 0.05)
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as raw:
+        raw.sendall(_POST + b"Content-Length: 20\r\n" + _HOST + b"abc")
+        with raw.makefile("rb") as answer:
+            assert answer.readline().split()[1] == b"400"

@@ -22,3 +22,11 @@ def test_the_exposition() -> None:
     assert 'apiserver_longrunning_requests{verb="WATCH"} 3\n' in text
     assert 'apiserver_resource_objects{group="",resource="pods"} 1\n' in text
     assert text.count("# TYPE") == 3
+
+
+def test_methods_that_clients_invent_are_one() -> None:
+    """A client cannot make series."""
+    counts = RequestCounts()
+    for method in ("BREW", 'x"} 1\n', "get"):
+        counts.answered(method, 405)
+    assert counts.lines() == ['apiserver_request_total{code="405",verb="other"} 3']

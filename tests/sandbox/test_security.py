@@ -21,8 +21,10 @@ import yaml
 from handloop.client.config import load_config
 from handloop.client.errors import TLSError
 from handloop.client.transport import HTTPTransport
+from handloop.sandbox.requests.request import Response
 from handloop.sandbox.server import Sandbox
 from support.local_server import LocalServer
+from support.widgets import CRDS, definition
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _PATHS = (
@@ -192,6 +194,37 @@ def test_depth_is_no_weapon(content_type: str) -> None:
     body = b'{"apiVersion":"v1","kind":"ConfigMap","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     assert server.request("POST", _MAPS, body, content_type=content_type).status == 400
     assert server.request("GET", _MAPS).status == 200
+
+
+def _nested_definition(depth: int) -> bytes:
+    schema = '{"type":"object","properties":{"a":' * depth + '{"type":"string"}' + "}}" * depth
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": "here"}}
+    whole = json.dumps(definition("deep.example.com", "deeps", "Deep", versions=[version]))
+    return whole.replace('"here"', schema).encode()
+
+
+@pytest.mark.parametrize("depth", [400, 1500, 6000])
+def test_nested_schemas_are_no_weapon(depth: int) -> None:
+    """A definition whose schemas nest more deeply than can be followed is a bad request, not a bug."""
+    answer = LocalServer().request("POST", CRDS, _nested_definition(depth))
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+
+def test_deep_objects_are_no_weapon() -> None:
+    """What can be stored, and is too deep for a patch or for YAML, is a bad request, too."""
+    server = LocalServer()
+    assert server.request("POST", CRDS, definition("deep.example.com", "deeps", "Deep")).status == 201
+    path = "/apis/deep.example.com/v1/namespaces/default/deeps"
+    about = '{"apiVersion":"deep.example.com/v1","kind":"Deep","metadata":{"name":"x"},"spec":'
+    body = (about + '{"a":' * 900 + "7" + "}" * 901).encode()
+    assert server.request("POST", path, body).status == 201
+    assert server.request("GET", f"{path}/x").status == 200
+    answer = server.send("GET", f"{path}/x", accept="application/yaml")
+    assert isinstance(answer, Response)
+    assert answer.status == 400
+    patch, kind = body.replace(b"7", b"8"), "application/merge-patch+json"
+    assert server.request("PATCH", f"{path}/x", patch, content_type=kind).status == 400
+    assert server.request("DELETE", f"{path}/x").status == 200
 
 
 def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from handloop.controller.cli.durations import format_duration, parse_duration
         ("10µs", 1e-5),
         ("100ns", 1e-7),
         (".5s", 0.5),
+        ("1\u03bcs", 1e-6),
     ],
 )
 def test_go_spellings_are_read(text: str, seconds: float) -> None:
@@ -28,7 +29,7 @@ def test_go_spellings_are_read(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["30", "", "s", "1x", "1s2", "--1s", "1 s", "1h-5m"])
+@pytest.mark.parametrize("text", ["30", "", "s", "1x", "1s2", "--1s", "1 s", "1h-5m", "9999999h"])
 def test_what_go_refuses_is_refused(text: str) -> None:
     """A number without a unit, an unknown unit and an empty text are errors that show the text."""
     with pytest.raises(ValueError, match="duration") as caught:

@@ -30,8 +30,9 @@ def test_durations() -> None:
     assert parse_duration("1h30m") == timedelta(hours=1.5)
     assert parse_duration("-1.5s") == timedelta(seconds=-1.5)
     assert parse_duration("0") == timedelta(0)
-    with pytest.raises(CelError):
-        parse_duration("5 parsecs")
+    for text in ("5 parsecs", "", "+", "--1s"):
+        with pytest.raises(CelError):
+            parse_duration(text)
 
 
 def test_a_schema_makes_moments_and_durations() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from handloop.sandbox.custom.expression_rules import expression_causes
 
+_UNDECLARED = "compilation failed: undeclared reference to"
 _OBJECT = {"type": "object", "properties": {"b": {"type": "string"}}}
 
 
@@ -34,6 +35,16 @@ def test_rules_that_are_fine(rule: dict[str, Any]) -> None:
     ("rule", "where", "text"),
     [
         ({"rule": " "}, ".rule", "Required value: rule is not specified"),
+        (
+            {"rule": "math.greatest(1, 2) > 1"},
+            ".rule",
+            f"Invalid value: \"math.greatest(1, 2) > 1\": {_UNDECLARED} 'math' (in container '')",
+        ),
+        (
+            {"rule": "cel.bind(x, 3, x > 2)"},
+            ".rule",
+            f"Invalid value: \"cel.bind(x, 3, x > 2)\": {_UNDECLARED} 'cel' (in container '')",
+        ),
         ({"message": " "}, ".message", 'Invalid value: " ": must be non-empty if specified'),
         ({"message": "a\nb"}, ".message", 'Invalid value: "a\\nb": must not contain line breaks'),
         (

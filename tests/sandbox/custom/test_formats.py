@@ -38,3 +38,19 @@ def test_formats_tell_good_from_bad(name: str, good: str, bad: str) -> None:
 def test_an_unknown_format_allows_everything() -> None:
     """A format nobody knows is no rule."""
     assert formats.matches("whatever", "x")
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-1.5h", "1 week", "2 Days", "5hours", "--1s", "in 3 min", "1\u03bcs", "1h-5m"]
+)
+def test_many_texts_are_durations(text: str) -> None:
+    """What Go parses, and whole numbers with units anywhere in a text. Follows strfmt.ParseDuration."""
+    assert formats.matches("duration", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "s", ".s", "1x", "1" * 20 + "x", "1" * 20 + "sec", "1" * 200_000], ids=len
+)
+def test_texts_that_are_no_durations(text: str) -> None:
+    """Numbers or units alone, numbers beyond 64 bits; a long text is no trouble."""
+    assert not formats.matches("duration", text)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -46,15 +47,30 @@ def test_a_config_map() -> None:
     [
         (b"{}", 400),
         (_envelope("v1", "ConfigMap", b"\x0a\x7f"), 400),
+        (_envelope("v1", "ConfigMap", b"\x48" + b"\x80" * 10 + b"\x01"), 400),
+        (_envelope("v1", "ConfigMap", b"\x00\x00"), 400),
+        (_envelope("v1", "ConfigMap", b"\x08\x01"), 400),
+        (_envelope("v1", "ConfigMap", _field(1, b"\x08\x01")), 400),
+        (_envelope("v1", "ConfigMap", _field(4, b"\x01")), 400),
+        (_envelope("v1", "ConfigMap", _field(1, _field(8, _field(1, b"1")))), 400),
+        (_envelope("v1", "ConfigMap", _field(1, b"\x8a\x01\x05" + _field(7, _field(1, b"{")))), 400),
         (_envelope(THINGS.api_version, "Thing", b""), 415),
         (_envelope("nosuch.io/v1", "Nothing", b""), 415),
     ],
 )
 def test_what_cannot_be_read(body: bytes, code: int) -> None:
-    """No envelope, bytes that end too early, kinds without messages."""
+    """No envelope, bytes that end too early, endless numbers, wrong wire types, kinds without messages."""
     with pytest.raises(StatusError) as caught:
         protobuf.decode(body, _CATALOG)
     assert caught.value.code == code
+
+
+def test_a_number_ends_after_ten_bytes() -> None:
+    """A body that is one endless number is refused at once; it took a minute when its bits were added up."""
+    began = time.process_time()
+    with pytest.raises(StatusError, match="integer overflow"):
+        protobuf.decode(b"k8s\0" + b"\xff" * 800_000, _CATALOG)
+    assert time.process_time() - began < 1
 
 
 def test_bytes_that_are_no_envelope_are_named() -> None:

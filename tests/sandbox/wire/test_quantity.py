@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handloop.apis.quantity import QuantityError, parse_quantity
 from handloop.sandbox.wire import quantity
 
 
@@ -46,19 +45,11 @@ def test_the_form_a_quantity_is_written_in(given_: str | int, canonical: str) ->
     assert quantity.canonical(given_) == canonical
 
 
-@pytest.mark.parametrize("text", ["x", "", "1.2.3", "1 Gi", "Gi"])
+@pytest.mark.parametrize("text", ["x", "", "1.2.3", "1 Gi", "Ei"])
 def test_texts_that_are_no_quantity(text: str) -> None:
     """Anything else raises with Go's words."""
-    with pytest.raises(quantity.QuantityError, match=r"quantities must match|unable to parse"):
+    with pytest.raises(QuantityError, match=r"quantities must match|unable to parse"):
         quantity.canonical(text)
-
-
-def test_values() -> None:
-    """A quantity stands for a number."""
-    assert quantity.parse("250m") == Decimal("0.25")
-    assert quantity.parse("2Ki") == 2048
-    assert quantity.parse("3M") == 3_000_000
-    assert quantity.parse("1234567890123456789012345678901") == 1234567890123456789012345678901
 
 
 _TEXTS = st.builds(
@@ -72,7 +63,7 @@ _TEXTS = st.builds(
 def test_writing_keeps_the_value_and_is_stable(text: str) -> None:
     """The canonical form stands for the same number and is its own canonical form."""
     written = quantity.canonical(text)
-    assert quantity.parse(written) == quantity.parse(text)
+    assert parse_quantity(written) == parse_quantity(text)
     assert quantity.canonical(written) == written
 
 
@@ -90,10 +81,3 @@ def test_writing_keeps_the_value_and_is_stable(text: str) -> None:
 def test_amounts_as_go_keeps_them(text: str, amount: tuple[int, int, str, str]) -> None:
     """Value, scale and format of a quantity, and whether Go keeps its spelling. Follows ParseQuantity."""
     assert quantity.int64_amount(text) == amount
-
-
-@pytest.mark.parametrize("text", ["1e99999999", "1E-99999999", "9" * 5000])
-def test_numbers_beyond_reason(text: str) -> None:
-    """They are refused at once; Go would count for minutes."""
-    with pytest.raises(quantity.QuantityError):
-        quantity.canonical(text)

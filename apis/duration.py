@@ -1,0 +1,63 @@
+"""
+Durations as Go spells them: `30s`, `1m30s`, `500ms`, `1.5h`.
+
+Follows: Go's time.ParseDuration.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,  # micro sign
+    "\u03bcs": 1_000,  # Greek letter mu
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # nothing is given back: linear time
+_LARGEST: Final = 2**63
+_DIGITS: Final = 18
+"""So many digits behind the point count."""
+
+
+class DurationError(ValueError):
+    """A text is no duration; the message is Go's."""
+
+
+def parse_duration(text: str) -> int:
+    """
+    Nanoseconds of a Go duration, 64 bits; "0" needs no unit.
+
+    Raises: DurationError.
+    """
+    body = text[1:] if text[:1] in ("+", "-") else text
+    if body == "0":
+        return 0
+    total, position = 0, 0
+    while position < len(body) or not body:
+        match = _PART.match(body, position)
+        assert match is not None  # it matches nothing, too
+        total += _part(text, *match.groups(default=""))
+        position = match.end()
+    if total > _LARGEST - (text[0] != "-"):
+        raise DurationError(f'time: invalid duration "{text}"')
+    return -total if text[0] == "-" else total
+
+
+def _part(text: str, whole: str, decimals: str, unit: str) -> int:
+    """The nanoseconds of a number with its unit."""
+    if not whole and not decimals:
+        raise DurationError(f'time: invalid duration "{text}"')
+    if unit not in _UNITS:
+        what = f'unknown unit "{unit}"' if unit else "missing unit"
+        raise DurationError(f'time: {what} in duration "{text}"')
+    size, counted = _UNITS[unit], decimals[:_DIGITS]
+    if len(whole.lstrip("0")) > len(str(_LARGEST)):
+        raise DurationError(f'time: invalid duration "{text}"')
+    fraction = int(int(counted or "0") * (size / 10 ** len(counted)))  # by floats, as Go does
+    return int(whole or "0") * size + fraction
