@@ -16,7 +16,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from handloop.client.config import ClientConfig, shown_server
+from handloop.client.auth.tls import KeyPair, TLSContexts
+from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.certificate import Certificate
 from handloop.client.http.connection import Answer, Route, arm, exchange
@@ -25,10 +26,10 @@ from handloop.client.http.failures import FAILURES, Attempt, explain
 from handloop.client.http.http_stream import HTTPStream, dispose
 from handloop.client.http.resolver import connect, resolve
 from handloop.client.http.response import Headers, Response, Stream
-from handloop.client.http.tls import KeyPair, TLSContexts
 from handloop.client.http.tls_errors import shown_certificate
-from handloop.client.metrics import NO_METRICS, RequestMetrics
 from handloop.client.request_log import log_headers
+from handloop.client.request_metrics import NO_METRICS, RequestMetrics
+from handloop.client.server_url import shown_server
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 

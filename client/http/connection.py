@@ -187,6 +187,7 @@ def new_connection(route: Route, context: Any) -> Connection:
     if route.server.scheme == "http":
         connection = PlainConnection(host, port)
     else:
+        context.sslsocket_class = DeadlineSSLSocket
         connection = SecureConnection(
             host,
             port,

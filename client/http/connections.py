@@ -6,8 +6,8 @@ import time
 import weakref
 from typing import Final, NamedTuple
 
+from handloop.client.auth.tls import KeyPair, TLSContexts
 from handloop.client.http.connection import Connection, Route, new_connection, open_connection
-from handloop.client.http.tls import KeyPair, TLSContexts
 from handloop.workqueue.locks import new_lock
 
 # net/http's IdleConnTimeout as client-go sets it; servers and balancers drop idle connections a little later

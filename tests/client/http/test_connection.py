@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPHeaderDict
 
+from handloop.client.auth.tls import TLSOptions, build_context
 from handloop.client.http.chunked import ChunkError
 from handloop.client.http.connection import (
     Answer,
@@ -19,7 +20,6 @@ from handloop.client.http.connection import (
     new_connection,
     open_connection,
 )
-from handloop.client.http.tls import TLSOptions, build_context
 from handloop.workqueue.spawn import spawn_thread
 from support.certificates import CertificateAuthority
 from support.wire_server import (

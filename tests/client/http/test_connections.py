@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPHeaderDict
 
+from handloop.client.auth.tls import TLSContexts, TLSOptions
 from handloop.client.http.connection import Route, arm, exchange
 from handloop.client.http.connections import Connections, Lent
-from handloop.client.http.tls import TLSContexts, TLSOptions
 from handloop.workqueue.spawn import spawn_thread
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer, always, response

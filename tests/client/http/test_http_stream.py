@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.http.http_stream import HTTPStream
-from handloop.client.http.tls import TLSOptions
 from handloop.client.transport import HTTPTransport
 from support.certificates import CertificateAuthority
 from support.threads import Background
