@@ -71,7 +71,7 @@ def test_sends_the_call_and_returns_the_answer() -> None:
     (sent,) = rig.transport.sent
     assert (sent.method, sent.path, sent.query) == ("POST", "/apis/g/v1/foos", {"dryRun": "All"})
     assert (sent.body, sent.timeout_seconds) == (b'{"a":1}', 5)
-    assert dict(sent.headers) == {"accept": "application/json", "user-agent": "test/1", "content-type": "x"}
+    assert dict(sent.headers) == {"Accept": "application/json", "User-Agent": "test/1", "Content-Type": "x"}
 
 
 def test_a_failure_names_what_was_asked() -> None:

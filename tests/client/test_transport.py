@@ -696,7 +696,7 @@ def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("handloop.client.http.connection.Answer.read_block", interrupt)
+            patched.setattr("handloop.client.http.exchange.Answer.read_block", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 transport.request("GET", "/")
         assert transport._connections.take_idle(None) is None
