@@ -4,8 +4,11 @@ A load generator: a loopback API server that sends pre-serialised 4 kB Deploymen
     python benchmarks/load_server.py --objects 10000 --events 50000
 
 prints its port and serves until its standard input is closed. With --stream it also serves streamed lists
-(sendInitialEvents), otherwise it refuses them. Nothing is encoded while others are measured:
-lists are joined once per page size, and the watch is one block of bytes sent in a loop.
+(sendInitialEvents), otherwise it refuses them. Nothing is encoded while others are measured: lists are joined
+once per page size, and the watch is made of bytes that are ready to be sent.
+
+As from a kube-apiserver each watch event is an HTTP chunk of its own. Bursts of 64 events leave at once; with
+--pause-us each event leaves alone, that many microseconds after the one before it, and wakes the client.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ import re
 import socket
 import sys
 import threading
+import time
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 OBJECT_BYTES = 4096
 NAMESPACES = 10
-EVENTS_PER_BLOCK = 64
+EVENTS_PER_BURST = 64
 
 
 def deployment(number: int, resource_version: int) -> dict[str, Any]:
@@ -131,10 +135,11 @@ def _encode(value: object) -> bytes:
 class Load:
     """The objects and the answers made of them, each made once."""
 
-    def __init__(self, objects: int, events: int, *, stream: bool = False) -> None:
+    def __init__(self, objects: int, events: int, *, stream: bool = False, pause_seconds: float = 0) -> None:
         self.objects = objects
         self.events = events
         self.stream = stream
+        self.pause_seconds = pause_seconds
         self._items = [_encode(deployment(number, number + 1)) for number in range(objects)]
 
     @lru_cache(maxsize=128)  # noqa: B019 - one instance, as long-lived as the process
@@ -147,14 +152,18 @@ class Load:
         head = b'{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":' + _encode(metadata)
         return head + b',"items":[' + b",".join(self._items[start:end]) + b"]}"
 
-    @lru_cache(maxsize=1)  # noqa: B019 - the same
-    def blocks(self) -> list[bytes]:
-        """The watch: MODIFIED events over all objects in turn, as HTTP chunks of many lines."""
+    def lines(self) -> list[bytes]:
+        """The watch: MODIFIED events over all objects in turn."""
         bodies = (
             _encode(deployment(event % self.objects, self.objects + event + 1))
             for event in range(self.events)
         )
-        return _chunks([_line(b"MODIFIED", body) for body in bodies])
+        return [_line(b"MODIFIED", body) for body in bodies]
+
+    @lru_cache(maxsize=1)  # noqa: B019 - the same
+    def changes(self) -> list[bytes]:
+        """The watch as it is sent: in bursts, or event by event where there is a pause between them."""
+        return _bursts(self.lines(), 1 if self.pause_seconds else EVENTS_PER_BURST)
 
     @lru_cache(maxsize=1)  # noqa: B019 - the same
     def initial(self) -> list[bytes]:
@@ -164,17 +173,18 @@ class Load:
             "annotations": {"k8s.io/initial-events-end": "true"},
         }
         bookmark = _encode({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata})
-        return _chunks([*(_line(b"ADDED", item) for item in self._items), _line(b"BOOKMARK", bookmark)])
+        lines = [*(_line(b"ADDED", item) for item in self._items), _line(b"BOOKMARK", bookmark)]
+        return _bursts(lines, EVENTS_PER_BURST)
 
 
 def _line(event_type: bytes, body: bytes) -> bytes:
     return b'{"type":"' + event_type + b'","object":' + body + b"}\n"
 
 
-def _chunks(lines: list[bytes]) -> list[bytes]:
-    """Lines as HTTP chunks of many."""
-    blocks = (b"".join(lines[at : at + EVENTS_PER_BLOCK]) for at in range(0, len(lines), EVENTS_PER_BLOCK))
-    return [f"{len(block):x}\r\n".encode() + block + b"\r\n" for block in blocks]
+def _bursts(lines: list[bytes], size: int) -> list[bytes]:
+    """Each line as an HTTP chunk, so many at a time."""
+    chunks = [b"%x\r\n%b\r\n" % (len(line), line) for line in lines]
+    return [b"".join(chunks[at : at + size]) for at in range(0, len(chunks), size)]
 
 
 def _serve(connection: socket.socket, load: Load) -> None:
@@ -191,7 +201,10 @@ def _serve(connection: socket.socket, load: Load) -> None:
                 # subjects that are compared list in pages: it is about the client, not two ways to ask
                 _answer(connection, 422, _status(422, "Invalid"))
             elif query.get("watch") in ("true", "True", "1"):
-                _watch(connection, load.initial() if "sendInitialEvents" in query else load.blocks())
+                if "sendInitialEvents" in query:
+                    _watch(connection, load.initial(), 0)
+                else:
+                    _watch(connection, load.changes(), load.pause_seconds)
                 return
             else:
                 start, limit = int(query.get("continue", "0")), int(query.get("limit", "0"))
@@ -207,13 +220,15 @@ def _answer(connection: socket.socket, status: int, body: bytes) -> None:
     connection.sendall(head.encode() + body)
 
 
-def _watch(connection: socket.socket, blocks: list[bytes]) -> None:
-    """All events as fast as the socket takes them, then silence until the client goes."""
+def _watch(connection: socket.socket, bursts: list[bytes], pause_seconds: float) -> None:
+    """All events, as fast as the socket takes them or with pauses, then silence until the client goes."""
     connection.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    for block in blocks:
-        connection.sendall(block)
+    for burst in bursts:
+        if pause_seconds:
+            time.sleep(pause_seconds)
+        connection.sendall(burst)
     connection.recv(1)
 
 
@@ -231,12 +246,13 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--stream", action="store_true", help="serve streamed lists, too")
+    parser.add_argument("--pause-us", type=float, default=0, help="send each event alone, after a pause")
     options = parser.parse_args()
-    load = Load(options.objects, options.events, stream=options.stream)
+    load = Load(options.objects, options.events, stream=options.stream, pause_seconds=options.pause_us / 1e6)
     for limit in (0, 500):
         for start in range(0, options.objects, limit or options.objects):
             load.page(start, limit)
-    load.blocks()
+    load.changes()
     with socket.create_server(("127.0.0.1", 0)) as server:
         print(server.getsockname()[1], flush=True)
 

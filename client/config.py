@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -39,17 +37,13 @@ from handloop.client.auth.kubeconfig import (
     raw_cluster,
     read_kubeconfig,
 )
+from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.proxy import proxy_from_environment
-from handloop.client.http.tls import KeyPair, TLSOptions
+from handloop.client.server_url import proxy_flaw, proxy_from_environment, server_url, shown_server
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("client")
-
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_PATH: Final = re.compile(r"[/?#]")
-_HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,65 +228,9 @@ def _tls(cluster: Cluster, name: str, key_pair: KeyPair) -> TLSOptions:
     )
 
 
-def server_url(server: str, tls: TLSOptions) -> str:
-    """
-    A server as `scheme://host:port/path`; without a scheme https if TLS is configured in any way, else http.
-
-    Raises: ConfigError for anything that is not such a URL.
-    """
-    secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
-    text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
-    if flaw := _flaw(text):
-        raise ConfigError(
-            ConfigProblem.SERVER,
-            f'cannot use the server address "{shown_server(server)}"',
-            cause=flaw,
-            fix="it must look like https://10.0.0.1:6443; a password or token belongs into the user",
-        )
-    return text.rstrip("/")
-
-
-def shown_server(url: str) -> str:
-    """
-    What may be shown of a URL, a usable one or not: `scheme://host:port`, with `...` for what is in doubt.
-
-    Whatever else it has may be a secret: a user name, a password, a query, and a path, as the sandbox's.
-    """
-    scheme, separator, rest = url.partition("://")
-    if not separator or not _SCHEME.fullmatch(scheme):
-        scheme, separator, rest = "", "", url
-    authority = _PATH.split(rest, maxsplit=1)[0]
-    host = authority.rpartition("@")[2]
-    # a password with a slash in it makes the user name look like the host
-    in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
-    return f"{scheme}{separator}{'...' if in_doubt else host}"
-
-
-def _flaw(url: str) -> str:
-    """What keeps a URL from being a server's, in words that show nothing of it; "" for nothing."""
-    if flaw := _proxy_flaw(url):
-        return flaw
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        return "it holds a user name or a password"
-    return "it holds a query or a fragment" if parts.query or parts.fragment else ""
-
-
-def _proxy_flaw(url: str) -> str:
-    """The same of a proxy's, which may hold a user name and a password."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.hostname and parts.port != 0 and url.isprintable()
-    except ValueError:
-        return "it is not a URL of a host"
-    if parts.scheme not in ("http", "https"):
-        return "it begins with neither http:// nor https://"
-    return "" if usable else "it is not a URL of a host"
-
-
 def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:
     proxy = cluster.proxy_url or proxy_from_environment(server, environ)
-    flaw = proxy and _proxy_flaw(proxy)
+    flaw = proxy and proxy_flaw(proxy)
     if flaw:
         place = "proxy-url" if cluster.proxy_url else f"${urlsplit(server).scheme.upper()}_PROXY"
         raise ConfigError(

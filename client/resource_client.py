@@ -23,9 +23,9 @@ from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.codec import Codec, TypedCodec, UnstructuredCodec
 from handloop.client.decoding.pages import ListPage
 from handloop.client.discovery import Discovery, Version
-from handloop.client.metrics import NO_METRICS, RequestMetrics
 from handloop.client.options import ListOptions
 from handloop.client.reachability import Reachability
+from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.rest_client import Call, RESTClient
 from handloop.client.transport import Transport
 from handloop.client.watch_stream import WatchStream

@@ -8,28 +8,43 @@ from __future__ import annotations
 
 import math
 import random as random_module
+import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import cache
 from typing import Final, NamedTuple, Self
 
 import structlog
 
-from handloop.client.errors import APIError, Cancelled, TransportError, error_from_status
+from handloop.client.errors import (
+    MAX_WAIT_SECONDS,
+    APIError,
+    Cancelled,
+    ConnectionBroken,
+    TooManyRequests,
+    TransportError,
+    error_from_status,
+    is_too_large_resource_version,
+    status_from_body,
+)
 from handloop.client.http.response import Response, Stream
-from handloop.client.metrics import NO_METRICS, RequestMetrics
 from handloop.client.reachability import Reachability
 from handloop.client.request_log import log_answer, log_body
-from handloop.client.retry import MAX_RETRIES, retry_after_seconds, wait_before_retry
-from handloop.client.status import status_from_body
+from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.transport import Transport
-from handloop.client.user_agent import default_user_agent
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.token_bucket import TokenBucket
 
 log = structlog.get_logger("client")
 
 _FAILED: Final = 400
+MAX_RETRIES: Final = 10
+_LOST_SECONDS: Final = 1.0
+_JITTER: Final = 0.1
+_SERVER_ERROR: Final = 500
+_SECONDS = re.compile(r"\d{1,9}", re.ASCII)
 _DEFAULT_BURST: Final = 10
 _SAID_WAIT_SECONDS: Final = 1.0
 
@@ -226,3 +241,42 @@ def _read_all(stream: Stream) -> bytes:
         return stream.read_all()
     finally:
         stream.close()
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """The server's Retry-After in seconds, None without one that is a whole number."""
+    text = headers.get("Retry-After", "").strip()
+    return float(text) if _SECONDS.fullmatch(text) else None
+
+
+def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: float) -> float | None:
+    """
+    Seconds to wait before sending the request again, None to give up.
+
+    Args: read = the request changes nothing; uniform in [0, 1) spreads clients that were told the same.
+    """
+    if isinstance(error, TransportError):
+        return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
+    wait = error.retry_after_seconds
+    if wait is None or is_too_large_resource_version(error):
+        return None
+    if isinstance(error, TooManyRequests) or (read and error.code >= _SERVER_ERROR):
+        return min(wait, MAX_WAIT_SECONDS) * (1 + _JITTER * uniform)
+    return None
+
+
+@cache
+def default_user_agent() -> str:
+    """The User-Agent of this installation."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"handloop/{_version()} ({sys.platform}) python/{python}"
+
+
+def _version() -> str:
+    # imported here because it costs more than everything else in this module, and once is enough
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version("handloop")
+    except PackageNotFoundError:
+        return "0.0.0+source"

@@ -16,19 +16,17 @@ from urllib.parse import quote, urlencode, urlsplit
 import structlog
 from urllib3 import HTTPHeaderDict
 
-from handloop.client.config import ClientConfig, shown_server
+from handloop.client.auth.tls import KeyPair, TLSContexts
+from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
-from handloop.client.http.certificate import Certificate
-from handloop.client.http.connection import Answer, Route, arm, exchange
-from handloop.client.http.connections import Connections, Lent
+from handloop.client.http.connections import Connections, Lent, Route
+from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.failures import FAILURES, Attempt, explain
-from handloop.client.http.http_stream import HTTPStream, dispose
-from handloop.client.http.resolver import connect, resolve
-from handloop.client.http.response import Headers, Response, Stream
-from handloop.client.http.tls import KeyPair, TLSContexts
-from handloop.client.http.tls_errors import shown_certificate
-from handloop.client.metrics import NO_METRICS, RequestMetrics
+from handloop.client.http.response import Response, Stream
+from handloop.client.http.sockets import arm
 from handloop.client.request_log import log_headers
+from handloop.client.request_metrics import NO_METRICS, RequestMetrics
+from handloop.client.server_url import shown_server
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
@@ -37,7 +35,6 @@ log = structlog.get_logger("client")
 REQUEST_SECONDS: Final = 30.0
 READ_SECONDS: Final = 75.0
 BODY_LIMIT: Final = 256 << 20
-_PROBE_SECONDS: Final = 5.0
 _IDEMPOTENT: Final = ("GET", "HEAD")
 _UNAUTHORIZED: Final = 401
 _REDIRECTION: Final = 3
@@ -197,7 +194,7 @@ class HTTPTransport:
         idle_seconds = self._read_seconds if read_timeout_seconds is None else read_timeout_seconds
         request = self._prepare(method, path, query, headers, body=None, seconds=self._request_seconds)
         lent, answer = self._authorized(request)
-        arm(answer.transport_socket, deadline=None, idle_seconds=idle_seconds)
+        arm(answer.sock, deadline=None, idle_seconds=idle_seconds)
         attempt = self._attempt(request, sent=True)._replace(seconds=idle_seconds)
         return HTTPStream(lent.connection, answer, lambda error: explain(error, attempt))
 
@@ -306,34 +303,31 @@ class HTTPTransport:
         elif encoding not in ("identity", ""):
             problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
         if problem:
-            dispose(lent.connection, answer)
+            lent.connection.close()
             raise explain(BadAnswer(problem), self._attempt(request, sent=True))
 
     def _read(self, request: _Request, lent: Lent, answer: Answer) -> Response:
         try:
-            body = self._read_body(request, answer)
+            body = self._read_body(answer)
         except FAILURES as error:
-            dispose(lent.connection, answer)
+            lent.connection.close()
             raise explain(error, self._attempt(request, sent=True)) from error
         except BaseException:
-            dispose(lent.connection, answer)
-            raise
-        headers = Headers(answer.getheaders())
-        answer.close()
-        if answer.will_close:
             lent.connection.close()
-        else:
+            raise
+        if answer.keep_alive:
             self._connections.give_back(lent)
-        return Response(answer.status, headers, body)
+        else:
+            lent.connection.close()
+        return Response(answer.status, answer.headers, body)
 
-    def _read_body(self, request: _Request, answer: Answer) -> bytes:
+    def _read_body(self, answer: Answer) -> bytes:
         parts: list[bytes] = []
         size = 0
         while block := answer.read_block():
             size += len(block)
             if size > self._body_limit:
-                problem = f"the answer is larger than the limit of {self._body_limit >> 20} MiB"
-                raise explain(BadAnswer(problem), self._attempt(request, sent=True))
+                raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
             parts.append(block)
         return b"".join(parts)
 
@@ -354,22 +348,8 @@ class HTTPTransport:
             seconds=request.seconds,
             verified_name=self._route.verified_name,
             proxy=f"{proxy.scheme}://{proxy.hostname}:{proxy.port}" if proxy else "",
-            probe=self._probe,
+            probe=self._connections.shown_certificate,
         )
-
-    def _probe(self) -> Certificate | None:
-        """What certificate the server shows, for a message about one that was refused."""
-        server = self._route.server
-        if self._route.proxy is not None:
-            return None
-        deadline = time.monotonic() + _PROBE_SECONDS
-        try:
-            addresses = resolve(
-                server.hostname or "", server.port or 443, deadline=deadline, spawn=self._route.spawn
-            )
-            return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
-        except OSError:
-            return None
 
 
 def _reporter(metrics: RequestMetrics) -> Callable[[str, float], None]:

@@ -10,7 +10,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from load_server import Load
+from load_server import EVENTS_PER_BURST, Load
 from meter import Meter, report
 
 from handloop.apis.apps_v1 import Deployment
@@ -35,7 +35,8 @@ def main() -> None:
     objects, events = int(sys.argv[2]), int(sys.argv[3])
     load = Load(objects, events)
     pages = [load.page(start, 500) for start in range(0, objects, 500)]
-    blocks = [block.split(b"\r\n", 1)[1][:-2] for block in load.blocks()]
+    lines = load.lines()
+    blocks = [b"".join(lines[at : at + EVENTS_PER_BURST]) for at in range(0, events, EVENTS_PER_BURST)]
     page_decoder = msgspec.json.Decoder(Page, dec_hook=decode_hook)
     event_decoder = msgspec.json.Decoder(Event, dec_hook=decode_hook)
     meter = Meter()

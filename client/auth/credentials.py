@@ -13,9 +13,9 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from handloop.client.bounded_file import read_file
+from handloop.client.auth.bounded_file import read_file
+from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
 from handloop.workqueue.spawn import Spawn, spawn_thread

@@ -31,8 +31,8 @@ import msgspec
 
 from handloop.apis.time import parse_time
 from handloop.client.auth.credentials import FETCH_SECONDS, Fetched
+from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import structlog
 
+from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.credentials import TokenFile, read_token
-from handloop.client.bounded_file import read_file
+from handloop.client.auth.tls import TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import TLSOptions, build_context
 from handloop.workqueue.clock import Clock
 
 log = structlog.get_logger("client")

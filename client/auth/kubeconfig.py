@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import yaml
 
-from handloop.client.bounded_file import read_bounded
+from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0

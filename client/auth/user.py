@@ -11,9 +11,8 @@ import binascii
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from handloop.client.auth.auth_provider import fetch_from_provider
 from handloop.client.auth.credentials import (
     Credentials,
     Fetched,
@@ -23,9 +22,12 @@ from handloop.client.auth.credentials import (
 )
 from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.kubeconfig import User
+from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 from handloop.workqueue.clock import Clock
+
+# how often a provider is asked whether it has something newer; it keeps its own token until that expires
+_PROVIDER_SECONDS: Final = 60.0
 
 
 def credentials_for(
@@ -155,3 +157,45 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
         (f"Impersonate-Extra-{key}", value) for key, values in user.act_as_extra.items() for value in values
     ]
     return tuple(headers)
+
+
+def fetch_from_provider(user: Mapping[str, Any], folder: str, now: float) -> Fetched:
+    """
+    Ask an auth provider (gcp, oidc) once.
+
+    Args: user is the whole user section; now is Unix time.
+    Raises: ConfigError when the provider is unknown or gives no token.
+    """
+    name = str((user.get("auth-provider") or {}).get("name", ""))
+    # imported here because the package costs 0.7 s
+    from kubernetes.client import Configuration  # noqa: PLC0415
+    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+
+    configuration = Configuration()
+    loader = KubeConfigLoader(_document(user), config_base_path=folder)
+    try:
+        loader.load_and_set(configuration)
+    except Exception as error:  # its providers raise whatever their libraries raise
+        raise _provider_error(name, str(error)) from error
+    authorization = configuration.api_key.get("BearerToken")
+    if not authorization:
+        raise _provider_error(name, "gave no token; this provider may be gone, use an exec plugin")
+    return Fetched(authorization=str(authorization), expires_at=now + _PROVIDER_SECONDS)
+
+
+def _document(user: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "current-context": "login",
+        "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],
+        "clusters": [{"name": "login", "cluster": {"server": "http://127.0.0.1"}}],
+        "users": [{"name": "login", "user": dict(user)}],
+    }
+
+
+def _provider_error(name: str, cause: str) -> ConfigError:
+    return ConfigError(
+        ConfigProblem.CREDENTIALS,
+        f'auth provider "{name}" failed',
+        cause=cause,
+        fix="log in again with your provider's tool",
+    )

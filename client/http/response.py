@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
-
-
-class Headers(Mapping[str, str]):
-    """Header fields; names are compared without case. Of repeated fields the last is seen."""
-
-    def __init__(self, items: Iterable[tuple[str, str]] = ()) -> None:
-        self._fields = {name.lower(): value for name, value in items}
-
-    def __getitem__(self, name: str) -> str:
-        return self._fields[name.lower()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-    def __repr__(self) -> str:
-        return f"Headers({list(self._fields)})"
 
 
 class Response(NamedTuple):

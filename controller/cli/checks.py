@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from handloop.client.config import ClientConfig, shown_server
+from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
+from handloop.client.server_url import shown_server
 from handloop.controller.cli.declared import declared_access, declared_kinds, rbac_command, watched_namespaces
 from handloop.controller.cli.expiry import expired_credentials
 from handloop.controller.cli.options import Options

@@ -12,8 +12,8 @@ from typing import Final, Self
 
 from handloop.apis.coordination_v1 import Lease
 from handloop.client.config import ClientConfig
-from handloop.client.metrics import RequestMetrics
 from handloop.client.reachability import Reachability
+from handloop.client.request_metrics import RequestMetrics
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.election_problems import lost_lease

@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 
 from handloop.apis.time import parse_time
-from handloop.client.bounded_file import read_file
+from handloop.client.auth.bounded_file import read_file
+from handloop.client.auth.tls import KeyPair
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError
 from handloop.client.http.certificate import parse_certificate
-from handloop.client.http.tls import KeyPair
 
 _JWT_PARTS: Final = 3
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from handloop.client.access import Permission
+from handloop.client.access_review import Permission
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
 from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.roles import RolePlace, grouped

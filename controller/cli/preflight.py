@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from handloop.apis.resource import Resource
-from handloop.client.access import check_access, who_am_i
+from handloop.client.access_review import check_access, who_am_i
 from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
 from handloop.client.resource_client import Client
 from handloop.controller.cli.config_problems import config_problem

@@ -15,7 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.meta import Kind
-from handloop.client.access import Permission, check_access
+from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client

@@ -10,10 +10,11 @@ from typing import Final, TextIO
 
 import structlog
 
-from handloop.client.config import ClientConfig, load_config, shown_server
+from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
+from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.banner import Facts, show_banner
 from handloop.controller.cli.checks import preflight_for

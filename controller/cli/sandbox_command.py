@@ -13,9 +13,9 @@ from typing import Any, Final, TextIO
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import TLSOptions
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.config_problems import config_problem
 from handloop.controller.cli.controller_names import NAMES

@@ -37,9 +37,8 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind, controller_of, is_controlled_by
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import ClientError, Invalid, NotFound
+from handloop.client.errors import ClientError, Invalid, NotFound, seconds_asked_for
 from handloop.client.resource_client import Client, PatchType
-from handloop.client.retry import seconds_asked_for
 from handloop.controller.foo.deployment import new_deployment, scale_patch
 from handloop.controller.foo.reports import FooControllerError, FooReporter
 from handloop.controller.foo.status import FooStatusWriter

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
-from handloop.client.retry import seconds_asked_for
+from handloop.client.errors import seconds_asked_for
 from handloop.controller.runtime.cache_sync import Troubles, wait_for_caches
 from handloop.controller.runtime.causes import Cause
 from handloop.controller.runtime.deadline import Deadline

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
-from handloop.client.config import ClientConfig, load_config, server_url, shown_server
+from handloop.client.auth.tls import KeyPair, TLSOptions
+from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair, TLSOptions
 from support.captured_logs import captured_logs
 
 PEM = base64.b64encode(b"CERT").decode()
@@ -284,96 +284,6 @@ def test_master_alone_is_enough(machine: Machine) -> None:
     assert (found.host, found.source, found.namespace) == ("http://127.0.0.1:8001", "--master", "default")
     assert found.credentials.authorization() == ""
     assert machine.load(master="127.0.0.1:8001").host == "http://127.0.0.1:8001"
-
-
-@pytest.mark.parametrize(
-    ("server", "secure", "url"),
-    [
-        ("https://h:6443", False, "https://h:6443"),
-        ("https://h:6443/", False, "https://h:6443"),
-        ("https://h/k8s/clusters/c-1", False, "https://h/k8s/clusters/c-1"),
-        ("h:6443", False, "http://h:6443"),
-        ("h:6443", True, "https://h:6443"),
-        ("https://[::1]:6443", False, "https://[::1]:6443"),
-    ],
-)
-def test_server_urls(server: str, secure: bool, url: str) -> None:
-    """A server without a scheme is https if TLS is configured, else http."""
-    assert server_url(server, TLSOptions(ca=b"x") if secure else TLSOptions()) == url
-
-
-@pytest.mark.parametrize(
-    "server",
-    [
-        "file:///etc/passwd",
-        "ftp://h",
-        "https://",
-        "https://h:99999",
-        "https://h:x",
-        "https://u:p@h",
-        "https://h?q",
-        "https://h#f",
-        "https://h\n",
-        "https://h:0",
-        "https://:p@h",
-        "https://@h",
-    ],
-)
-def test_what_is_no_server(server: str) -> None:
-    """S10: only http and https servers, without a query, a fragment or a password in them."""
-    with pytest.raises(ConfigError) as caught:
-        server_url(server, TLSOptions())
-    assert caught.value.kind is ConfigProblem.SERVER
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("https://h:6443", "https://h:6443"),
-        ("https://[fe80::1%25eth0]:6443/path", "https://[fe80::1%25eth0]:6443"),
-        ("http://127.0.0.1:1234/secret", "http://127.0.0.1:1234"),
-        ("h:6443", "h:6443"),
-        ("nowhere", "nowhere"),
-        ("/path", ""),
-        ("https://admin:canary@h:6443/canary", "https://h:6443"),
-        ("https://canary@h", "https://h"),
-        ("admin:canary@h", "h"),
-        ("https://h/?token=canary", "https://h"),
-        ("https://h#canary", "https://h"),
-        ("socks5://u:canary@p:1080", "socks5://p:1080"),
-        # where the host is cannot be told
-        ("https://admin:canary", "https://..."),
-        ("https://admin:can/ary@h", "https://..."),
-        ("https://admin:can?ary@h", "https://..."),
-        ("https://h?password=p@canary", "https://..."),
-        ("https:/admin:canary@h", "..."),
-        ("https://https://admin:canary@h", "https://..."),
-        ("canary:canary://x", "..."),
-        ("https://h\ncanary", "https://..."),
-    ],
-)
-def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
-    """S03: scheme, host and port; a user name, a password, a path and a query may be secrets."""
-    assert shown_server(url) == shown
-
-
-@pytest.mark.parametrize(
-    ("server", "shown", "cause"),
-    [
-        ("https://admin:canary@h:1", "https://h:1", "it holds a user name or a password"),
-        ("https://h?token=canary", "https://h", "it holds a query or a fragment"),
-        ("https://admin:canary", "https://...", "it is not a URL of a host"),
-        ("https://[canary@h", "https://h", "it is not a URL of a host"),
-        ("ftp://u:canary@h", "ftp://h", "it begins with neither http:// nor https://"),
-    ],
-)
-def test_a_refused_server_shows_no_secret(server: str, shown: str, cause: str) -> None:
-    """S03: the refusal says what is wrong with the address, and nothing of it that may be a secret."""
-    with pytest.raises(ConfigError) as caught:
-        server_url(server, TLSOptions())
-    assert caught.value.message == f'cannot use the server address "{shown}"'
-    assert caught.value.cause == cause
-    assert caught.value.fix
 
 
 def cluster_config(machine: Machine, cluster: str, user: str = "{}") -> str:

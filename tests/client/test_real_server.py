@@ -19,8 +19,9 @@ import yaml
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.access import Permission, check_access, who_am_i
+from handloop.client.access_review import Permission, check_access, who_am_i
 from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_events import Bookmark, EventType
@@ -44,7 +45,6 @@ from handloop.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from handloop.client.http.tls import TLSOptions
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient
 from handloop.client.transport import HTTPTransport

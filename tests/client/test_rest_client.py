@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -20,7 +21,7 @@ from handloop.client.errors import (
     TransportError,
 )
 from handloop.client.reachability import Reachability
-from handloop.client.rest_client import Call, RESTClient
+from handloop.client.rest_client import Call, RESTClient, default_user_agent
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.instant_clock import InstantClock
@@ -70,7 +71,7 @@ def test_sends_the_call_and_returns_the_answer() -> None:
     (sent,) = rig.transport.sent
     assert (sent.method, sent.path, sent.query) == ("POST", "/apis/g/v1/foos", {"dryRun": "All"})
     assert (sent.body, sent.timeout_seconds) == (b'{"a":1}', 5)
-    assert dict(sent.headers) == {"accept": "application/json", "user-agent": "test/1", "content-type": "x"}
+    assert dict(sent.headers) == {"Accept": "application/json", "User-Agent": "test/1", "Content-Type": "x"}
 
 
 def test_a_failure_names_what_was_asked() -> None:
@@ -365,3 +366,8 @@ def test_every_request_tells_whether_the_server_answers() -> None:
     with pytest.raises(Conflict):
         client.send(WRITE)
     assert waiter.result()
+
+
+def test_says_who_we_are() -> None:
+    """The server's audit log can tell which program, version, system and Python it was."""
+    assert re.fullmatch(r"handloop/\S+ \(\w+\) python/3\.\d+", default_user_agent())

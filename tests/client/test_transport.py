@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from handloop.client.auth.credentials import Fetched, FetchedCredentials, StaticCredentials, TokenFile
+from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import (
     BadAnswer,
@@ -27,7 +28,6 @@ from handloop.client.errors import (
     TLSProblem,
     TransportError,
 )
-from handloop.client.http.tls import KeyPair, TLSOptions
 from handloop.client.request_log import set_verbosity
 from handloop.client.transport import HTTPTransport
 from support.captured_logs import captured_logs
@@ -696,7 +696,7 @@ def test_an_interrupt_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("handloop.client.http.connection.Answer.read_block", interrupt)
+            patched.setattr("handloop.client.http.exchange.Answer.read_block", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 transport.request("GET", "/")
         assert transport._connections.take_idle(None) is None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from handloop.client.errors import APIError, error_from_status
-from handloop.client.status import Status, StatusCause, StatusDetails
+from handloop.client.errors import APIError, Status, StatusCause, StatusDetails, error_from_status
 
 
 def api_error(

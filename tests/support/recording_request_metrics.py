@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RecordingRequestMetrics:
-    """Implements handloop.client.metrics.RequestMetrics; `seen` has (series, labels..., value) in order."""
+    """A RequestMetrics of handloop.client.request_metrics; `seen` has (series, labels..., value) in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []

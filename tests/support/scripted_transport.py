@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from urllib3 import HTTPHeaderDict
+
 from handloop.client.errors import StreamClosed
-from handloop.client.http.response import Headers, Response
+from handloop.client.http.response import Response
 
 
 class Sent(NamedTuple):
@@ -17,7 +19,7 @@ class Sent(NamedTuple):
     method: str
     path: str
     query: Mapping[str, str]
-    headers: Headers
+    headers: Mapping[str, str]
     body: bytes | None
     timeout_seconds: float | None
     send_seconds: float = math.inf
@@ -44,7 +46,7 @@ class ScriptedStream:
         self._holds = holds
         self.closed = threading.Event()
         self.status = status
-        self.headers: Mapping[str, str] = Headers((headers or {}).items())
+        self.headers: Mapping[str, str] = HTTPHeaderDict(headers or {})
 
     def read_block(self) -> bytes:
         if self.closed.is_set():
@@ -94,7 +96,7 @@ class ScriptedTransport:
         timeout_seconds: float | None = None,
         send_seconds: float = math.inf,
     ) -> Response:
-        fields = Headers((headers or {}).items())
+        fields = HTTPHeaderDict(headers or {})
         self.sent.append(Sent(method, path, query or {}, fields, body, timeout_seconds, send_seconds))
         answer = next(self._answers)
         if isinstance(answer, Exception):
@@ -110,7 +112,7 @@ class ScriptedTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> ScriptedStream:
-        fields = Headers((headers or {}).items())
+        fields = HTTPHeaderDict(headers or {})
         self.sent.append(Sent(method, path, query or {}, fields, None, read_timeout_seconds))
         stream = next(self._streams)
         if isinstance(stream, Exception):
@@ -120,4 +122,6 @@ class ScriptedTransport:
 
 def answer(status: int = 200, body: bytes = b"{}", **headers: str) -> Response:
     """A response; header names are given with underscores."""
-    return Response(status, Headers((name.replace("_", "-"), value) for name, value in headers.items()), body)
+    return Response(
+        status, HTTPHeaderDict((name.replace("_", "-"), value) for name, value in headers.items()), body
+    )

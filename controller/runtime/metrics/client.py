@@ -10,7 +10,7 @@ from handloop.controller.runtime.metrics.buckets import B_REST, B_SIZE
 
 
 class ClientMetrics:
-    """Counts requests as rest_client_*. Implements handloop.client.metrics.RequestMetrics."""
+    """Counts requests as rest_client_*. Implements handloop.client.request_metrics.RequestMetrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(

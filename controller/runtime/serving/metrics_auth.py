@@ -13,7 +13,7 @@ import structlog
 from cachetools import TTLCache
 
 from handloop.apis.resource import Resource
-from handloop.client.access import Identity, check_path_access, whose_token
+from handloop.client.access_review import Identity, check_path_access, whose_token
 from handloop.client.errors import ClientError
 from handloop.client.rest_client import RESTClient
 from handloop.controller.runtime.access import Access

@@ -16,8 +16,8 @@ from handloop.client.auth.credentials import (
     TokenFile,
     read_token,
 )
+from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.threads import Background

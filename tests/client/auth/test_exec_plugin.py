@@ -16,8 +16,8 @@ import pytest
 
 from handloop.client.auth.credentials import Fetched, FetchedCredentials
 from handloop.client.auth.exec_plugin import fetch_from_plugin
+from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 from support.deadline import until
 from support.holders import Holders
 from support.threads import Background

@@ -10,9 +10,15 @@ import pytest
 
 from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials, TokenFile
 from handloop.client.auth.kubeconfig import User
-from handloop.client.auth.user import credentials_for, decode_base64, impersonation_headers, key_pair_for
+from handloop.client.auth.tls import KeyPair
+from handloop.client.auth.user import (
+    credentials_for,
+    decode_base64,
+    fetch_from_provider,
+    impersonation_headers,
+    key_pair_for,
+)
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair
 from support.fake_clock import FakeClock
 
 
@@ -158,3 +164,28 @@ def test_impersonation() -> None:
 def test_nothing_secret_in_a_repr() -> None:
     """S03: a user does not show its token."""
     assert "canary" not in repr(User(token="canary", password="canary"))
+
+
+def id_token(expires: int) -> str:
+    payload = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    return f"head.{payload}.sig"
+
+
+def test_an_oidc_provider_s_token() -> None:
+    """An auth provider of the kubernetes package gives its token, asked again every minute."""
+    token = id_token(4_000_000_000)
+    user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
+    fetched = fetch_from_provider(user, "", 1000.0)
+    assert fetched.authorization == f"Bearer {token}"
+    assert fetched.expires_at == 1060.0
+
+
+@pytest.mark.parametrize(
+    "provider", [{"name": "azure", "config": {}}, {"name": "oidc"}, {"name": "oidc", "config": {}}, {}]
+)
+def test_a_provider_that_gives_nothing(provider: dict[str, Any]) -> None:
+    """E06: a provider that is gone or broken says so by name."""
+    with pytest.raises(ConfigError) as caught:
+        fetch_from_provider({"auth-provider": provider}, "", 0.0)
+    assert caught.value.kind is ConfigProblem.CREDENTIALS
+    assert f'auth provider "{provider.get("name", "")}" failed' in caught.value.message

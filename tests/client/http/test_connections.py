@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -8,12 +9,173 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPHeaderDict
 
-from handloop.client.http.connection import Route, arm, exchange
-from handloop.client.http.connections import Connections, Lent
-from handloop.client.http.tls import TLSContexts, TLSOptions
+from handloop.client.auth.tls import TLSContexts, TLSOptions, build_context
+from handloop.client.http.connections import (
+    Connection,
+    Connections,
+    Lent,
+    Route,
+    new_connection,
+    open_connection,
+)
+from handloop.client.http.exchange import Answer, exchange
+from handloop.client.http.sockets import arm
 from handloop.workqueue.spawn import spawn_thread
 from support.certificates import CertificateAuthority
-from support.wire_server import Peer, WireServer, always, response
+from support.wire_server import Peer, Script, WireServer, always, answering, response
+
+BODY = b'{"items":[' + b"1," * 500 + b"2]}"
+
+
+def route_to(server: str, proxy: str = "", tls_server_name: str = "") -> Route:
+    return Route(
+        urlsplit(server),
+        urlsplit(proxy) if proxy else None,
+        tls_server_name,
+        spawn_thread,
+        lambda _host, _seconds: None,
+    )
+
+
+def ask(
+    server: str, *, proxy: str = "", context: object = None, tls_server_name: str = ""
+) -> tuple[Connection, Answer]:
+    """Connect and send a GET; the head of the answer has been read."""
+    route = route_to(server, proxy, tls_server_name)
+    connection = new_connection(route, context)
+    deadline = time.monotonic() + 10
+    open_connection(connection, route, deadline)
+    arm(connection.sock, deadline=deadline)
+    headers = HTTPHeaderDict(route.headers())
+    try:
+        return connection, exchange(connection, "GET", route.target("/path"), headers, None)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def test_a_resolved_name_is_reported() -> None:
+    """How long a name took can be measured."""
+    seen: list[tuple[str, float]] = []
+    with WireServer(answering(response())) as server:
+        url = urlsplit(f"http://localhost:{server.port}")
+        route = Route(url, None, "", spawn_thread, lambda host, seconds: seen.append((host, seconds)))
+        connection = new_connection(route, None)
+        open_connection(connection, route, time.monotonic() + 10)
+        connection.close()
+    assert [host for host, _ in seen] == ["localhost"]
+    assert seen[0][1] >= 0
+
+
+def test_connections_stay_alive_in_the_kernel() -> None:
+    """Keep-alive probes find a dead peer that nobody talks to."""
+    with WireServer(answering(response())) as server:
+        connection, answer = ask(server.url)
+        assert answer.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        connection.close()
+
+
+def tunnel_to(port: int, received: list[bytes]) -> Script:
+    """A proxy that connects every client to port, whatever host it names."""
+
+    def script(peer: Peer) -> None:
+        received.append(f"{peer.receive().target}".encode())
+        peer.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", port), 10) as upstream:
+            _relay(peer._sock, upstream)
+
+    return script
+
+
+def _relay(client: socket.socket, upstream: socket.socket) -> None:
+    client.settimeout(0.01)
+    upstream.settimeout(0.01)
+    idle = 0
+    while idle < 500:
+        for source, target in ((client, upstream), (upstream, client)):
+            try:
+                data = source.recv(65_536)
+            except TimeoutError:
+                idle += 1
+                continue
+            if not data:
+                return
+            idle = 0
+            target.sendall(data)
+
+
+def test_https_goes_through_a_proxy_s_tunnel(tmp_path: Path) -> None:
+    """T39: CONNECT names the server, TLS is with the server, and the proxy sees nothing of it."""
+    authority = CertificateAuthority(tmp_path)
+    issued = authority.issue("server", "DNS:k8s.example")
+    received: list[bytes] = []
+    with (
+        WireServer(answering(response(BODY)), tls=issued.server_context()) as server,
+        WireServer(tunnel_to(server.port, received)) as proxy,
+    ):
+        connection, answer = ask(
+            "https://k8s.example:6443",
+            proxy=f"http://user:p%40ss@127.0.0.1:{proxy.port}",
+            context=build_context(TLSOptions(ca_file=str(authority.certificate))),
+        )
+        assert b"".join(iter(answer.read_block, b"")) == BODY
+        connection.close()
+        assert received == [b"k8s.example:6443"]
+        assert proxy.requests[0].headers["proxy-authorization"] == "Basic dXNlcjpwQHNz"
+        assert "proxy-authorization" not in server.requests[0].headers
+
+
+def test_https_goes_through_a_proxy_that_speaks_tls_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T39: the proxy's certificate is checked with the system's trust store, the server's with its CA."""
+    authority, proxy_authority = (
+        CertificateAuthority(tmp_path / "ca"),
+        CertificateAuthority(tmp_path / "proxy"),
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy_authority.certificate))
+    issued = authority.issue("server", "DNS:k8s.example")
+    proxy_context = proxy_authority.issue("proxy").server_context()
+    with (
+        WireServer(answering(response(BODY)), tls=issued.server_context()) as server,
+        WireServer(tunnel_to(server.port, []), tls=proxy_context) as proxy,
+    ):
+        connection, answer = ask(
+            "https://k8s.example:6443",
+            proxy=f"https://127.0.0.1:{proxy.port}",
+            context=build_context(TLSOptions(ca_file=str(authority.certificate))),
+        )
+        assert b"".join(iter(answer.read_block, b"")) == BODY
+        connection.close()
+        assert proxy.requests[0].target == "k8s.example:6443"
+
+
+def test_http_goes_through_a_proxy_by_its_full_name() -> None:
+    """T39: a plain server behind a proxy is named in the request line, and the proxy gets its password."""
+    with WireServer(answering(response(BODY))) as proxy:
+        connection, answer = ask("http://k8s.example:8080", proxy=f"http://u:p@127.0.0.1:{proxy.port}")
+        assert b"".join(iter(answer.read_block, b"")) == BODY
+        connection.close()
+        assert proxy.requests[0].target == "http://k8s.example:8080/path"
+        assert proxy.requests[0].headers["host"] == "k8s.example:8080"
+        assert proxy.requests[0].headers["proxy-authorization"] == "Basic dTpw"
+
+
+def test_tls_server_name_is_what_is_verified_and_asked_for(tmp_path: Path) -> None:
+    """The kubeconfig's tls-server-name replaces the host in the handshake and the check."""
+    authority = CertificateAuthority(tmp_path)
+    issued = authority.issue("server", "DNS:inside.example")
+    asked: list[str | None] = []
+    server_context = issued.server_context()
+    server_context.sni_callback = lambda _sock, name, _context: asked.append(name)
+    with WireServer(answering(response(BODY)), tls=server_context) as server:
+        connection, _ = ask(
+            server.url,
+            context=build_context(TLSOptions(ca_file=str(authority.certificate))),
+            tls_server_name="inside.example",
+        )
+        connection.close()
+    assert asked == ["inside.example"]
 
 
 def connections_to(server: WireServer, contexts: TLSContexts | None = None) -> Connections:
@@ -28,7 +190,6 @@ def use(lent: Lent) -> Lent:
     answer = exchange(lent.connection, "GET", "/", HTTPHeaderDict(), None)
     while answer.read_block():
         pass
-    answer.close()
     return lent
 
 

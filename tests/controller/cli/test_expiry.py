@@ -11,9 +11,9 @@ import pytest
 
 from handloop.apis.time import parse_time
 from handloop.client.auth.credentials import FetchedCredentials, StaticCredentials
+from handloop.client.auth.tls import KeyPair, TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair, TLSOptions
 from handloop.controller.cli.expiry import certificate_end, expired_credentials, token_end
 from support.certificates import CertificateAuthority
 

@@ -14,12 +14,12 @@ from handloop.client.errors import (
     NameResolutionError,
     NotFound,
     ProxyError,
+    Status,
     TLSError,
     TLSProblem,
     TransportError,
     Unauthorized,
 )
-from handloop.client.status import Status
 from handloop.controller.cli import server_problems
 
 

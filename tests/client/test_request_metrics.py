@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from handloop.client.metrics import NO_METRICS, RequestMetrics
+from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from support.recording_request_metrics import RecordingRequestMetrics
 
 

@@ -7,7 +7,7 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event
 from handloop.apis.resource import Resource
-from handloop.client.access import (
+from handloop.client.access_review import (
     Identity,
     Permission,
     check_access,

@@ -8,12 +8,13 @@ from handloop.client.errors import (
     ConnectionBroken,
     ConnectionRefused,
     DeadlineExceeded,
+    Status,
+    StatusCause,
+    StatusDetails,
     TransportError,
     error_from_status,
 )
-from handloop.client.http.response import Headers
-from handloop.client.retry import retry_after_seconds, seconds_asked_for, wait_before_retry
-from handloop.client.status import Status, StatusCause, StatusDetails
+from handloop.client.rest_client import retry_after_seconds, wait_before_retry
 
 
 @pytest.mark.parametrize(
@@ -34,12 +35,12 @@ from handloop.client.status import Status, StatusCause, StatusDetails
 )
 def test_only_whole_seconds_count(value: str, seconds: float | None) -> None:
     """T21: an HTTP date or garbage in Retry-After is no wait."""
-    assert retry_after_seconds(Headers([("Retry-After", value)])) == seconds
+    assert retry_after_seconds({"Retry-After": value}) == seconds
 
 
 def test_no_header_is_no_wait() -> None:
     """T21: without Retry-After nothing is waited for."""
-    assert retry_after_seconds(Headers()) is None
+    assert retry_after_seconds({}) is None
 
 
 def failed(code: int, wait: float | None) -> APIError:
@@ -84,19 +85,3 @@ def test_a_version_from_the_future_is_not_waited_for() -> None:
     error = error_from_status(Status(code=504, reason="Timeout", details=details))
     assert error.retry_after_seconds == 1.0
     assert wait_before_retry(error, read=True, uniform=0.0) is None
-
-
-@pytest.mark.parametrize(
-    ("error", "seconds"),
-    [
-        (failed(429, 7), 7.0),
-        (failed(503, 7), 7.0),
-        (failed(429, 86_400), 120.0),
-        (failed(429, None), 0.0),
-        (ConnectionRefused("x"), 0.0),
-        (ValueError("x"), 0.0),
-    ],
-)
-def test_what_a_failure_asks_for(error: Exception, seconds: float) -> None:
-    """T21: whoever tries again by itself leaves the server alone for so long, two minutes at most."""
-    assert seconds_asked_for(error) == seconds

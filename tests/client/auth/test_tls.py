@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from handloop.client.auth.tls import KeyPair, TLSContexts, TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.tls import KeyPair, TLSContexts, TLSOptions, build_context
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 from support.threads import Background

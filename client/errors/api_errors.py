@@ -1,12 +1,6 @@
 # ruff: noqa: N818 - class names are the reasons as the server spells them
 """
-Everything that can go wrong between us and the server, as one tree.
-
-    ClientError
-        ConfigError             no usable configuration; retrying cannot help until somebody changes it
-        TransportError          no complete answer; retrying can help
-        APIError                the server answered "no", with a Status
-        DecodeError             the answer is not what it says it is
+The server answered "no": one class for each reason.
 
 Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; messages name verb and object.
 """
@@ -14,173 +8,13 @@ Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; me
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from handloop.apis.resource import Resource
-from handloop.client.status import Status, StatusDetails
+from handloop.client.errors.client_error import ClientError
+from handloop.client.errors.status import Status, StatusDetails
 
-
-class ClientError(Exception):
-    """Root of the tree."""
-
-
-class DecodeError(ClientError):
-    """The server sent bytes that are not the JSON they should be. Nothing was taken from them."""
-
-
-class ConfigProblem(StrEnum):
-    """What is wrong with the configuration; each has its message in the command line's catalogue."""
-
-    NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` says where we looked
-    UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
-    MALFORMED = "malformed"  # not YAML, or not of a kubeconfig's shape
-    CONTEXT = "context"  # the context does not exist; `available` has those that do
-    REFERENCE = "reference"  # a context names a cluster or user that is not there
-    CERTIFICATE = "certificate"  # CA, client certificate or key is missing or broken
-    SERVER = "server"  # no server address, or one we cannot use
-    CREDENTIALS = "credentials"  # a token file or an auth provider fails
-    EXEC_PLUGIN = "exec-plugin"  # a credential program is missing or fails; `plugin` names it
-
-
-class ConfigError(ClientError):
-    """
-    There is no usable configuration.
-
-    Fields: kind; message = what is wrong, one line; cause = the one fact behind it; fix = what to do;
-    path and line = where; available = contexts that exist; looked_in = (place, what was found there);
-    plugin and install_hint = the credential program and its kubeconfig's words on installing it.
-    """
-
-    def __init__(
-        self,
-        kind: ConfigProblem,
-        message: str,
-        *,
-        cause: str = "",
-        fix: str = "",
-        path: str = "",
-        line: int | None = None,
-        available: tuple[str, ...] = (),
-        looked_in: tuple[tuple[str, str], ...] = (),
-        plugin: str = "",
-        install_hint: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.cause = cause
-        self.fix = fix
-        self.path = path
-        self.line = line
-        self.available = available
-        self.looked_in = looked_in
-        self.plugin = plugin
-        self.install_hint = install_hint
-
-    def __str__(self) -> str:
-        return f"{self.message}: {self.cause}" if self.cause else self.message
-
-
-class TransportError(ClientError):
-    """
-    No complete answer came back.
-
-    Fields: host = `scheme://host:port`; reason = why, for people; request = `METHOD /path`, "" when unknown;
-    outcome_unknown = a write whose request may have reached the server: look again before repeating it.
-    """
-
-    def __init__(
-        self, reason: str, *, host: str = "", request: str = "", outcome_unknown: bool = False
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.host = host
-        self.request = request
-        self.outcome_unknown = outcome_unknown
-
-    def __str__(self) -> str:
-        method, _, path = self.request.partition(" ")
-        where = f"{method} {self.host}{path}" if self.request else self.host
-        suffix = " (outcome unknown)" if self.outcome_unknown else ""
-        return f"{where}: {self.reason}{suffix}" if where else f"{self.reason}{suffix}"
-
-
-class ConnectionRefused(TransportError):
-    """Nobody listens there; nothing was sent."""
-
-
-class ConnectionBroken(TransportError):
-    """The connection ended before the answer did: reset, closed, or cut inside the body."""
-
-
-class DeadlineExceeded(TransportError):
-    """The answer took longer than the request may take, or a watch was silent for too long."""
-
-
-class NameResolutionError(TransportError):
-    """The host name has no address; nothing was sent."""
-
-
-class ProxyError(TransportError):
-    """The proxy refused; reason names it."""
-
-
-class BadAnswer(TransportError):
-    """Not an answer we accept: no HTTP, a redirect, an encoding not asked for, a body above the limit."""
-
-
-class StreamClosed(TransportError):
-    """The stream was closed from this side while, or before, it was read."""
-
-
-class Cancelled(TransportError):
-    """The client was stopped before the request was sent."""
-
-
-class TLSProblem(StrEnum):
-    """Why a TLS connection was not made."""
-
-    UNTRUSTED = "untrusted"
-    EXPIRED = "expired"
-    NOT_YET_VALID = "not-yet-valid"
-    HOSTNAME = "hostname"
-    CLIENT_CERTIFICATE = "client-certificate"
-    HANDSHAKE = "handshake"
-
-
-class TLSError(TransportError):
-    """
-    The server's certificate was not accepted, or ours was not; nothing was sent.
-
-    Fields: problem; issuer = who signed the server's certificate; names = what it is for (DNS names and
-    addresses); not_after = its end. "" and () when the certificate could not be had.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        host: str = "",
-        request: str = "",
-        problem: TLSProblem = TLSProblem.HANDSHAKE,
-        issuer: str = "",
-        names: tuple[str, ...] = (),
-        not_after: str = "",
-    ) -> None:
-        super().__init__(reason, host=host, request=request)
-        self.problem = problem
-        self.issuer = issuer
-        self.names = names
-        self.not_after = not_after
-
-
-class CredentialsError(TransportError):
-    """No credentials could be had for a request, so it was not sent; problem says why."""
-
-    def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
-        super().__init__(str(problem), host=host, request=request)
-        self.problem = problem
+MAX_WAIT_SECONDS: Final = 120.0
 
 
 class APIError(ClientError):
@@ -379,3 +213,9 @@ def is_too_large_resource_version(error: Exception) -> bool:
         return True
     texts = [error.status.message, *(cause.message for cause in causes)]
     return error.reason == "Timeout" and any("Too large resource version" in text for text in texts)
+
+
+def seconds_asked_for(error: BaseException) -> float:
+    """The wait that the server asks for before a new attempt: two minutes at most, 0 for none."""
+    wait = error.retry_after_seconds if isinstance(error, APIError) else None
+    return min(wait or 0.0, MAX_WAIT_SECONDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handloop.client.bounded_file import FILE_BYTES, read_bounded, read_file
+from handloop.client.auth.bounded_file import FILE_BYTES, read_bounded, read_file
 from support.deadline import until
 from support.threads import Background
 

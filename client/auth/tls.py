@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from handloop.client.bounded_file import read_file
+from handloop.client.auth.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.http.deadline_socket import DeadlineSSLSocket
 from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("client")
@@ -125,7 +124,6 @@ def build_context(options: TLSOptions) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.sslsocket_class = DeadlineSSLSocket
     if options.insecure_skip_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

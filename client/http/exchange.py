@@ -1,0 +1,283 @@
+"""
+One request and its answer on an open connection: head, body block by block, and the end of a stream.
+
+httptools (llhttp, the parser of Node.js) tells heads, chunks and bodies apart, as strictly as RFC 9112. The
+readers of urllib3 and http.client take a body that is cut in its last bytes and some malformed chunks for
+whole answers, know no deadline over a request, and cost more per watch event than decoding it.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
+from typing import Any, Final
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from urllib3 import HTTPHeaderDict
+
+from handloop.client.errors import BadAnswer, ClientError, ConnectionBroken, StreamClosed
+from handloop.client.http.connections import Connection
+from handloop.client.http.failures import FAILURES
+from handloop.client.http.sockets import arm
+from handloop.workqueue.locks import new_lock
+
+BLOCK_BYTES: Final = 65_536
+# a head, chunk sizes with extensions, trailers: whatever is not body
+_LIMIT_WITHOUT_BODY: Final = 262_144
+_SHORT_BYTES: Final = 4 << 20
+_LOCK_RANK: Final = 98
+_FINAL_STATUS: Final = 200
+_SWITCHING_PROTOCOLS: Final = 101
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
+_NOT_IN_A_TARGET: Final = re.compile(r"[^\x21-\x7e]")
+_NOT_IN_A_FIELD: Final = re.compile(r"[\0\r\n]")
+
+
+def exchange(
+    connection: Connection,
+    method: str,
+    target: str,
+    headers: HTTPHeaderDict,
+    body: bytes | None,
+    *,
+    answer_deadline: float | None = None,
+) -> Answer:
+    """
+    Send a request and read the head of its answer; the caller has armed the socket.
+
+    Args: answer_deadline replaces the deadline of the sending once the request has left, None = no change.
+    Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that breaks its line.
+    """
+    sock = connection.sock
+    fields = [("Host", connection.host_header), *headers.items()]
+    if body is not None or method in _WITH_BODY:
+        fields.append(("Content-Length", str(len(body or b""))))
+    sock.sendall(_head(method, target, fields) + (body or b""))
+    if answer_deadline is not None:
+        arm(sock, deadline=answer_deadline)
+    answer = Answer(sock, has_body=method != "HEAD")
+    answer.read_head()
+    return answer
+
+
+def _head(method: str, target: str, fields: Iterable[tuple[str, str]]) -> bytes:
+    if _NOT_IN_A_TARGET.search(f"{method}{target}"):
+        raise ValueError(f"not a request line: {method} {target!r}")
+    lines = [f"{method} {target} HTTP/1.1"]
+    for name, value in fields:
+        if _NOT_IN_A_FIELD.search(f"{name}{value}"):
+            raise ValueError(f"the header {name!r} holds a line break")
+        lines.append(f"{name}: {value}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+class Answer:
+    """
+    The answer to one request. A cut body raises, and never looks like a whole one.
+
+    status and headers are there after read_head(); keep_alive, true once the body has been read, allows
+    another request on the connection.
+    State: _blocks holds body that has arrived; _has_head and _ended say how far the answer has come. The
+    reading thread owns everything. The parser calls the methods on_...().
+    """
+
+    def __init__(self, sock: Any, *, has_body: bool = True) -> None:
+        """Args: has_body is False for the answer to a HEAD."""
+        self.sock = sock
+        self.status = 0
+        self.headers = HTTPHeaderDict()
+        self.keep_alive = False
+        self._has_body = has_body
+        self._blocks: list[bytes] = []
+        self._begun = self._has_head = self._ended = self._ends_with_connection = False
+        self._without_body = 0
+        self._buffer = memoryview(bytearray(BLOCK_BYTES))
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
+
+    def read_head(self) -> None:
+        """
+        Read status and headers.
+
+        Raises: ConnectionBroken when the connection ends first; BadAnswer; OSError.
+        """
+        while not self._has_head:
+            if self._receive():
+                continue
+            if self._without_body and not self._begun:
+                raise BadAnswer("not a valid HTTP answer: it has no status line")
+            raise ConnectionBroken("the server closed the connection without an answer")
+
+    def read_block(self) -> bytes:
+        """
+        The next bytes of the body, b"" at its end.
+
+        Raises: ConnectionBroken when the connection ends first; BadAnswer; OSError.
+        Blocks: for at least one byte.
+        """
+        while not self._blocks:
+            if self._ended:
+                self._parser = None  # it and this answer hold each other
+                return b""
+            if not self._receive():
+                if not self._ends_with_connection:
+                    raise ConnectionBroken("the answer was cut off")
+                self._ended = True
+        blocks, self._blocks = self._blocks, []
+        return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+    def _receive(self) -> bool:
+        """Parse what has arrived; False at the end of the connection."""
+        count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
+        if not count:
+            return False
+        assert self._parser is not None
+        try:
+            self._parser.feed_data(self._buffer[:count])
+        except (HttpParserError, HttpParserUpgrade) as error:
+            upgrade = isinstance(error, HttpParserUpgrade)
+            if upgrade or not self._ended:
+                words = "it switches protocols" if upgrade else error
+                raise BadAnswer(f"not a valid HTTP answer: {words}") from error
+            self.keep_alive = False
+        self._without_body = 0 if self._blocks else self._without_body + count
+        if self._without_body > _LIMIT_WITHOUT_BODY and not self._ended:
+            raise BadAnswer(f"not a valid HTTP answer: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
+        return True
+
+    def on_message_begin(self) -> None:
+        """Called by the parser: an answer begins; bytes after the end of ours spoil the connection."""
+        self._begun = True
+        if self._ended:
+            self.keep_alive = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser for each field of the head, and of the trailer, which does not count."""
+        if not self._has_head:
+            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser after a head; `100 Continue` and the like come before the answer's own."""
+        if self._has_head:
+            return
+        assert self._parser is not None
+        self.status = self._parser.get_status_code()
+        if self.status < _FINAL_STATUS and self.status != _SWITCHING_PROTOCOLS:
+            self.headers.clear()
+            return
+        self._has_head = True
+        self._ended = not self._has_body
+        self.keep_alive = self._parser.should_keep_alive()
+        chunked = self.headers.get("Transfer-Encoding", "").lower().endswith("chunked")
+        self._ends_with_connection = not chunked and "Content-Length" not in self.headers
+
+    def on_body(self, body: bytes) -> None:
+        """Called by the parser for each part of the body."""
+        if not self._ended:
+            self._blocks.append(body)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser at the end of an answer."""
+        self._ended = self._ended or self._has_head
+
+
+class _State(Enum):
+    OPEN = auto()
+    ENDED = auto()  # read to its clean end
+    BROKEN = auto()
+    CLOSED = auto()  # by us
+
+
+class HTTPStream:
+    """
+    A handloop.client.http.response.Stream on a connection of its own, which is closed afterwards.
+
+    State: _state and _reading, under _lock. The reader gives the connection up when it leaves the last time;
+    close() does so only when nobody reads: closing it under a thread that sits in a receive could hand its
+    file descriptor to somebody else.
+    Threads: one reads; any closes, by shutting the socket down, which wakes the reader.
+    """
+
+    def __init__(
+        self, connection: Connection, answer: Answer, explain: Callable[[Exception], ClientError]
+    ) -> None:
+        """Args: explain turns what a read raises into one of our errors."""
+        self._lock = new_lock("HTTPStream._lock", _LOCK_RANK)
+        self._connection = connection
+        self._answer = answer
+        self._explain = explain
+        self._state = _State.OPEN
+        self._reading = False
+        self.status: int = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+
+    def read_block(self) -> bytes:
+        """The next bytes as they came, b"" at the clean end; see Stream."""
+        with self._lock:
+            if self._state is _State.ENDED:
+                return b""
+            if self._state is not _State.OPEN:
+                raise StreamClosed("the stream was closed")
+            self._reading = True
+        try:
+            block = self._answer.read_block()
+        except FAILURES as error:
+            if self._leave(_State.BROKEN):
+                raise StreamClosed("the stream was closed") from None
+            raise self._explain(error) from error
+        except BaseException:
+            self._leave(_State.BROKEN)
+            raise
+        if self._leave(_State.OPEN if block else _State.ENDED):
+            raise StreamClosed("the stream was closed")
+        return block
+
+    def read_all(self) -> bytes:
+        """The rest of a short answer, such as an error's."""
+        parts: list[bytes] = []
+        size = 0
+        while block := self.read_block():
+            size += len(block)
+            if size > _SHORT_BYTES:
+                self.close()
+                problem = f"the answer is larger than the limit of {_SHORT_BYTES >> 20} MiB"
+                raise self._explain(BadAnswer(problem))
+            parts.append(block)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Give the connection up, from any thread, any number of times."""
+        with self._lock:
+            if self._state is not _State.OPEN:
+                return
+            self._state = _State.CLOSED
+            reading = self._reading
+            if reading:
+                # under the lock, so that the reader cannot close the descriptor in between
+                _shut_down(self._answer.sock)
+        if not reading:
+            self._connection.close()
+
+    def _leave(self, state: _State) -> bool:
+        """The reader is out of its read; returns whether close() came meanwhile."""
+        with self._lock:
+            self._reading = False
+            closed = self._state is _State.CLOSED
+            if not closed:
+                self._state = state
+        if closed or state is not _State.OPEN:
+            self._connection.close()
+        return closed
+
+
+def _shut_down(sock: Any) -> None:
+    try:
+        # not SSLSocket.shutdown: that takes the TLS object away under the reader
+        if isinstance(sock, socket.socket):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+        else:
+            sock.socket.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the peer was faster

@@ -1,0 +1,190 @@
+"""
+Sockets that are connected, and used, within a deadline.
+
+A timeout on a socket starts anew with every receive, so a server that drips one byte a second is never too
+slow for it. These sockets look at a point in time before each receive and send, also beneath TLS. The
+system's resolver has no deadline of its own either, so a thread asks it.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from typing import Any, NamedTuple
+
+from handloop.workqueue.spawn import Spawn, spawn_thread
+
+
+class _Deadline:
+    """
+    When the peer has to have answered.
+
+    deadline is a point in monotonic time, None when only silence counts: idle_seconds without a byte.
+    """
+
+    deadline: float | None = None
+    idle_seconds: float | None = None
+
+    def arm(self, *, deadline: float | None, idle_seconds: float | None = None) -> None:
+        """Set both; they hold from the next receive or send."""
+        self.deadline = deadline
+        self.idle_seconds = idle_seconds
+        if deadline is None:
+            # silence alone starts anew with every receive, as the socket's own timeout does
+            self.settimeout(idle_seconds)
+
+    def left(self) -> float | None:
+        """
+        Seconds that the next receive or send may take, None for no limit.
+
+        Raises: TimeoutError when there are none.
+        """
+        if self.deadline is None:
+            return self.idle_seconds
+        left = seconds_until(self.deadline)
+        return left if self.idle_seconds is None else min(left, self.idle_seconds)
+
+    def settimeout(self, value: float | None, /) -> None:
+        """The socket's own."""
+        raise NotImplementedError
+
+
+class DeadlineSocket(socket.socket, _Deadline):
+    """A plain socket with a deadline."""
+
+    def recv_into(self, *args: Any) -> int:
+        """Receive at most until the deadline."""
+        if self.deadline is not None:
+            self.settimeout(self.left())
+        return super().recv_into(*args)
+
+    def sendall(self, *args: Any) -> None:
+        """Send everything, at most until the deadline."""
+        self.settimeout(self.left())
+        super().sendall(*args)
+
+
+class DeadlineSSLSocket(ssl.SSLSocket, _Deadline):
+    """A TLS socket with a deadline."""
+
+    def recv_into(self, *args: Any) -> int:
+        """Receive at most until the deadline."""
+        if self.deadline is not None:
+            self.settimeout(self.left())
+        return super().recv_into(*args)
+
+    def send(self, *args: Any) -> int:
+        """Send a part, at most until the deadline."""
+        self.settimeout(self.left())
+        return super().send(*args)
+
+
+def with_deadline(plain: socket.socket) -> DeadlineSocket:
+    """Take a connected socket over; plain is detached."""
+    timeout = plain.gettimeout()
+    sock = DeadlineSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+    sock.settimeout(timeout)
+    return sock
+
+
+def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
+    """
+    Set what the next sends and receives may take; beneath a TLS proxy only each of them is bounded.
+
+    Raises: TimeoutError when the deadline has passed.
+    """
+    if isinstance(sock, _Deadline):
+        sock.arm(deadline=deadline, idle_seconds=idle_seconds)
+        sock.settimeout(sock.left())
+    else:
+        sock.settimeout(idle_seconds if deadline is None else seconds_until(deadline))
+
+
+def seconds_until(deadline: float) -> float:
+    """
+    The seconds left until a point in monotonic time.
+
+    Raises: TimeoutError when there are none.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("deadline exceeded")
+    return left
+
+
+class Address(NamedTuple):
+    """Where to connect."""
+
+    family: int
+    socket_address: tuple[Any, ...]
+
+
+def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_thread) -> list[Address]:
+    """
+    The addresses of host; a literal address needs no resolver.
+
+    Args: deadline in monotonic time.
+    Raises: socket.gaierror; TimeoutError at the deadline (the asking thread lives until its answer comes).
+    Blocks: until the deadline at most.
+    """
+    try:
+        return _ask(host, port, socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return _ask_in_thread(host, port, deadline, spawn)
+
+
+def _ask(host: str, port: int, flags: int = 0) -> list[Address]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except UnicodeError as error:
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from error
+    return [Address(family, address) for family, _, _, _, address in found]
+
+
+def _ask_in_thread(host: str, port: int, deadline: float, spawn: Spawn) -> list[Address]:
+    answers: list[list[Address]] = []
+    errors: list[OSError] = []
+
+    def ask() -> None:
+        try:
+            answers.append(_ask(host, port))
+        except OSError as error:
+            errors.append(error)
+
+    spawn(f"resolver-{host}", ask).join(max(0.0, deadline - time.monotonic()))
+    if answers:
+        return answers[0]
+    if errors:
+        raise errors[0]
+    raise TimeoutError(f"no address for {host} in time")
+
+
+def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
+    """
+    Connect to the first address that answers, with Nagle's algorithm off and the kernel's keep-alive on.
+
+    Raises: the OSError of the last address; TimeoutError at the deadline.
+    Blocks: until the deadline at most.
+    """
+    error: OSError = OSError("the name has no address")
+    for address in addresses:
+        try:
+            return _connect_one(address, deadline)
+        except OSError as failure:
+            error = failure
+    raise error
+
+
+def _connect_one(address: Address, deadline: float) -> socket.socket:
+    left = seconds_until(deadline)
+    sock = socket.socket(address.family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.settimeout(left)
+        sock.connect(address.socket_address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

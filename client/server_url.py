@@ -1,0 +1,118 @@
+"""
+Addresses of servers and proxies: which are usable, what may be shown of them, which proxy leads to a server.
+
+Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied, NO_PROXY takes names,
+.suffixes, addresses, networks and host:port.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from handloop.client.auth.tls import TLSOptions
+from handloop.client.errors import ConfigError, ConfigProblem
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_PATH: Final = re.compile(r"[/?#]")
+_HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
+
+
+def server_url(server: str, tls: TLSOptions) -> str:
+    """
+    A server as `scheme://host:port/path`; without a scheme https if TLS is configured in any way, else http.
+
+    Raises: ConfigError for anything that is not such a URL.
+    """
+    secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
+    text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
+    if flaw := _flaw(text):
+        raise ConfigError(
+            ConfigProblem.SERVER,
+            f'cannot use the server address "{shown_server(server)}"',
+            cause=flaw,
+            fix="it must look like https://10.0.0.1:6443; a password or token belongs into the user",
+        )
+    return text.rstrip("/")
+
+
+def shown_server(url: str) -> str:
+    """
+    What may be shown of a URL, a usable one or not: `scheme://host:port`, with `...` for what is in doubt.
+
+    Whatever else it has may be a secret: a user name, a password, a query, and a path, as the sandbox's.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        scheme, separator, rest = "", "", url
+    authority = _PATH.split(rest, maxsplit=1)[0]
+    host = authority.rpartition("@")[2]
+    # a password with a slash in it makes the user name look like the host
+    in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
+    return f"{scheme}{separator}{'...' if in_doubt else host}"
+
+
+def _flaw(url: str) -> str:
+    """What keeps a URL from being a server's, in words that show nothing of it; "" for nothing."""
+    if flaw := proxy_flaw(url):
+        return flaw
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        return "it holds a user name or a password"
+    return "it holds a query or a fragment" if parts.query or parts.fragment else ""
+
+
+def proxy_flaw(url: str) -> str:
+    """The same of a proxy's, which may hold a user name and a password."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.hostname and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return "it is not a URL of a host"
+    if parts.scheme not in ("http", "https"):
+        return "it begins with neither http:// nor https://"
+    return "" if usable else "it is not a URL of a host"
+
+
+def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str:
+    """The proxy for server that the environment names, "" for none."""
+    url = urlsplit(server)
+    name = f"{url.scheme}_proxy"
+    proxy = environ.get(name.upper()) or environ.get(name) or ""
+    if not proxy or _is_loopback(url.hostname or "") or _excluded(url, environ):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _excluded(url: SplitResult, environ: Mapping[str, str]) -> bool:
+    text = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    entries = (entry.strip().lower() for entry in text.split(","))
+    return any(_matches(entry, url) for entry in entries if entry)
+
+
+def _matches(entry: str, url: SplitResult) -> bool:
+    if entry == "*":
+        return True
+    host = (url.hostname or "").lower()
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        pass
+    name, _, port = entry.rpartition(":")
+    if name and port.isdigit() and "]" not in port:
+        if int(port) != (url.port or {"https": 443, "http": 80}.get(url.scheme)):
+            return False
+        entry = name.strip("[]")
+    suffix = entry.removeprefix("*")
+    bare = suffix.removeprefix(".")
+    return host.endswith("." + bare) or (host == bare and not suffix.startswith("."))
