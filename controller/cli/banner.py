@@ -9,10 +9,9 @@ from typing import TextIO
 
 import structlog
 
-from handloop.controller.cli.durations import format_duration
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.printable import printable
-from handloop.controller.cli.tell import show
+from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.values import format_duration
 from handloop.controller.cli.version import DISTRIBUTION, version
 
 log = structlog.get_logger("controller")

@@ -11,12 +11,11 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.checks import preflight_for
-from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Report
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Report, preflight_for
 from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.version import version
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 

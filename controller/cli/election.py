@@ -16,11 +16,10 @@ from handloop.client.metrics import RequestMetrics
 from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.election_problems import lost_lease
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import EXIT_FATAL, Problem
-from handloop.controller.cli.standby_report import StandbyReport
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
 from handloop.controller.cli.version import version
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
@@ -117,3 +116,77 @@ class Election:
 def new_identity() -> str:
     """`<host>_<random>`: a name for people, and unlike that of any other candidate."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+INTERVAL_SECONDS: Final = 60.0
+
+
+class StandbyReport:
+    """
+    Says E11 at the first try in vain, when the holder changes, and every minute.
+
+    State: _said_at, _holder: of the elector's thread alone, which calls it.
+    """
+
+    def __init__(self, say: Callable[[Problem], object], clock: Clock) -> None:
+        self._say = say
+        self._clock = clock
+        self._said_at: float | None = None
+        self._holder = ""
+
+    def __call__(self, seen: ElectionStatistics) -> None:
+        """A try to lead was in vain."""
+        now = self._clock.now()
+        recently = self._said_at is not None and now - self._said_at < INTERVAL_SECONDS
+        if recently and seen.holder == self._holder:
+            return
+        self._said_at, self._holder = now, seen.holder
+        self._say(standby(seen))
+
+
+def standby(seen: ElectionStatistics) -> Problem:
+    """E11: it runs, and another one works."""
+    return Problem(
+        code="E11",
+        exit_code=EXIT_OK,
+        severity="info",
+        what=f"standby: lease {seen.lease} {_state(seen)}",
+        causes=(_cause(seen),),
+        fixes=(_look(seen.lease),),
+    )
+
+
+def _state(seen: ElectionStatistics) -> str:
+    if seen.renewed_seconds_ago is None:
+        return "could not be read yet"
+    if not seen.holder:
+        return "is held by nobody"
+    ago, left = round(seen.renewed_seconds_ago), round(seen.expires_in_seconds)
+    return f"held by {seen.holder} (renewed {ago} s ago, expires in {left} s)"
+
+
+def _cause(seen: ElectionStatistics) -> str:
+    if seen.last_error:
+        return f"the last try failed: {seen.last_error}"
+    if not seen.holder:
+        return "this replica takes over in a moment"
+    return "this is normal: one replica works, the others wait with warm caches"
+
+
+def _look(lease: str) -> str:
+    namespace, _, name = lease.partition("/")
+    return f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)"
+
+
+def lost_lease(lost: LeadershipLost) -> Problem:
+    """E12: another one may work from here on, so this process must not."""
+    return Problem(
+        code="E12",
+        exit_code=EXIT_FATAL,
+        what=f"lost leadership: lease {lost.lease} not renewed for {lost.seconds:.0f} s ({lost.why})",
+        causes=("another replica may take over, so this process ends; whatever runs it starts it again",),
+        fixes=(
+            "kubectl get --raw /readyz?verbose   (is the API server slow?)",
+            "was this process starved? raise its CPU limit, or the durations of --leader-elect",
+        ),
+    )

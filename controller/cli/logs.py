@@ -25,10 +25,14 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from handloop.client import request_log
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.terminal import printable, show
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("controller")
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4
@@ -46,6 +50,21 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
     if stream.isatty():
         return "text"
     return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
+
+
+def tell(problem: Problem, options: Options, stream: TextIO) -> int:
+    """
+    Say what is wrong: as lines on stream, or as one log line where logs are JSON.
+
+    Returns: the problem's exit code.
+    """
+    if (options.log_format or default_format(stream)) == "json":
+        # a collector of these logs expects one object per line
+        write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
+        write(problem.what, **problem.facts(), more=problem.more)
+    else:
+        show(f"{problem}\n", stream)
+    return problem.exit_code
 
 
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> LogLevel:

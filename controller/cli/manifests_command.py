@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.controller.cli.declared import declared_access, declared_kinds, watched_namespaces
+from handloop.controller.cli.controllers import declared_access, kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.roles import roles
 
@@ -26,11 +26,11 @@ def manifests(options: Options) -> str:
 
 
 def _definitions(options: Options) -> list[dict[str, Any]]:
-    return [custom_resource_definition(kind) for kind in declared_kinds(options)]
+    return [custom_resource_definition(kind) for kind in kinds(options.controllers)]
 
 
 def _roles(options: Options) -> list[dict[str, Any]]:
-    return roles(declared_access(options), namespaces=watched_namespaces(options))
+    return roles(declared_access(options), namespaces=options.namespaces)
 
 
 def _yaml(documents: Iterable[dict[str, Any]]) -> str:

@@ -10,26 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handloop.controller.cli.bind_address import (
+from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     METRICS_ADDRESS,
+    NAMES,
     BindAddress,
-    parse_bind_address,
-)
-from handloop.controller.cli.controller_names import NAMES, controller_names
-from handloop.controller.cli.values import (
     boolean,
+    controller_names,
     duration,
     ip_address_text,
     lease_name,
     not_negative,
     one_of,
+    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
     workers_count,
 )
-from handloop.controller.runtime.election.config import (
+from handloop.controller.runtime.election.durations import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,
@@ -288,3 +287,8 @@ class Options:
         metavar="NAME",
         commands=(*ASKING, "manifests"),
     )
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces to watch, each once; () = all."""
+        return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

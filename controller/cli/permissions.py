@@ -1,13 +1,16 @@
-"""Every single thing that has to be allowed, and E09 for what is not."""
+"""Every single thing that has to be allowed, the command that allows it, and E09 for what is not allowed."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
 
 from handloop.client.access import Permission
+from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
+from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.roles import RolePlace, grouped
 
@@ -76,3 +79,29 @@ def _binding(user: str, place: RolePlace) -> str:
         return f"kubectl create clusterrolebinding {place.name} --clusterrole={place.name} {subject}"
     where = f"-n {place.namespace} " if place.namespace else ""
     return f"kubectl {where}create rolebinding {place.name} --role={place.name} {subject}"
+
+
+def rbac_command(options: Options) -> str:
+    """The `manifests rbac` that prints the roles for these options."""
+    return " ".join(
+        [PROGRAM, "manifests rbac", *(word for name, value in _given(options) for word in _flag(name, value))]
+    )
+
+
+def _given(options: Options) -> Iterator[tuple[str, Any]]:
+    """Name and value of each option that changes the roles and is not what it is by default."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if "manifests" in field.metadata.get("commands", ()) and value != field.default:
+            yield field.name, value
+
+
+def _flag(name: str, value: object) -> list[str]:
+    """One flag as it is typed."""
+    if name == "namespace":
+        return ["-n", shlex.quote(str(value))]
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag if value else f"{flag}=false"]
+    words = ",".join(value) if isinstance(value, tuple) else str(value)
+    return [f"{flag}={shlex.quote(words)}"]

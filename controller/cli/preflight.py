@@ -14,10 +14,14 @@ from typing import Final, TypeVar
 
 from handloop.apis.resource import Resource
 from handloop.client.access import check_access, who_am_i
+from handloop.client.config import ClientConfig, shown_server
 from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
 from handloop.client.resource_client import Client
-from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.permissions import Need, missing_permissions, needs
+from handloop.controller.cli.connection_problems import Effort, config_problem, server_problem
+from handloop.controller.cli.controllers import declared_access, kinds
+from handloop.controller.cli.expiry import expired_credentials
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -26,7 +30,6 @@ from handloop.controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
-from handloop.controller.cli.server_problems import Effort, server_problem
 from handloop.controller.runtime.access import Access
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
@@ -93,6 +96,21 @@ def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
     for item in items:
         _go_on_unless(stop)
         yield item
+
+
+def preflight_for(client: Client, config: ClientConfig, options: Options, clock: Clock) -> Preflight:
+    """The checks for one command line: what the chosen controllers need, where they watch, and the lease."""
+    return Preflight(
+        client,
+        host=shown_server(config.host),
+        custom=[kind.resource for kind in kinds(options.controllers)],
+        access=declared_access(options),
+        namespaces=options.namespaces,
+        rbac_command=rbac_command(options),
+        log_in=config.credentials.authorization,
+        credentials=lambda: expired_credentials(config, clock.time()),
+        clock=clock,
+    )
 
 
 class Preflight:

@@ -21,18 +21,22 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.cli.cached_fields import cached_fields
 from handloop.controller.cli.controllers import setups
-from handloop.controller.cli.declared import watched_namespaces
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Check
-from handloop.informers.progress import INTERVAL_SECONDS
+from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("controller")
+
+ADD: Final[Mapping[str, Callable[..., object]]] = {"foo": add_foo, "myapp": add_myapp}
+"""How each controller comes into a manager: (manager, workers=...)."""
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
@@ -53,20 +57,21 @@ class Program:
         *,
         registry: CollectorRegistry,
         elect: Callable[[Manager], None] | None = None,
-        progress_seconds: float = INTERVAL_SECONDS,
+        on_terminal: bool = False,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
         Set the chosen controllers up; nothing is asked of the server before run.
 
-        Args: elect sets leader election up in the manager, where it is wanted.
+        Args: elect sets leader election up in the manager, where it is wanted; on a terminal progress is said
+        more often.
         """
         self._client = client
         self._stop = stop
         self._clock = clock
         self._spawn = spawn
-        self._namespaces = watched_namespaces(options)
+        self._namespaces = options.namespaces
         self._setups = setups(options.controllers)
         # whoever waits for a CRD is told what is missing, and goes on by itself when it is there
         self.manager = Manager(
@@ -77,13 +82,15 @@ class Program:
             registry=registry,
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
-            progress_seconds=progress_seconds,
+            progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
             clock=clock,
             spawn=spawn,
         )
         if elect is not None:
             elect(self.manager)
-        self.controllers = {setup.name: setup.add(self.manager, options.workers) for setup in self._setups}
+        self.controllers = {
+            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in self._setups
+        }
         self._mirrored = {setup.name: self.manager.informer_for(setup.kind) for setup in self._setups}
 
     @property

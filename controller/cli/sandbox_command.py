@@ -17,13 +17,14 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.http.tls import TLSOptions
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.controller_names import NAMES
+from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.controllers import kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use
-from handloop.controller.cli.tell import show, tell
+from handloop.controller.cli.terminal import show
+from handloop.controller.cli.values import NAMES
 from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

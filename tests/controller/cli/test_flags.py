@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.bind_address import BindAddress
 from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.values import BindAddress
+from handloop.sandbox.differences import DIFFERENCES, bullets
 
 
 def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
@@ -159,3 +160,19 @@ def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         parse_options(["sandbox", "--help"], {})
     assert SANDBOX_LIMITS in capsys.readouterr().out
+
+
+DOCS = Path(__file__).parents[3] / "docs" / "sandbox.md"
+
+
+def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    """`sandbox --help` ends with the sandbox's own list of differences."""
+    with pytest.raises(SystemExit):
+        parse_options(["sandbox", "--help"], {})
+    told = " ".join(capsys.readouterr().out.partition("where it is not like a kube-apiserver")[2].split())
+    assert all(difference.text in told for difference in DIFFERENCES)
+
+
+def test_the_docs_list_the_same_differences() -> None:
+    """docs/sandbox.md has the very same list, word for word and line for line."""
+    assert f"\n{bullets()}" in DOCS.read_text(encoding="utf-8")

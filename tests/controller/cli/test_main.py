@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import subprocess
@@ -13,12 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from handloop.controller.cli import main as main_module
 from handloop.controller.cli.main import execute, main
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.version import version_text
 from support.threads import Background
-from support.watched_text import WatchedText
 
 ROOT = Path(__file__).parents[3]
 
@@ -59,72 +56,6 @@ def test_a_namespace_makes_the_printed_role_a_role() -> None:
     assert yaml.safe_load(out.getvalue())["kind"] == "Role"
 
 
-def fail(*_: object) -> int:
-    """A bug."""
-    raise ValueError("a bug")
-
-
-@pytest.mark.parametrize("verbosity", [0, 3])
-def test_a_bug_is_one_line_below_level_4(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
-    """Exit code 1, no traceback, and how to get one."""
-    monkeypatch.setattr(main_module, "run", fail)
-    err = io.StringIO()
-    assert execute(Options(verbosity=verbosity), io.StringIO(), err) == 1
-    assert err.getvalue() == "error: a bug\n  fix: run again with -v 4 for the traceback\n"
-
-
-def test_a_bug_shows_its_traceback_from_level_4_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raised, so that the interpreter prints it and exits with 1."""
-    monkeypatch.setattr(main_module, "run", fail)
-    with pytest.raises(ValueError, match="a bug"):
-        execute(Options(verbosity=4), io.StringIO(), io.StringIO())
-
-
-@pytest.mark.parametrize("verbosity", [0, 4])
-def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch, verbosity: int) -> None:
-    """With --log-format=json there is no other line, and from level 4 on the traceback is a part of it."""
-    monkeypatch.setattr(main_module, "run", fail)
-    err = io.StringIO()
-    assert execute(Options(verbosity=verbosity, log_format="json"), io.StringIO(), err) == 1
-    (line,) = (json.loads(line) for line in err.getvalue().splitlines())
-    assert (line["level"], line["msg"]) == ("error", "a bug")
-    assert line["fix"] == "run again with -v 4 for the traceback"
-    assert ("ValueError: a bug" in line.get("stack", "")) is (verbosity >= 4)
-
-
-def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
-    """SIGUSR1 one level up, SIGTERM the end: both are said, and the exit code is 0."""
-    text = WatchedText()
-    options = Options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "k"), log_format="json")
-
-    def send() -> None:
-        text.wait_for("sandbox ready")
-        os.kill(os.getpid(), signal.SIGUSR1)
-        text.wait_for("Log level changed")
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    sender = Background(send)
-    assert execute(options, io.StringIO(), text) == 0
-    sender.result()
-    lines = [json.loads(line) for line in text.text().splitlines() if line.startswith("{")]
-    assert [(line["msg"], line.get("verbosity"), line.get("signal")) for line in lines] == [
-        ("Log level changed", 1, None),
-        ("Received signal, shutting down", None, "SIGTERM"),
-    ]
-
-
-def test_a_bug_in_the_words_of_others_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S06: what an error quotes makes no line, and no terminal obeys it."""
-
-    def quoting(*_: object) -> int:
-        raise ValueError("\x1b[2J\nfix: x")
-
-    monkeypatch.setattr(main_module, "run", quoting)
-    err = io.StringIO()
-    execute(Options(), io.StringIO(), err)
-    assert err.getvalue() == ("error: \\u001b[2J\\nfix: x\n  fix: run again with -v 4 for the traceback\n")
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_log_whose_reader_has_gone_changes_nothing(tmp_path: Path, unbuffered: str) -> None:
     """P22: after `2>&1 | head` the process is stopped by one signal, and its exit code is 0."""
@@ -153,3 +84,61 @@ def test_a_closed_log_leaves_nothing_to_give_up(monkeypatch: pytest.MonkeyPatch)
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)
     assert main(["version"]) == 0
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that are loaded when some code prints them, in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=True
+    )
+    return set(ended.stdout.splitlines()[-1].split())
+
+
+COMMAND = """
+import sys
+before = set(sys.modules)
+from handloop.controller.cli.main import main
+main({argv})
+print(*set(sys.modules) - before)
+"""
+FIRST_REQUEST = """
+import os, sys
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.main import main
+
+def first(*_, **__):
+    print(*sys.modules, flush=True)
+    os._exit(0)
+
+HTTPTransport.request = first
+main(["--master=http://127.0.0.1:1", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"])
+"""
+
+
+def test_a_version_needs_no_library() -> None:
+    """Neither logging nor types nor a client: of handloop a few files, of others none."""
+    loaded = loaded_by(COMMAND.format(argv=["version"]))
+    assert {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names == {"handloop"}
+    folders = {".".join(name.split(".")[:3]) for name in loaded if name.count(".") > 1}
+    assert {name for name in folders if name.startswith("handloop")} == {
+        "handloop.controller.cli",
+        "handloop.controller.runtime",
+    }
+
+
+def test_manifests_need_no_client() -> None:
+    """They come from the types and the declared access: no transport, no log."""
+    loaded = loaded_by(COMMAND.format(argv=["manifests", "rbac"]))
+    assert "handloop.controller.foo.types" in loaded
+    assert not loaded & {"handloop.client", "handloop.informers", "urllib3", "structlog", "prometheus_client"}
+    assert not loaded & {"handloop.controller.foo.controller", "handloop.controller.myapp.reconciler"}
+
+
+def test_the_first_request_waits_for_no_controller() -> None:
+    """What only works after the checks is loaded after them: informers, controllers, manager, events."""
+    loaded = loaded_by(FIRST_REQUEST)
+    assert {name for name in loaded if name.startswith("handloop.informers.")} == {"handloop.informers.keys"}
+    later = ("controller.foo.controller", "controller.myapp.reconciler", "controller.runtime.manager")
+    later += ("controller.runtime.events", "controller.runtime.election.leader_election", "sandbox")
+    assert not {name for name in loaded if name.startswith(tuple(f"handloop.{part}" for part in later))}
+    assert not loaded & {"kubernetes", "aiohttp", "cachetools"}

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
 from handloop.client.errors import (
     ConfigError,
     ConfigProblem,
@@ -18,13 +20,17 @@ from handloop.client.errors import (
     DeadlineExceeded,
 )
 from handloop.client.resource_client import Client
-from handloop.controller.cli.preflight import Preflight, Report
+from handloop.controller.cli.controllers import declared_access
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import needs
+from handloop.controller.cli.preflight import Preflight, Report, preflight_for
 from handloop.controller.cli.problems import Problem
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK
 from support.instant_clock import InstantClock
 from support.scripted_transport import ScriptedTransport, answer
 
@@ -326,3 +332,30 @@ def test_a_stop_during_the_login_sends_nothing() -> None:
     report = preflight(Client(transport), log_in=ended).check(stop)
     assert (report.stopped, report.problems) == (True, ())
     assert transport.sent == []
+
+
+def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox) -> None:
+    """Each kind of ours, and each permission in the namespace of -n; a path stays out of what is shown."""
+    options = Options(namespace="demo")
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443/secret")
+    report = preflight_for(client, config, options, REAL_CLOCK).check(threading.Event())
+    asked = [finding.subject for finding in report.findings if finding.check == "permission"]
+    wanted = needs(declared_access(options), ("demo",))
+    assert asked == [f"{need.what} {need.scope}" for need in wanted]
+    assert 'list foos.samplecontroller.k8s.io in namespace "demo"' in asked
+    (server,) = [finding.subject for finding in report.findings if finding.check == "server"]
+    assert server.startswith("https://10.0.0.1:6443 (v1.")
+
+
+def test_the_login_comes_first(sandbox: Sandbox) -> None:
+    """With credentials that cannot be had nothing is asked of the server."""
+
+    class Refused(StaticCredentials):
+        def authorization(self, *_: object) -> str:
+            raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no login")
+
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
+    report = preflight_for(client, config, Options(), REAL_CLOCK).check(threading.Event())
+    assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]

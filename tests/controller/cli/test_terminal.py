@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.terminal import printable
 
 
 @pytest.mark.parametrize("text", ["", "two words", "é 字 ✓ · ×", "😀", 'say "no"', "C:\\x"])  # noqa: RUF001 - times
