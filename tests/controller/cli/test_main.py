@@ -40,6 +40,33 @@ def test_without_arguments_the_process_ones_count(
     assert capsys.readouterr().out == version_text("") + "\n"
 
 
+@pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
+@pytest.mark.parametrize("argv", [["--sandbox"], ["sandbox"], ["sandbox", "--help"]])
+def test_without_its_extra_the_sandbox_is_one_pip_install_away(
+    argv: list[str], missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An image has neither the folder nor its libraries: a usage error, and no traceback."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(argv) == 2
+    assert capsys.readouterr() == (
+        "",
+        'error: the sandbox is not installed\n  fix: pip install "handloop[sandbox]"\n',
+    )
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
+def test_the_other_commands_need_no_extra(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their help, and what they print, are there without it."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(["version"]) == main(["manifests", "crd"]) == 0
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    assert "--sandbox" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("what", ["crd", "rbac"])
 def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
     """So that it can be piped into kubectl."""
@@ -138,7 +165,13 @@ def test_the_first_request_waits_for_no_controller() -> None:
     """What only works after the checks is loaded after them: informers, controllers, manager, events."""
     loaded = loaded_by(FIRST_REQUEST)
     assert {name for name in loaded if name.startswith("handloop.informers.")} == {"handloop.informers.keys"}
-    later = ("controller.foo.controller", "controller.myapp.reconciler", "controller.runtime.manager")
-    later += ("controller.runtime.events", "controller.runtime.election.leader_election", "sandbox")
-    assert not {name for name in loaded if name.startswith(tuple(f"handloop.{part}" for part in later))}
+    later = (
+        "handloop.controller.foo.controller",
+        "handloop.controller.myapp.reconciler",
+        "handloop.controller.runtime.election.leader_election",
+        "handloop.controller.runtime.events",
+        "handloop.controller.runtime.manager",
+        "handloop.sandbox",
+    )
+    assert not [name for name in loaded if name.startswith(later)]
     assert not loaded & {"kubernetes", "aiohttp", "cachetools"}
