@@ -1,4 +1,4 @@
-"""What keeps us from the server, in words: E01 to E06, and E09 for a server that does not even let us ask."""
+"""What keeps the program from the API server, in words: E01 to E06, and E09 for a 403 to everything."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from handloop.client.errors import (
     Unauthorized,
 )
 from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
+from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.cli.values import format_duration
 
 
 def config_problem(error: ConfigError) -> Problem:
-    """E01, E02, E03, or E06 for a kubeconfig that cannot be used."""
+    """E01, E02, E03 or E06: the configuration cannot be used."""
     builders = {
         ConfigProblem.NOT_FOUND: _no_configuration,
         ConfigProblem.CONTEXT: _no_context,
@@ -44,8 +45,8 @@ def _no_configuration(error: ConfigError) -> Problem:
         what="no cluster configuration found",
         causes=(f"looked in: {looked}",),
         fixes=(
-            "python -m controller --sandbox   (no cluster needed)",
-            "python -m controller --kubeconfig PATH",
+            f"{PROGRAM} --sandbox   (no cluster needed)",
+            f"{PROGRAM} --kubeconfig PATH",
         ),
     )
 
@@ -57,7 +58,7 @@ def _bad_kubeconfig(error: ConfigError) -> Problem:
         code="E02",
         exit_code=EXIT_CONFIG,
         what=where + (str(error) if unreadable else error.message),
-        causes=("a file that is named has to be there, and to hold something",)
+        causes=("the file does not exist, is empty, or cannot be read",)
         if unreadable
         else _cause_in_file(error),
         fixes=(error.fix,) if error.fix else _usual_slips(error.path),
@@ -88,13 +89,13 @@ def _no_context(error: ConfigError) -> Problem:
         code="E03",
         exit_code=EXIT_CONFIG,
         what=error.message.partition("; have: ")[0],
-        causes=(f"contexts there are: {have}",),
+        causes=(f"the kubeconfig has these contexts: {have}",),
         fixes=(*fixes, "kubectl config get-contexts"),
     )
 
 
 def _one_line(words: str) -> str:
-    """What a program printed, or a kubeconfig says about it, may be a paragraph."""
+    """A text in one line: what an exec plugin printed, or a kubeconfig says about it, may be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
@@ -113,7 +114,7 @@ def _no_credentials(error: ConfigError) -> Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How hard a server was asked: how often, and for how long in all."""
+    """How often a server was asked, and for how long in all."""
 
     tries: int = 1
     seconds: float = 0.0
@@ -128,9 +129,9 @@ def server_problem(
     error: Exception, *, host: str, effort: Effort = Effort(), credentials: str = ""
 ) -> Problem:
     """
-    What a failed question to the server means: E04, E05, E06 or E09.
+    What a failed request means: E04, E05, E06 or E09.
 
-    Args: credentials is what is known to be wrong with them, such as that they have expired.
+    Args: credentials says what is known to be wrong with ours, such as that they have expired.
     """
     if isinstance(error, CredentialsError):
         return config_problem(error.problem)
@@ -146,16 +147,16 @@ def server_problem(
 
 
 _CAUSES: Final[tuple[tuple[type[TransportError], str], ...]] = (
-    (ConnectionRefused, "nothing listens there: the cluster is not running, or it is another port"),
-    (NameResolutionError, "the name has no address: a typo, or a DNS server or VPN that is off"),
-    (DeadlineExceeded, "nothing answers there: a firewall, or a VPN that is off"),
-    (ProxyError, "the proxy of the kubeconfig, or of $HTTPS_PROXY, stands between"),
+    (ConnectionRefused, "nothing listens there: the cluster is not running, or it uses another port"),
+    (NameResolutionError, "the name does not resolve: it is misspelt, or a DNS server or VPN is off"),
+    (DeadlineExceeded, "nothing answers: a firewall is in the way, or a VPN is off"),
+    (ProxyError, "the request goes through a proxy, which the kubeconfig or $HTTPS_PROXY names"),
 )
-_INSIDE: Final = "inside a container 127.0.0.1 is the container itself: use the host's address"
+_INSIDE: Final = "in a container 127.0.0.1 is the container itself: use the host's address"
 
 
 def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
-    cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection does not hold")
+    cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection broke")
     local = isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host)
     return Problem(
         code="E04",
@@ -167,16 +168,18 @@ def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
 
 
 _TLS_CAUSES: Final = {
-    TLSProblem.UNTRUSTED: "the kubeconfig's CA is of another cluster, or of this one before it was made anew",
+    TLSProblem.UNTRUSTED: (
+        "the kubeconfig's CA belongs to another cluster, or to this one before it was made again"
+    ),
     TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
     TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
     TLSProblem.NOT_YET_VALID: "the clock of this machine or of the cluster is wrong",
-    TLSProblem.CLIENT_CERTIFICATE: "the client certificate is of another cluster, or has expired",
+    TLSProblem.CLIENT_CERTIFICATE: "the client certificate belongs to another cluster, or has expired",
 }
 
 
 def _tls(error: TLSError, host: str) -> Problem:
-    causes = [_TLS_CAUSES.get(error.problem, "something that is no API server listens there")]
+    causes = [_TLS_CAUSES.get(error.problem, "the program that listens there is not an API server")]
     if error.names:
         causes.append(f"names in the certificate: {', '.join(error.names)}")
     return Problem(
@@ -186,13 +189,13 @@ def _tls(error: TLSError, host: str) -> Problem:
         causes=tuple(causes),
         fixes=(
             "kubectl config view --minify   (a stale or wrong cluster in the kubeconfig?)",
-            "fetch the kubeconfig of this cluster again from where you got it",
+            "get the kubeconfig of this cluster again",
         ),
     )
 
 
 def _unauthorized(error: APIError, credentials: str) -> Problem:
-    unknown = "a token that has expired or was revoked, or a client certificate of another cluster"
+    unknown = "the token has expired or was revoked, or the client certificate belongs to another cluster"
     said = error.status.message
     return Problem(
         code="E06",
@@ -207,14 +210,14 @@ def _forbidden(error: APIError) -> Problem:
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
-        what="the API server does not even let us ask what is allowed (403)",
+        what="the API server refuses even the question what is allowed (403)",
         causes=(error.status.message,),
         fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
     )
 
 
 def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
-    """E04 for something that answers, but not as an API server that is well does."""
+    """E04: something answers, but not as a healthy API server does."""
     failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
     what = "is not well" if failing else "does not answer like a Kubernetes API server"
     return Problem(

@@ -24,9 +24,9 @@ _CONFIGURATION: Final = "configuration"
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, clock: Clock = REAL_CLOCK) -> int:
     """
-    Ask the server everything that a start would ask, and write what came out.
+    Ask the server everything that a start asks, and write the answers.
 
-    Returns: the exit code that `--preflight=exit` would end with: that of the first class that fails.
+    Returns: the exit code with which `--preflight=exit` would end: that of the first class that fails.
     """
     report = _examine(options, stop, clock)
     out.write(_json(report) if options.output == "json" else _table(report))
@@ -49,12 +49,12 @@ def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
 
 
 def _described(config: ClientConfig) -> str:
-    """Which file won, and which of its contexts."""
+    """The file that counts, and its context."""
     return f"{config.source}, context {config.context_name}" if config.context_name else config.source
 
 
 def _table(report: Report) -> str:
-    """A line for each check, then what is wrong in full."""
+    """A line for each check, then each problem in full."""
     rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"

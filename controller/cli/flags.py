@@ -29,14 +29,14 @@ class UsageError(Exception):
 
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "run": "run the controller (the default)",
+    "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
     "manifests": "print generated manifests: crd or rbac",
     "version": "print the version",
 }
 
-EXAMPLES: Final = f"""\
+EXAMPLES: Final = f"""
 examples:
   {PROGRAM} --sandbox                       no cluster needed
   {PROGRAM} --kubeconfig ~/.kube/config     the current context's cluster
@@ -61,7 +61,7 @@ def _metadata(name: str) -> Mapping[str, Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that raises instead of exiting, and knows the nearest flag."""
+    """argparse that raises in place of exiting, and names the nearest flag."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
@@ -81,7 +81,7 @@ def _parser(command: str) -> _Parser:
     parser = _Parser(
         prog=PROGRAM if command == "run" else f"{PROGRAM} {command}",
         description=COMMANDS[command],
-        epilog=EXAMPLES + _environment(command) + _commands_text(command),
+        epilog=_commands_text(command) + _environment(command) + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -108,7 +108,7 @@ def _parser(command: str) -> _Parser:
 
 def _environment(command: str) -> str:
     rows = [
-        f"  {meta['env']:38} {_FLAGS[name]}"
+        f"  {meta['env']:42} {_FLAGS[name]}"
         for name, meta in ((name, _metadata(name)) for name in _FLAGS)
         if meta["env"] and command in meta["commands"]
     ]
@@ -125,7 +125,7 @@ def _commands_text(command: str) -> str:
 
 
 def _sandbox_differences() -> str:
-    # an image has no sandbox
+    # an image does not contain it
     from handloop.sandbox.differences import bullets  # noqa: PLC0415
 
     return f"\nwhere it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}"
@@ -178,7 +178,7 @@ def parse_options(
             given[name] = value[0]
     if command not in ASKING:
         return Options(**given)
-    # the client that it asks about pods is for commands that talk to a server
+    # whether this is a pod is the client's to say, and matters to commands that talk to a server
     from handloop.controller.cli.surroundings import options_here  # noqa: PLC0415
 
     try:
@@ -188,7 +188,7 @@ def parse_options(
 
 
 def _value(name: str, flag: str, word: str | None, environment: Mapping[str, str]) -> tuple[Any] | None:
-    """The parsed value in a 1-tuple (a value may itself be None), or None when nothing was said."""
+    """The parsed value in a 1-tuple, as a value may be None; None when neither flag nor variable is set."""
     meta = _metadata(name)
     source = flag
     # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded

@@ -1,4 +1,4 @@
-"""`manifests crd|rbac`: what has to be in the cluster, printed from the types and the declared access."""
+"""`manifests crd|rbac`: what the cluster must have, printed from the types and the declared access."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def manifests(options: Options) -> str:
     """
     YAML of the CRDs of the chosen controllers, or of the roles that they need.
 
-    With a namespace the roles are Roles there as far as that can be, else ClusterRoles.
+    With a namespace the roles are Roles in it, except for kinds without a namespace; else ClusterRoles.
     """
     documents = {"crd": _definitions, "rbac": _roles}[options.what](options)
     return HEADER.format(what=options.what) + _yaml(documents)

@@ -1,4 +1,4 @@
-"""Every single thing that has to be allowed, the command that allows it, and E09 for what is not allowed."""
+"""The permissions that the program needs, the command that grants them, and E09 for missing ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Need(NamedTuple):
-    """One permission, and the role of `manifests rbac` that gives it."""
+    """One permission, and the role of `manifests rbac` that grants it."""
 
     permission: Permission
     role: RolePlace
@@ -38,7 +38,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need]:
-    """What was declared, verb by verb and namespace by namespace."""
+    """The declared access, verb by verb and namespace by namespace."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces).items()
@@ -50,9 +50,9 @@ def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need
 
 def missing_permissions(user: str, denied: Sequence[Need], total: int, command: str) -> Problem:
     """
-    E09: everything that is not allowed, at once.
+    E09: all missing permissions at once.
 
-    Args: total is how much was asked for; command prints the roles that would allow all of it.
+    Args: total counts the permissions that were checked; command prints the roles that grant them.
     """
     first = denied[0]
     listed = ", ".join(
@@ -61,7 +61,7 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
     places = dict.fromkeys(need.role for need in denied)
     fixes = [f"{command} | kubectl apply -f -", *(_binding(user, place) for place in places)]
     if user.startswith(_SERVICE_ACCOUNT) and user.endswith(":default"):
-        fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
+        fixes.append("the ServiceAccount is `default`: set serviceAccountName in the Deployment")
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
@@ -72,7 +72,7 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
 
 
 def _binding(user: str, place: RolePlace) -> str:
-    """The command that gives a role to a user."""
+    """The command that binds a role to a user."""
     account = user.removeprefix(_SERVICE_ACCOUNT)
     subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
     if place.namespace is None:
@@ -89,7 +89,7 @@ def rbac_command(options: Options) -> str:
 
 
 def _given(options: Options) -> Iterator[tuple[str, Any]]:
-    """Name and value of each option that changes the roles and is not what it is by default."""
+    """Name and value of each option that changes the roles and differs from its default."""
     for field in fields(options):
         value = getattr(options, field.name)
         if "manifests" in field.metadata.get("commands", ()) and value != field.default:

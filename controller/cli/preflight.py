@@ -1,8 +1,7 @@
 """
-What is checked before the controller starts: the server answers, the CRD is there, all that is needed is
-allowed.
+The checks before the controller starts: the server answers, the CRDs are there, all permissions are granted.
 
-All that is wrong is said at once, not one thing per try.
+Everything that is wrong is reported at once, not one thing per attempt.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""What the transport of the checks gives a request: whoever asks for a stop waits no longer than that."""
+"""The deadline of a request of the checks: a stop waits no longer than that."""
 _SERVER_FAILED: Final = 500
 
 
@@ -47,12 +46,12 @@ def _nothing_known() -> str:
 
 
 def _nobody_asks() -> None:
-    """There are no credentials to be got."""
+    """No credentials are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check: what was looked at, and the code of the problem that was found, "" = none."""
+    """One check: its subject, and the code of the problem that it found, "" = none."""
 
     check: str
     subject: str
@@ -73,17 +72,17 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """That of the first problem that is an error; else 0, unless a stop came before the end."""
+        """That of the first problem that is an error; without one 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
     def after(self, finding: Finding) -> Report:
-        """The same with something that was found before."""
+        """The same, with one more finding in front."""
         return replace(self, findings=(finding, *self.findings))
 
 
 class _StoppedError(Exception):
-    """Nobody wants to know any more."""
+    """A stop was asked for before the checks were complete."""
 
 
 def _go_on_unless(stop: threading.Event) -> None:
@@ -92,7 +91,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
-    """The items. Raises: _StoppedError in place of one that comes after a stop."""
+    """The items, as long as there is no stop. Raises: _StoppedError."""
     for item in items:
         _go_on_unless(stop)
         yield item
@@ -117,10 +116,10 @@ class Preflight:
     """
     The checks, each of which asks the server.
 
-    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared, and
-    namespaces are where, () = everywhere; rbac_command prints the roles for that; log_in gets credentials,
-    which may take a program, or a person at a browser, longer than a request has; credentials tells what is
-    known to be wrong with ours, and is asked only when they were not accepted.
+    Args: custom are the kinds that need a CRD with a status subresource; access is what the controllers
+    declare, in namespaces, () = all; rbac_command prints the roles for it; log_in gets credentials before the
+    first request, since a login program, or a person at a browser, may need longer than a request has;
+    credentials says what is known to be wrong with ours, and is called only after the server refused them.
     """
 
     def __init__(
@@ -149,14 +148,14 @@ class Preflight:
         """
         Ask the server everything.
 
-        Args: tries is how often an unreachable server is asked before that is the finding.
-        Blocks: until all answers are there; once stop is set, for the request under way at most.
+        Args: tries limits how often an unreachable server is asked.
+        Blocks: until all answers are there; after a stop, for the request under way at most.
         """
         version = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # a stop ends a login, too: nothing is wrong with the credentials
+            # a stop ends the login, too: nothing is wrong with the credentials
             _go_on_unless(stop)
             if problem is None:
                 version, problem = self._reach(stop, tries)
@@ -167,7 +166,7 @@ class Preflight:
             problem = self._problem(error, Effort())
             return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=version)
         except _StoppedError:
-            finding = Finding(check="server", subject="stopped before all was asked", ok=False)
+            finding = Finding(check="server", subject="stopped before the checks were complete", ok=False)
             return Report(findings=(finding,), server_version=version, summary="stopped", stopped=True)
 
     def _unreached(self, problem: Problem, summary: str) -> Report:
@@ -182,7 +181,7 @@ class Preflight:
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """The server's version, and what kept us from the server; a refusal shows that it is there."""
+        """The server's version, and what kept us from the server. A refusal counts as an answer."""
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):

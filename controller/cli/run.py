@@ -97,7 +97,7 @@ class _Run:
         Run until stop is set.
 
         Returns: the exit code.
-        Raises: ConfigError, ListenError; and the error of a controller that failed.
+        Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
         relax_collector()
         with closing(HTTPTransport(self._config, metrics=self._metrics, clock=self._clock)) as transport:
@@ -162,7 +162,7 @@ class _Run:
         )
 
     def _work(self, client: Client, servers: Servers) -> int:
-        # the checks need neither informers nor controllers, which take as long to load as all before them
+        # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.election import Election  # noqa: PLC0415
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415

@@ -36,10 +36,10 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     A sandbox with the CRDs installed, for as long as the context lasts.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written or there is
-    no certificate to be had.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or no
+    certificate can be made.
     """
-    # its HTTP server takes a third of a second to import, and a controller in a cluster never needs it
+    # an extra, which only this command needs
     from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from handloop.sandbox.server import Sandbox  # noqa: PLC0415
 
@@ -87,13 +87,13 @@ def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> I
     try:
         yield path
     finally:
-        # another sandbox may have put its own there meanwhile
+        # another sandbox may have written its own meanwhile
         if path.exists() and path.read_text(encoding="utf-8") == text:
             path.unlink()
 
 
 def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
-    """Create a CRD the way everybody does: by a request."""
+    """Create a CRD by a request, as kubectl would."""
     transport = HTTPTransport(server)
     body = json.dumps(definition).encode()
     answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
@@ -103,7 +103,7 @@ def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
 
 
 def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
-    """Tell what to type next."""
+    """Say what to type next."""
     shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
     show(
         f"sandbox ready; in another terminal:\n"

@@ -1,4 +1,4 @@
-"""The servers of the program's own pages: metrics and health."""
+"""The servers of our own pages: metrics and health."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Servers:
         """
         Bind.
 
-        Args: rest asks who may read the metrics, if that is wanted.
+        Args: rest asks the API server who may read the metrics, with --metrics-auth.
         Raises: ListenError for a port or a certificate that cannot be used.
         """
         self._servers: list[PageServer] = []
-        # a proxy in the same pod hands on the Host of its clients; there is no browser beside it
+        # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
         self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
         self._checks: tuple[Checks, Checks] = (_alive, _not_ready)

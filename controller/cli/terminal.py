@@ -14,7 +14,7 @@ from typing import Final, TextIO
 
 def program_name(started: str) -> str:
     """
-    What people type for this program, so that a hint can be copied.
+    The command that started this program, so that hints can be copied.
 
     Args: started is sys.argv[0]: the script `handloop`, or the `__main__.py` of a package.
     """
@@ -29,7 +29,7 @@ PROGRAM: Final = program_name(sys.argv[0])
 
 def printable(text: str) -> str:
     """
-    The text, with escapes as JSON has them for everything that is no visible character and no space.
+    The text, with JSON's escapes for every character that is neither visible nor a space.
 
     Letters and signs of all languages stay. JSON stays JSON.
     """
@@ -42,13 +42,13 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def _escape(char: str) -> str:
-    # half a surrogate pair is no text, and is shown like the rest
+    # half of a surrogate pair is escaped, too
     code = char.encode("utf-16-be", "surrogatepass").hex()
     return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 def show(text: str, stream: TextIO) -> None:
-    """Write lines for people. Like a line of the log they are lost where nobody can read them."""
+    """Write lines for people. Lines that cannot be written are lost, as those of the log are."""
     with suppress(OSError, ValueError):
         stream.write(text)
         stream.flush()

@@ -49,9 +49,9 @@ def boolean(text: str) -> bool:
 
 
 def lease_name(text: str) -> str:
-    """A name that an object may have."""
+    """The name of an object: a DNS subdomain."""
     if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
-        raise ValueError(f'"{text}" is no name: lower case letters, digits, "-" and "."')
+        raise ValueError(f'"{text}" is not a name: use lower case letters, digits, "-" and "."')
     return text
 
 
@@ -60,7 +60,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in choices:
-            raise ValueError(f'"{text}" is none of {", ".join(choices)}')
+            raise ValueError(f'"{text}" is not one of {", ".join(choices)}')
         return text
 
     return parse
@@ -83,7 +83,7 @@ def whole(text: str) -> int:
 
 
 def ip_address_text(text: str) -> str:
-    """An IP address, not a name: a name could be several."""
+    """An IP address. A name is refused: it may have several."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -135,7 +135,7 @@ def format_duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """`host:port` to listen on; an empty host is every interface; port 0 picks a free one."""
+    """`host:port` to listen on. An empty host means every interface, port 0 a free port."""
 
     host: str
     port: int
@@ -146,15 +146,15 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """The same for people, who may not know what a missing host means."""
+        """The same, with a word on what a missing host means."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:
         """
         The hosts that requests may name, None = any.
 
-        On loopback a web page could point a name of its own here; elsewhere nobody knows all names: a kubelet
-        says the pod's address, Prometheus that or a Service.
+        On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
+        uses the pod's address, Prometheus that or a Service.
         """
         if not self._is_loopback():
             return None
@@ -194,7 +194,7 @@ def controller_names(text: str) -> tuple[str, ...]:
     """
     A list such as `foo,myapp`, or `*` for all, in the order of the registry.
 
-    Raises: ValueError for a name that there is not, with the one that was probably meant.
+    Raises: ValueError for an unknown name, with the nearest one that exists.
     """
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     for name in wanted:

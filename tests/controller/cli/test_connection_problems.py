@@ -148,10 +148,10 @@ def test_e04_says_how_hard_it_tried() -> None:
     ("error", "cause"),
     [
         (ConnectionRefused("refused"), "nothing listens there"),
-        (NameResolutionError("no address"), "the name has no address"),
-        (DeadlineExceeded("no complete answer"), "nothing answers there"),
-        (ProxyError("proxy refused"), "the proxy"),
-        (ConnectionBroken("reset"), "the connection does not hold"),
+        (NameResolutionError("no address"), "the name does not resolve"),
+        (DeadlineExceeded("no complete answer"), "nothing answers: a firewall"),
+        (ProxyError("proxy refused"), "the request goes through a proxy"),
+        (ConnectionBroken("reset"), "the connection broke"),
     ],
 )
 def test_e04_gives_the_likely_cause(error: TransportError, cause: str) -> None:
@@ -180,8 +180,8 @@ def test_e05_never_suggests_to_skip_verification() -> None:
     ("message", "known", "cause"),
     [
         ("Unauthorized", "token expired 3 h ago", "token expired 3 h ago"),
-        ("Unauthorized", "", "a token that has expired or was revoked"),
-        ("", "", "a token that has expired or was revoked"),
+        ("Unauthorized", "", "the token has expired or was revoked"),
+        ("", "", "the token has expired or was revoked"),
         ("the clock is wrong", "", "the clock is wrong"),
     ],
 )

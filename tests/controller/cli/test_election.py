@@ -196,7 +196,7 @@ def test_a_standby_says_whom_it_waits_for() -> None:
             "could not be read yet",
             "the last try failed: 403",
         ),
-        (HELD._replace(holder=""), "is held by nobody", "this replica takes over in a moment"),
+        (HELD._replace(holder=""), "has no holder", "this replica takes over in a moment"),
     ],
 )
 def test_a_standby_says_what_is_in_its_way(seen: ElectionStatistics, what: str, cause: str) -> None:

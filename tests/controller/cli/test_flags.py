@@ -119,8 +119,8 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
         (["--resync", "30"], '--resync: missing unit in duration "30"'),
         (["--resync=-1s"], '--resync: duration "-1s" must not be negative'),
         (["-v", "10"], "--verbosity: levels are 0 to 9"),
-        (["--log-format", "xml"], '--log-format: "xml" is none of klog, text, json'),
-        (["--preflight", "maybe"], '--preflight: "maybe" is none of warn, exit, off'),
+        (["--log-format", "xml"], '--log-format: "xml" is not one of klog, text, json'),
+        (["--preflight", "maybe"], '--preflight: "maybe" is not one of warn, exit, off'),
         (["--metrics-bind-address", "8080"], '--metrics-bind-address: "8080" is not an address'),
         (["--kube-api-qps", "-1"], "--kube-api-qps"),
         (["--kube-api-qps", "inf"], "--kube-api-qps: must be 0 or more"),
@@ -148,11 +148,11 @@ def test_a_mistake_in_the_environment_names_the_variable() -> None:
 
 @pytest.mark.parametrize("command", ["", "sandbox", "manifests", "version"])
 def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--help prints the flags, three examples and the environment, and exits with 0."""
+    """--help prints the flags, the environment and, last, three examples, and exits with 0."""
     with pytest.raises(SystemExit) as caught:
         parse_options([command, "--help"] if command else ["-help"], {})
     assert caught.value.code == 0
-    assert capsys.readouterr().out.count("  python -m controller ") >= 3
+    assert capsys.readouterr().out.rpartition("\nexamples:\n")[2].count("  python -m controller ") == 3
 
 
 def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_e09_lists_everything_denied_at_once() -> None:
     assert problem.fixes == (
         "python -m controller manifests rbac | kubectl apply -f -",
         "kubectl create clusterrolebinding handloop --clusterrole=handloop --serviceaccount=demo:default",
-        "the ServiceAccount is `default`: does the Deployment lack serviceAccountName?",
+        "the ServiceAccount is `default`: set serviceAccountName in the Deployment",
     )
 
 

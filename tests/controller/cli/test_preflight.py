@@ -244,7 +244,7 @@ def test_what_is_known_of_credentials_is_asked_only_when_they_were_refused(sandb
     problem = only(preflight(client_of(sandbox, "wrong")).check(threading.Event()))
     assert (problem.code, problem.causes[0]) == (
         "E06",
-        "a token that has expired or was revoked, or a client certificate of another cluster",
+        "the token has expired or was revoked, or the client certificate belongs to another cluster",
     )
 
 

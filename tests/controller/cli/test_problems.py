@@ -107,7 +107,7 @@ def test_an_old_server_is_named_with_what_is_lost() -> None:
     tested = f"{OLDEST[0]}.{OLDEST[1]}-{NEWEST[0]}.{NEWEST[1]}"
     assert problem.what == f"server v1.21.3 is older than the tested range {tested}"
     assert (problem.severity, problem.exit_code, problem.code) == ("warning", EXIT_OK, "E13")
-    assert problem.causes[0].startswith("going on without streamed first lists (lists in pages instead)")
+    assert problem.causes[0].startswith("the program goes on without streamed lists (it lists in pages)")
 
 
 def test_a_new_server_is_named() -> None:
@@ -115,7 +115,7 @@ def test_a_new_server_is_named() -> None:
     problem = version_skew("v1.99.0")
     assert problem is not None
     assert "is newer than the tested range" in problem.what
-    assert problem.causes == ("going on; nothing known is missing",)
+    assert problem.causes == ("the program goes on; no missing feature is known",)
 
 
 def test_the_next_major_version_is_newer() -> None:

@@ -76,7 +76,7 @@ def test_durations_that_do_not_go_together_are_refused(word: str, text: str, lea
         ("--leader-elect=maybe", '"maybe" is neither true nor false'),
         (
             "--leader-elect-resource-name=Foo",
-            '"Foo" is no name: lower case letters, digits, "-" and "."',
+            '"Foo" is not a name: use lower case letters, digits, "-" and "."',
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_good_word_is_its_value(parse: Callable[[str], Any], text: str, value:
         (duration, "-1s", "must not be negative"),
         (workers_count, "0", "at least 1 worker"),
         (verbosity_level, "10", "levels are 0 to 9"),
-        (one_of("a", "b"), "c", '"c" is none of a, b'),
+        (one_of("a", "b"), "c", '"c" is not one of a, b'),
         (not_negative, "nan", "must be 0 or more"),
         (whole, "-1", "must be 0 or more"),
         (port_number, "65536", "ports are 0 to 65535"),
