@@ -13,7 +13,7 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Report, preflight_for
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Preflight, Report
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.version import version
@@ -40,7 +40,7 @@ def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
         )
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, clock=clock)) as transport:
             client = Client(transport, user_agent=f"handloop/{version()}", clock=clock, stop=stop)
-            report = preflight_for(client, config, options, clock).check(stop)
+            report = Preflight(client, config, options, clock).check(stop)
     except ConfigError as error:
         problem = config_problem(error)
         finding = Finding(check=_CONFIGURATION, subject=problem.what, ok=False, code=problem.code)

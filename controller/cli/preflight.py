@@ -7,7 +7,7 @@ Everything that is wrong is reported at once, not one thing per attempt.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -29,8 +29,7 @@ from handloop.controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
-from handloop.controller.runtime.access import Access
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.clock import Clock
 
 T = TypeVar("T")
 
@@ -39,14 +38,6 @@ PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
 """The deadline of a request of the checks: a stop waits no longer than that."""
 _SERVER_FAILED: Final = 500
-
-
-def _nothing_known() -> str:
-    return ""
-
-
-def _nobody_asks() -> None:
-    """No credentials are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,52 +88,21 @@ def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
         yield item
 
 
-def preflight_for(client: Client, config: ClientConfig, options: Options, clock: Clock) -> Preflight:
-    """The checks for one command line: what the chosen controllers need, where they watch, and the lease."""
-    return Preflight(
-        client,
-        host=shown_server(config.host),
-        custom=[kind.resource for kind in kinds(options.controllers)],
-        access=declared_access(options),
-        namespaces=options.namespaces,
-        rbac_command=rbac_command(options),
-        log_in=config.credentials.authorization,
-        credentials=lambda: expired_credentials(config, clock.time()),
-        clock=clock,
-    )
-
-
 class Preflight:
     """
-    The checks, each of which asks the server.
+    The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    Args: custom are the kinds that need a CRD with a status subresource; access is what the controllers
-    declare, in namespaces, () = all; rbac_command prints the roles for it; log_in gets credentials before the
-    first request, since a login program, or a person at a browser, may need longer than a request has;
-    credentials says what is known to be wrong with ours, and is called only after the server refused them.
+    They ask for what the chosen controllers declare, where they watch, and for the lease where it is.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        host: str,
-        custom: Iterable[Resource],
-        access: Iterable[Access],
-        namespaces: Sequence[str],
-        rbac_command: str,
-        log_in: Callable[[], object] = _nobody_asks,
-        credentials: Callable[[], str] = _nothing_known,
-        clock: Clock = REAL_CLOCK,
-    ) -> None:
+    def __init__(self, client: Client, config: ClientConfig, options: Options, clock: Clock) -> None:
         self._client = client
-        self._host = host
-        self._custom = tuple(custom)
-        self._needs = needs(access, namespaces)
-        self._rbac_command = rbac_command
-        self._log_in = log_in
-        self._credentials = credentials
+        self._config = config
         self._clock = clock
+        self._host = shown_server(config.host)
+        self._custom = [kind.resource for kind in kinds(options.controllers)]
+        self._needs = needs(declared_access(options), options.namespaces)
+        self._rbac_command = rbac_command(options)
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
         """
@@ -174,8 +134,9 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
+        # first of all: a login program, or a person at a browser, may need longer than a request has
         try:
-            self._log_in()
+            self._config.credentials.authorization()
         except ConfigError as error:
             return config_problem(error)
         return None
@@ -199,7 +160,8 @@ class Preflight:
         return "", problem
 
     def _problem(self, error: ClientError, effort: Effort) -> Problem:
-        known = self._credentials() if isinstance(error, Unauthorized) else ""
+        now = self._clock.time()
+        known = expired_credentials(self._config, now) if isinstance(error, Unauthorized) else ""
         return server_problem(error, host=self._host, effort=effort, credentials=known)
 
     def _look_around(self, version: str, stop: threading.Event) -> Report:

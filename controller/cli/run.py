@@ -18,7 +18,7 @@ from handloop.controller.cli.banner import Facts, show_banner
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Report, preflight_for
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Preflight, Report
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -143,7 +143,7 @@ class _Run:
         )
         with closing(quick):
             client = self._client(quick, reachability)
-            checks = preflight_for(client, self._config, self._options, self._clock)
+            checks = Preflight(client, self._config, self._options, self._clock)
             return checks.check(self._stop, tries=tries)
 
     def _facts(self, report: Report, servers: Servers) -> Facts:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,14 +24,14 @@ from handloop.client.resource_client import Client
 from handloop.controller.cli.controllers import declared_access
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import needs
-from handloop.controller.cli.preflight import Preflight, Report, preflight_for
+from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.instant_clock import InstantClock
 from support.scripted_transport import ScriptedTransport, answer
 
@@ -86,19 +87,42 @@ def client_of(sandbox: Sandbox, token: str) -> Client:
     return Client(sandbox.transport(token=token))  # type: ignore[arg-type] # same shapes, other classes
 
 
-def preflight(client: Client, namespace: str = "", **options: Any) -> Preflight:
+class Login(StaticCredentials):
+    """Credentials that are got by a call."""
+
+    def __init__(self, log_in: Callable[[], object]) -> None:
+        super().__init__()
+        self._log_in = log_in
+
+    def authorization(self, *_: object) -> str:
+        self._log_in()
+        return ""
+
+
+def preflight(
+    client: Client,
+    namespace: str = "",
+    *,
+    credentials: StaticCredentials | None = None,
+    clock: Clock = REAL_CLOCK,
+) -> Preflight:
     """The Foo controller's checks."""
-    wanted = {"custom": (Foo.resource,), "access": FOO_ACCESS, "rbac_command": "the command"} | options
-    return Preflight(client, host=HOST, namespaces=(namespace,) if namespace else (), **wanted)
+    config = ClientConfig(host=HOST, credentials=credentials or StaticCredentials())
+    return Preflight(client, config, Options(controllers=("foo",), namespace=namespace), clock)
+
+
+def token(expires_at: float) -> str:
+    """A token that says when it ends."""
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires_at}).encode()).decode().rstrip("=")
+    return f"Bearer e30.{claims}.x"
 
 
 def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:
     """The report on a server that answers so; also the pauses made, and the requests."""
     clock, transport = InstantClock(), ScriptedTransport(answers)
     client = Client(transport, clock=clock)
-    report = preflight(client, clock=clock, credentials=lambda: "token expired 3 h ago").check(
-        threading.Event(), tries=tries
-    )
+    expired = StaticCredentials(token(clock.time() - 3 * 3600))
+    report = preflight(client, clock=clock, credentials=expired).check(threading.Event(), tries=tries)
     return report, clock.slept, len(transport.sent)
 
 
@@ -306,7 +330,7 @@ def test_a_login_has_more_time_than_a_request() -> None:
             return super().request(method, path, **options)
 
     client = Client(Asked([ConnectionRefused("connection refused")]))
-    preflight(client, log_in=lambda: asked.append("login")).check(threading.Event(), tries=1)
+    preflight(client, credentials=Login(lambda: asked.append("login"))).check(threading.Event(), tries=1)
     assert asked == ["login", "/version"]
 
 
@@ -317,19 +341,19 @@ def test_e06_a_login_that_fails_is_final() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" failed')
 
     transport = ScriptedTransport()
-    report = preflight(Client(transport), log_in=fail).check(threading.Event())
+    report = preflight(Client(transport), credentials=Login(fail)).check(threading.Event())
     assert (only(report).code, report.exit_code, transport.sent) == ("E06", 3, [])
 
 
 def test_a_stop_during_the_login_sends_nothing() -> None:
     """P01: the first request is not made either."""
     stop, transport = threading.Event(), ScriptedTransport()
-    assert preflight(Client(transport), log_in=stop.set).check(stop).stopped
+    assert preflight(Client(transport), credentials=Login(stop.set)).check(stop).stopped
 
     def ended() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, "ended, as the program stops")
 
-    report = preflight(Client(transport), log_in=ended).check(stop)
+    report = preflight(Client(transport), credentials=Login(ended)).check(stop)
     assert (report.stopped, report.problems) == (True, ())
     assert transport.sent == []
 
@@ -339,7 +363,7 @@ def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox
     options = Options(namespace="demo")
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443/secret")
-    report = preflight_for(client, config, options, REAL_CLOCK).check(threading.Event())
+    report = Preflight(client, config, options, REAL_CLOCK).check(threading.Event())
     asked = [finding.subject for finding in report.findings if finding.check == "permission"]
     wanted = needs(declared_access(options), ("demo",))
     assert asked == [f"{need.what} {need.scope}" for need in wanted]
@@ -357,5 +381,5 @@ def test_the_login_comes_first(sandbox: Sandbox) -> None:
 
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
-    report = preflight_for(client, config, Options(), REAL_CLOCK).check(threading.Event())
+    report = Preflight(client, config, Options(), REAL_CLOCK).check(threading.Event())
     assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]
