@@ -100,8 +100,9 @@ class _Run:
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
         relax_collector()
-        with closing(HTTPTransport(self._config, metrics=self._metrics, clock=self._clock)) as transport:
-            client = self._client(transport)
+        with ExitStack() as stack:
+            transport = HTTPTransport(self._config, metrics=self._metrics, clock=self._clock)
+            client = self._client(stack.enter_context(closing(transport)))
             # bound first: a taken port is known at once, and a slow start can be probed
             servers = Servers(self._options, self._registry, client.rest, self._clock)
             with servers.serving():
@@ -116,7 +117,7 @@ class _Run:
                 ):
                     return report.exit_code
                 show_banner(self._facts(report, servers), self._options, self._stream)
-                return self._work(client, servers)
+                return self._work(client, servers, stack)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -161,34 +162,36 @@ class _Run:
             checks=report.summary + election,
         )
 
-    def _work(self, client: Client, servers: Servers) -> int:
+    def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.election import Election  # noqa: PLC0415
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415
         from handloop.controller.runtime.runnable import StopTimeoutError  # noqa: PLC0415
 
+        options = self._options
+        # after a loss it ends the process in time, even if the servers do not stop
+        election = stack.enter_context(
+            Election(self._config, options, say=self._say, metrics=self._metrics, clock=self._clock)
+        )
+        program = Program(
+            client,
+            options,
+            self._stop,
+            registry=self._registry,
+            elect=election.elect if options.leader_elect else None,
+            on_terminal=self._stream.isatty(),
+            clock=self._clock,
+        )
+        servers.show(program.liveness_checks, program.readiness_checks)
         clean = True
-        with Election(
-            self._config, self._options, say=self._say, metrics=self._metrics, clock=self._clock
-        ) as election:
-            program = Program(
-                client,
-                self._options,
-                self._stop,
-                registry=self._registry,
-                elect=election.elect if self._options.leader_elect else None,
-                on_terminal=self._stream.isatty(),
-                clock=self._clock,
-            )
-            servers.show(program.liveness_checks, program.readiness_checks)
-            try:
-                program.run()
-            except* LeadershipLost:
-                # E12 was said when it happened
-                clean = False
-            except* StopTimeoutError as several:
-                clean = False
-                for error in several.exceptions:
-                    self._say(stop_took_too_long(error, self._options.shutdown_timeout))
+        try:
+            program.run()
+        except* LeadershipLost:
+            # E12 was said when it happened
+            clean = False
+        except* StopTimeoutError as several:
+            clean = False
+            for error in several.exceptions:
+                self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
