@@ -1,17 +1,17 @@
 # syntax=docker/dockerfile:1
-# Builder and runtime are the same base, so that the virtual environment's interpreter path fits.
-# The tag names a patch release; a release build may pin its digest: --build-arg PYTHON_IMAGE=python@sha256:...
+# Builder and runtime have the same base, so the interpreter path of the virtual environment is right in both.
+# The tag names a patch release. A release build can pin its digest: --build-arg PYTHON_IMAGE=python@sha256:...
 ARG PYTHON_IMAGE=python:3.12.11-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 RUN python -m venv --without-pip /opt/handloop
-# the dependencies first: they change less often than the program
+# the dependencies first, as a layer of their own: they change less often than the program
 COPY requirements.lock ./
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --require-hashes \
     --requirement requirements.lock \
- # the half of the kubernetes package that nothing here imports, and what that half alone needs
+ # nothing here imports kubernetes.aio; aiohttp and the rest are there for it alone
  && rm -rf /opt/handloop/lib/python3*/site-packages/kubernetes/aio \
  && python -m pip --python /opt/handloop/bin/python uninstall --yes \
     aiohttp aiohttp-retry aiohappyeyeballs aiosignal frozenlist multidict propcache yarl
@@ -22,8 +22,8 @@ COPY client client
 COPY workqueue workqueue
 COPY informers informers
 COPY controller controller
-# without the sandbox; compiled here, because the root is read-only where it runs; the kubernetes package serves
-# kubeconfigs only; the link is for `python -m controller`, as in the checkout
+# Without the sandbox. Compiled here, because the root is read-only where the program runs; the kubernetes package is left
+# out, because only auth providers of a kubeconfig load it. The link makes `python -m controller` work as in the checkout.
 RUN python -m pip --python /opt/handloop/bin/python install --no-compile --no-deps . \
  && /opt/handloop/bin/python -m compileall -q -x /kubernetes/ /opt/handloop/lib \
  && ln -s handloop/controller "$(/opt/handloop/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
@@ -33,11 +33,11 @@ FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="handloop" \
       org.opencontainers.image.description="client-go's controller machinery written by hand in Python" \
       org.opencontainers.image.licenses="Apache-2.0"
-# nothing is ever installed into it again
+# nothing more is installed into this image
 RUN python -m pip uninstall --yes pip
 COPY --from=build /opt/handloop /opt/handloop
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PATH=/opt/handloop/bin:$PATH
 USER 65532:65532
 WORKDIR /tmp
-# no shell: the program is process 1, and gets the kubelet's SIGTERM itself
+# no shell: the program is process 1, and gets the kubelet's SIGTERM
 ENTRYPOINT ["/opt/handloop/bin/python", "-m", "controller"]

@@ -12,32 +12,32 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 .PHONY: help venv install-dev run sandbox test lint format bench manifests lock size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
-help: ## this menu
+help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(VENV)/.installed ## the virtual environment alone: .venv with what the program and the sandbox need
+venv: $(VENV)/.installed ## a virtual environment, .venv, with the dependencies of the program and the sandbox
 
-install-dev: $(VENV)/.installed-dev ## the same with everything the tests and checks need
+install-dev: $(VENV)/.installed-dev ## the same, with the tools of the tests and checks
 
-run: venv ## the built-in sandbox and the controller on it, in one process; no cluster needed
+run: venv ## run the controllers on the built-in sandbox, in one process; no cluster needed
 	@$(BIN)/python -m controller --sandbox
 
-sandbox: venv ## the API server alone
+sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
-test: install-dev ## every test; with TEST_KUBECONFIG set also against that real API server
+test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against that real API server
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: install-dev ## ruff and mypy
+lint: install-dev ## check with ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: install-dev ## let ruff write the layout
+format: install-dev ## format with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench ## measure beside the peers; see benchmarks/README.md
+bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benchmarks/README.md
 	$(BIN)/python benchmarks/sync_and_events.py
 	$(BIN)/python benchmarks/relists.py
 	$(BIN)/python benchmarks/queue_cycles.py
@@ -49,38 +49,38 @@ manifests: venv ## write the generated manifests from the types and the declared
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
 	$(BIN)/python -m controller manifests crd --controllers=myapp > manifests/crd/example.com_myapps.yaml
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
-# as the Deployment runs them
+# the flags of the Deployment
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
 
-install: venv ## the program into .venv, and the CRDs into the cluster of the current context if there is one
+install: venv ## make .venv, and apply the CRDs to the current context's cluster; without one apply nothing
 	@if context=$$($(KUBECTL) config current-context 2>/dev/null); then \
 		echo "applying the CRDs to the cluster of context $$context ..."; \
 		$(KUBECTL) apply -k manifests/crd; \
 	else echo "no current context: the CRDs were not applied anywhere"; fi
 
-uninstall: ## the CRDs out of it, and every Foo and MyApp with them
+uninstall: ## delete the CRDs from that cluster, and every Foo and MyApp with them
 	$(KUBECTL) delete --ignore-not-found -k manifests/crd
 
-deploy: $(DEPLOYED)/kustomization.yaml ## CRDs, roles and the Deployment, with the image IMG
+deploy: $(DEPLOYED)/kustomization.yaml ## apply CRDs, roles and the Deployment, with the image IMG
 	$(KUBECTL) apply -k $(DEPLOYED)
 
-undeploy: ## all that deploy brought, the CRDs and their objects included
+undeploy: ## delete all that deploy applied, with the CRDs and their objects
 	$(KUBECTL) delete --ignore-not-found -k manifests/default
 
 image: ## build the container image IMG
 	$(DOCKER) build --tag $(IMG) .
 
-build-installer: $(DEPLOYED)/kustomization.yaml ## dist/install.yaml: what deploy applies, in one file
+build-installer: $(DEPLOYED)/kustomization.yaml ## write dist/install.yaml: all that deploy applies, in one file
 	mkdir -p dist
 	$(KUBECTL) kustomize $(DEPLOYED) > dist/install.yaml
 
-e2e: install-dev ## a kind cluster, the image in it, the end-to-end tests; needs docker, kind and kubectl
+e2e: install-dev ## run the in-cluster tests on a kind cluster; needs docker, kind and kubectl
 	tests/e2e/run-in-kind $(PYTEST_ARGS)
 
-e2e-local: install-dev ## the same in-cluster tests on CONTROLPLANE, with pods as processes; Linux, as root
+e2e-local: install-dev ## run the same tests on CONTROLPLANE, with pods as processes; Linux, as root
 	tests/e2e/run-in-processes $(PYTEST_ARGS)
 
-# manifests/default with the image IMG: an overlay, so that nothing in manifests/ is changed
+# manifests/default with the image IMG: an overlay, so manifests/ stays as it is
 $(DEPLOYED)/kustomization.yaml: FORCE
 	@mkdir -p $(DEPLOYED)
 	@printf '%s\n' 'resources:' '  - ../../manifests/default' 'patches:' '  - target:' '      kind: Deployment' \
@@ -88,22 +88,22 @@ $(DEPLOYED)/kustomization.yaml: FORCE
 		'        path: /spec/template/spec/containers/0/image' '        value: $(IMG)' > $@
 FORCE:
 
-lock: ## pin the dependencies again, with hashes: the program's, those with the sandbox, those of the tests
+lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
 	$(COMPILE) --extra=sandbox --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
 	$(COMPILE) --extra=sandbox --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
 	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
-# LOCK= adds what is new and leaves every other version as it is
+# LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-size: ## lines per package
+size: ## print the lines of each package
 	@for folder in apis client workqueue informers controller sandbox tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
-clean: ## remove the virtual environment and what the tools leave behind
+clean: ## remove the virtual environment and the files of the tools
 	rm -rf $(VENV) $(VENV)-lock .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
 
 $(VENV)/bin/python:

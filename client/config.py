@@ -250,7 +250,7 @@ def _nothing(found: _Found, service_account: str) -> ConfigError:
         ConfigProblem.NOT_FOUND,
         "no cluster configuration found",
         cause="looked in: " + ", ".join(f"{place} ({state})" for place, state in looked_in),
-        fix="python -m controller sandbox  (no cluster needed), or: --kubeconfig PATH",
+        fix="export KUBECONFIG=PATH, or write the kubeconfig to ~/.kube/config",
         looked_in=looked_in,
     )
 

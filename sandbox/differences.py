@@ -20,50 +20,52 @@ class Difference(NamedTuple):
 DIFFERENCES: Final = (
     Difference(
         "Fewer API groups: no admission webhooks and policies, certificates, flow control, dynamic "
-        "resources, aggregated servers; of storage.k8s.io only StorageClasses.",
+        "resources or aggregated servers; of storage.k8s.io only StorageClasses.",
         ("apis-aggregated", "apis-aggregated-etag"),
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
-        "The status of a pod is what the sandbox makes up: its own image and container ids, no reasons left "
-        "over in conditions that are true.",
+        "The sandbox makes the status of a pod up: image and container ids are its own, and conditions that "
+        "are true keep no earlier reason.",
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "A pod's spec that may not change is refused with a difference in JSON, not in Go's structures.",
+        "A forbidden change of a pod's spec is refused with a diff in JSON, not of Go's structures.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
-        "Nothing runs Jobs, CronJobs, StatefulSets and DaemonSets: they are stored.", ("wl-job-done",)
+        "Jobs, CronJobs, StatefulSets and DaemonSets are stored, but nothing runs them.", ("wl-job-done",)
     ),
-    Difference("Quotas count objects, not cpu, memory or storage; limit ranges are stored."),
-    Difference("Autoscalers know the load that they are told: cpu and memory, no other metrics."),
+    Difference(
+        "Quotas count objects, not cpu, memory or storage. Limit ranges are stored, and have no effect."
+    ),
+    Difference("Autoscalers know only the load that you set: cpu and memory, no other metrics."),
     Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(
-        "Objects come as JSON or YAML, not as protobuf; OpenAPI has no prose about built-in kinds, and its "
-        "version 2 only JSON."
+        "Objects come as JSON or YAML, not as protobuf. OpenAPI does not describe built-in kinds in words, "
+        "and its version 2 comes as JSON only."
     ),
-    Difference("What is nested more than some hundred levels deep is refused (400); a cluster takes 10,000."),
+    Difference("More than some hundred nested levels are refused (400). A cluster takes 10,000."),
     Difference("Exec, attach and port-forward are refused (501): there are no containers."),
     Difference(
-        "CEL rules may use the usual functions, not all; their types and costs are not checked (1 == 1.0 is "
-        "taken), and a rule that is not understood is warned of."
+        "CEL rules may use the usual functions, not all. Types and costs are not checked (1 == 1.0 is "
+        "accepted). A rule that the sandbox does not understand gets a warning."
     ),
     Difference(
-        "Regular expressions are RE2's, which takes a few more (`\\C`, other than ASCII letters in names of "
+        "Regular expressions are RE2's. It takes a few more (`\\C`, letters other than ASCII in names of "
         "groups, over 1000 nested groups) and a few less (names of scripts in lower case, over 10,000 "
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "Versions of a custom resource are not converted; there are no Endpoints beside EndpointSlices."
+        "Custom resources are not converted between versions. There are EndpointSlices, but no Endpoints."
     ),
     Difference(
-        "What everybody may do in a cluster by default, discovery above all, is allowed here without roles: "
-        "auth can-i --list does not name it."
+        "A cluster's default roles let everybody do some things, discovery above all. The sandbox allows "
+        "them without roles, so auth can-i --list does not name them."
     ),
     Difference(
-        "Of what hardly anybody writes some is taken: whole numbers such as 1e18, null in fields without a "
-        "type, methods that there are not, and %2f in paths."
+        "Some rarely used input that a real server rejects is accepted: integers written as 1e18, null in "
+        "fields without a type, unknown methods, and %2f in paths."
     ),
     Difference("Nodes have fewer labels and no annotations."),
     Difference("The scheduler ignores resources, taints and affinities."),

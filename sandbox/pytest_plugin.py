@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 _MARKER = "sandbox(**arguments): arguments of handloop.sandbox.server.Sandbox for the fixture of that name"
+_EXTRA = ("aiohttp", "multidict")
+_NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"'
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,8 +30,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running handloop.sandbox.fixture.RunningSandbox; it ends with the test."""
-    from handloop.sandbox.fixture import running_sandbox  # noqa: PLC0415 - not in a run that never asks for it
-
+    try:
+        from handloop.sandbox.fixture import running_sandbox  # noqa: PLC0415 - for those who ask for it
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        pytest.fail(_NOT_INSTALLED.format(missing=error.name), pytrace=False)
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:
         raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")

@@ -24,7 +24,7 @@ ROOMS_OF_THE_CONTROLLER: Final = {
     "myapp": {"myapp", "runtime"},
     "cli": {"cli", "foo", "myapp", "runtime"},
 }
-KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/sandbox_help.py"}
+KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/flags.py"}
 HANDS_OUT_A_CLIENT: Final = {"sandbox/fixture.py"}
 """For other people's tests; nothing of the server imports it."""
 PARTS_OF_THE_SANDBOX: Final = (

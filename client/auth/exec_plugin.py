@@ -16,7 +16,6 @@ import json
 import math
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import threading
@@ -109,6 +108,8 @@ def fetch_from_plugin(
 
 
 def _require_program(command: str, folder: str, hint: str) -> None:
+    import shutil  # noqa: PLC0415 - brings five archive formats along
+
     found = shutil.which(str(Path(folder, command)) if "/" in command else command)
     if not command or found is None:
         raise ConfigError(

@@ -8,7 +8,6 @@ it.
 from __future__ import annotations
 
 import ssl
-import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -147,6 +146,9 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
 
 
 def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    # few have a key pair, and it brings five archive formats along
+    import tempfile  # noqa: PLC0415
+
     where = "client-certificate-data" if pair.certificate else pair.certificate_file
     try:
         # the library loads key pairs from files only; the folder is ours alone and gone when this returns

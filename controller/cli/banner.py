@@ -1,4 +1,4 @@
-"""What is running, where, as whom: a few lines on a terminal, one log line elsewhere."""
+"""What runs, where and as whom: six lines on a terminal, one log line elsewhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TextIO
 
 import structlog
 
-from handloop.controller.cli.durations import format_duration
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.printable import printable
-from handloop.controller.cli.tell import show
+from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.values import format_duration
 from handloop.controller.cli.version import DISTRIBUTION, version
 
 log = structlog.get_logger("controller")
@@ -20,7 +19,7 @@ log = structlog.get_logger("controller")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the banner says besides the options; empty texts are not known."""
+    """What the banner says besides the options. An empty text is not known."""
 
     host: str
     context: str

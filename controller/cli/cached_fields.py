@@ -1,9 +1,9 @@
 """
-What the caches of this program keep of an object.
+The fields of an object that the caches of this program keep.
 
-Most Deployments of a cluster belong to nobody here. Of these, and of those that Foos own, it is enough to
-know whose they are and how many replicas they want and have: pod template, conditions and annotations, among
-them the copy of itself that kubectl apply leaves, are more than half of a Deployment in memory.
+Most Deployments of a cluster belong neither to a Foo nor to a MyApp. Of these, and of those that Foos own, it
+is enough to know the owner and the replicas, wanted and available. Pod template, conditions and annotations,
+with the copy that kubectl apply leaves there, are more than half of a Deployment in memory.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NO_TEMPLATE: Final = PodTemplateSpec()
 
 def cached_fields(obj: Any) -> Any:
     """
-    The object, or less of it: what a shared informer's transform may leave out.
+    The transform of the shared informers: the object, or less of it. Pure and idempotent.
 
-    Everything is kept of other kinds, and of Deployments that a MyApp controls. Pure and idempotent.
+    Other kinds, and Deployments that a MyApp controls, are kept whole.
     """
     if obj.__class__ is not Deployment:
         return obj

@@ -1,67 +1,39 @@
-"""The controllers of this program: how each comes into a manager, and what it needs of a cluster."""
+"""The controllers of this program: what each is about, and what it needs of a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from handloop.apis.meta import Kind
+from handloop.controller.cli.options import Options
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.access import Access, merged
-from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    How one controller comes into a manager, and what it needs of a cluster.
+    One controller, as far as it is known without its code.
 
-    Args: add gets the manager and the number of workers. kind is the one it is about, which needs a CRD;
-    sample is a manifest with one of it.
+    Args: kind is the one it is about, which needs a CRD; sample is a manifest with one of it.
     """
 
     name: str
     kind: type[Kind]
     access: tuple[Access, ...]
     sample: str
-    add: Callable[[Manager, int], object]
-
-
-def _add_foo(manager: Manager, workers: int) -> object:
-    # printing manifests takes the types alone
-    from handloop.controller.foo.runnable import add_foo  # noqa: PLC0415
-
-    return add_foo(manager, workers=workers)
-
-
-def _add_myapp(manager: Manager, workers: int) -> object:
-    from handloop.controller.myapp.reconciler import add_myapp  # noqa: PLC0415
-
-    return add_myapp(manager, workers=workers)
 
 
 CONTROLLERS: Final[Mapping[str, Setup]] = {
-    setup.name: setup
-    for setup in (
-        Setup(
-            name="foo",
-            kind=Foo,
-            access=FOO_ACCESS,
-            sample="manifests/samples/foo.yaml",
-            add=_add_foo,
-        ),
-        Setup(
-            name="myapp",
-            kind=MyApp,
-            access=MYAPP_ACCESS,
-            sample="manifests/samples/myapp.yaml",
-            add=_add_myapp,
-        ),
-    )
+    "foo": Setup(name="foo", kind=Foo, access=FOO_ACCESS, sample="manifests/samples/foo.yaml"),
+    "myapp": Setup(name="myapp", kind=MyApp, access=MYAPP_ACCESS, sample="manifests/samples/myapp.yaml"),
 }
 
 
@@ -75,6 +47,13 @@ def kinds(names: Sequence[str]) -> tuple[type[Kind], ...]:
     return tuple(setup.kind for setup in setups(names))
 
 
-def access(names: Sequence[str]) -> tuple[Access, ...]:
-    """What the chosen ones ask of the API server together."""
-    return merged(entry for setup in setups(names) for entry in setup.access)
+def declared_access(options: Options) -> tuple[Access, ...]:
+    """All that will be asked of the API server. The lease is in "" while its namespace is not known."""
+    lease = leader_election_access(
+        options.leader_elect_resource_name, options.leader_elect_resource_namespace
+    )
+    return (
+        *merged(entry for setup in setups(options.controllers) for entry in setup.access),
+        *(lease if options.leader_elect else ()),
+        *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
+    )

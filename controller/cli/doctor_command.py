@@ -11,12 +11,11 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.checks import preflight_for
-from handloop.controller.cli.config_problems import config_problem
+from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Report
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Preflight, Report
 from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.version import version
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
@@ -25,9 +24,9 @@ _CONFIGURATION: Final = "configuration"
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, clock: Clock = REAL_CLOCK) -> int:
     """
-    Ask the server everything that a start would ask, and write what came out.
+    Ask the server everything that a start asks, and write the answers.
 
-    Returns: the exit code that `--preflight=exit` would end with: that of the first class that fails.
+    Returns: the exit code with which `--preflight=exit` would end: that of the first class that fails.
     """
     report = _examine(options, stop, clock)
     out.write(_json(report) if options.output == "json" else _table(report))
@@ -41,7 +40,7 @@ def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
         )
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, clock=clock)) as transport:
             client = Client(transport, user_agent=f"handloop/{version()}", clock=clock, stop=stop)
-            report = preflight_for(client, config, options, clock).check(stop)
+            report = Preflight(client, config, options, clock).check(stop)
     except ConfigError as error:
         problem = config_problem(error)
         finding = Finding(check=_CONFIGURATION, subject=problem.what, ok=False, code=problem.code)
@@ -50,12 +49,12 @@ def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
 
 
 def _described(config: ClientConfig) -> str:
-    """Which file won, and which of its contexts."""
+    """The file that counts, and its context."""
     return f"{config.source}, context {config.context_name}" if config.context_name else config.source
 
 
 def _table(report: Report) -> str:
-    """A line for each check, then what is wrong in full."""
+    """A line for each check, then each problem in full."""
     rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"

@@ -1,4 +1,4 @@
-"""Leader election as the command line asks for it: a lease of our own, and what is said about it."""
+"""Leader election as the command line asks for it: its lease, and what people are told: E11 and E12."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from handloop.client.reachability import Reachability
 from handloop.client.request_metrics import RequestMetrics
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.election_problems import lost_lease
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import EXIT_FATAL, Problem
-from handloop.controller.cli.standby_report import StandbyReport
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
 from handloop.controller.cli.version import version
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
@@ -36,10 +35,10 @@ class Election:
     """
     Sets leader election up in a manager, and ends the process in time when the lease is lost.
 
-    It has connections of its own, so that a busy controller cannot keep the lease from being renewed. After a
-    loss the process has a second to end in order; then it ends, whatever it is doing.
+    It has connections of its own, so that a busy controller cannot delay a renewal. After a loss the process
+    has a second to end in order; then it is ended, whatever it is doing.
 
-    State: _over, set once there is nothing left to end. Threads: `lost-lease`, only after a loss.
+    State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Election:
         manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._clock), on_lost=self._lost)
 
     def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        # a client that is stopped repeats nothing and waits for nothing: the elector does, in its own rhythm
+        # a stopped client neither repeats nor waits: the elector does that, in its own rhythm
         stopped = threading.Event()
         stopped.set()
         client = Client(
@@ -105,7 +104,7 @@ class Election:
         return client.resource(Lease)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """E12, and an end that neither a hanging request nor a blocked log puts off. The elector's thread."""
+        """Say E12, and end in time even if a request hangs or the log blocks. The elector's thread."""
         self._spawn("lost-lease", self._end_in_time)
         self._say(lost_lease(lost))
 
@@ -115,5 +114,79 @@ class Election:
 
 
 def new_identity() -> str:
-    """`<host>_<random>`: a name for people, and unlike that of any other candidate."""
+    """`<host>_<random>`: people recognise it, and no other candidate has it."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+STANDBY_SECONDS: Final = 60.0
+
+
+class StandbyReport:
+    """
+    Says E11 after the first attempt in vain, when the holder changes, and every minute.
+
+    State: _said_at, _holder, of the elector's thread alone, which calls it.
+    """
+
+    def __init__(self, say: Callable[[Problem], object], clock: Clock) -> None:
+        self._say = say
+        self._clock = clock
+        self._said_at: float | None = None
+        self._holder = ""
+
+    def __call__(self, seen: ElectionStatistics) -> None:
+        """An attempt to lead was in vain."""
+        now = self._clock.now()
+        recently = self._said_at is not None and now - self._said_at < STANDBY_SECONDS
+        if recently and seen.holder == self._holder:
+            return
+        self._said_at, self._holder = now, seen.holder
+        self._say(standby(seen))
+
+
+def standby(seen: ElectionStatistics) -> Problem:
+    """E11: this replica runs, and another one works."""
+    return Problem(
+        code="E11",
+        exit_code=EXIT_OK,
+        severity="info",
+        what=f"standby: lease {seen.lease} {_state(seen)}",
+        causes=(_cause(seen),),
+        fixes=(_look(seen.lease),),
+    )
+
+
+def _state(seen: ElectionStatistics) -> str:
+    if seen.renewed_seconds_ago is None:
+        return "could not be read yet"
+    if not seen.holder:
+        return "has no holder"
+    ago, left = round(seen.renewed_seconds_ago), round(seen.expires_in_seconds)
+    return f"held by {seen.holder} (renewed {ago} s ago, expires in {left} s)"
+
+
+def _cause(seen: ElectionStatistics) -> str:
+    if seen.last_error:
+        return f"the last try failed: {seen.last_error}"
+    if not seen.holder:
+        return "this replica takes over in a moment"
+    return "this is normal: one replica works, the others wait with warm caches"
+
+
+def _look(lease: str) -> str:
+    namespace, _, name = lease.partition("/")
+    return f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)"
+
+
+def lost_lease(lost: LeadershipLost) -> Problem:
+    """E12: another replica may work from now on, so this process must not."""
+    return Problem(
+        code="E12",
+        exit_code=EXIT_FATAL,
+        what=f"lost leadership: lease {lost.lease} not renewed for {lost.seconds:.0f} s ({lost.why})",
+        causes=("another replica may lead from now on, so this process ends; a Deployment starts it again",),
+        fixes=(
+            "kubectl get --raw /readyz?verbose   (is the API server slow?)",
+            "raise the CPU limit of this process, or the durations of --leader-elect",
+        ),
+    )

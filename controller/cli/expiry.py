@@ -1,7 +1,7 @@
 """
-Whether the credentials we present have expired, as far as that can be read from them.
+Whether our credentials have expired, as far as they say so themselves.
 
-What comes out is an age, never a part of a credential.
+The answer is an age, never a part of a credential.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Claims(msgspec.Struct):
 
 def expired_credentials(config: ClientConfig, now: float) -> str:
     """
-    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" when that is not so, or not known.
+    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" when not, or not known.
 
     Args: now in Unix seconds.
     """

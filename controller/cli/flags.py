@@ -11,36 +11,39 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
-from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
-from handloop.controller.cli.bind_address import HEALTH_ADDRESS, LOOPBACK, METRICS_ADDRESS
-from handloop.controller.cli.election_options import checked_election
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.sandbox_help import sandbox_differences
+from handloop.controller.cli.options import ASKING, Options
+from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.cli.values import boolean
 
 
 class UsageError(Exception):
-    """The command line cannot be understood; the message says why."""
+    """The command line cannot be followed. The message says why, fix what to type instead."""
+
+    def __init__(self, message: str, fix: str = f"{PROGRAM} --help") -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "run": "run the controller (the default)",
+    "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
     "manifests": "print generated manifests: crd or rbac",
     "version": "print the version",
 }
 
-EXAMPLES: Final = """\
+EXAMPLES: Final = f"""
 examples:
-  python -m controller --sandbox                       no cluster needed
-  python -m controller --kubeconfig ~/.kube/config     the current context's cluster
-  python -m controller manifests crd | kubectl apply -f -
+  {PROGRAM} --sandbox                       no cluster needed
+  {PROGRAM} --kubeconfig ~/.kube/config     the current context's cluster
+  {PROGRAM} manifests crd | kubectl apply -f -
 """
 
+SANDBOX_INSTALL: Final = 'pip install "handloop[sandbox]"'
 SANDBOX_LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
@@ -58,7 +61,7 @@ def _metadata(name: str) -> Mapping[str, Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that raises instead of exiting, and knows the nearest flag."""
+    """argparse that raises in place of exiting, and names the nearest flag."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
@@ -76,9 +79,9 @@ def _unknown_flag(flag: str, known: Mapping[str, Any]) -> str:
 
 def _parser(command: str) -> _Parser:
     parser = _Parser(
-        prog="python -m controller" + ("" if command == "run" else f" {command}"),
+        prog=PROGRAM if command == "run" else f"{PROGRAM} {command}",
         description=COMMANDS[command],
-        epilog=EXAMPLES + _environment(command) + _commands_text(command),
+        epilog=_commands_text(command) + _environment(command) + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -105,7 +108,7 @@ def _parser(command: str) -> _Parser:
 
 def _environment(command: str) -> str:
     rows = [
-        f"  {meta['env']:38} {_FLAGS[name]}"
+        f"  {meta['env']:42} {_FLAGS[name]}"
         for name, meta in ((name, _metadata(name)) for name in _FLAGS)
         if meta["env"] and command in meta["commands"]
     ]
@@ -114,11 +117,24 @@ def _environment(command: str) -> str:
 
 def _commands_text(command: str) -> str:
     if command == "sandbox":
-        return f"\nlimits:\n  {SANDBOX_LIMITS}{sandbox_differences()}"
+        return f"\nlimits:\n  {SANDBOX_LIMITS}{_sandbox_differences()}"
     if command != "run":
         return ""
     rows = [f"  {name:12} {text}" for name, text in COMMANDS.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
+
+
+def _sandbox_differences() -> str:
+    # an image does not contain it
+    from handloop.sandbox.differences import bullets  # noqa: PLC0415
+
+    return f"\nwhere it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}"
+
+
+def _require_sandbox() -> None:
+    """Raises: UsageError where the sandbox, or the HTTP server that it needs, is not installed."""
+    if find_spec("handloop.sandbox") is None or find_spec("aiohttp") is None:
+        raise UsageError("the sandbox is not installed", fix=SANDBOX_INSTALL)
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
@@ -135,12 +151,12 @@ def parse_options(
     argv: Sequence[str],
     environment: Mapping[str, str] = os.environ,
     *,
-    service_account: str = SERVICE_ACCOUNT,
+    service_account: str = "",
 ) -> Options:
     """
     Read a command line.
 
-    Args: service_account is the folder that a pod finds its account in.
+    Args: service_account is the folder in which a pod finds its account, "" = the usual one.
     Raises: UsageError with a message for people; SystemExit(0) after printing help.
     """
     words = list(argv)
@@ -149,35 +165,30 @@ def parse_options(
         near = difflib.get_close_matches(words[0], list(COMMANDS), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; have: {', '.join(COMMANDS)}"
         raise UsageError(f'unknown command "{words[0]}"{hint}')
+    if command == "sandbox":
+        _require_sandbox()
     parsed = vars(_parser(command).parse_args(_double_dashes(words)))
     given: dict[str, Any] = {"command": command, "what": parsed.get("what", "")}
     given["sandbox"] = parsed.get("sandbox", False)
-    given["in_cluster"] = in_cluster_possible(environment, service_account)
+    if given["sandbox"]:
+        _require_sandbox()
     for name, flag in _FLAGS.items():
         value = _value(name, flag, parsed.get(name), environment)
         if value is not None:
             given[name] = value[0]
-    if given["sandbox"]:
-        # a laptop: nothing but loopback, and no clash with what already listens on 8080
-        given.setdefault("metrics_bind_address", LOOPBACK)
-        given.setdefault("health_probe_bind_address", LOOPBACK)
-    elif given["in_cluster"]:
-        # probes and scrapes come from elsewhere
-        given.setdefault("metrics_bind_address", replace(METRICS_ADDRESS, host=""))
-        given.setdefault("health_probe_bind_address", replace(HEALTH_ADDRESS, host=""))
-    return _checked(Options(**given), environment, service_account)
+    if command not in ASKING:
+        return Options(**given)
+    # whether this is a pod is the client's to say, and matters to commands that talk to a server
+    from handloop.controller.cli.surroundings import options_here  # noqa: PLC0415
 
-
-def _checked(options: Options, environment: Mapping[str, str], service_account: str) -> Options:
-    """What is right word by word may still be wrong together. Raises: UsageError."""
     try:
-        return checked_election(options, environment, service_account=service_account)
+        return options_here(given, environment, service_account)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
 def _value(name: str, flag: str, word: str | None, environment: Mapping[str, str]) -> tuple[Any] | None:
-    """The parsed value in a 1-tuple (a value may itself be None), or None when nothing was said."""
+    """The parsed value in a 1-tuple, as a value may be None; None when neither flag nor variable is set."""
     meta = _metadata(name)
     source = flag
     # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded

@@ -1,11 +1,11 @@
 """
 Logging: klog lines, lines for people, or JSON; always on stderr, through structlog.
 
-Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on. A warning or error that
-repeats, and an info line with an error in it, such as a lost race, is written in full once, then at most once
-a minute with the number left out. Tracebacks show from `-v 4` on.
+Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on, and so do tracebacks.
+A warning or error that repeats, and an info line with an error in it, such as a lost race, is written once in
+full, then at most once a minute with the number of lines left out.
 
-A line is one record, but for a traceback: what others put into it is escaped. A line that cannot be written
+A record is one line, except for its traceback: foreign text in it is escaped. A line that cannot be written
 is lost.
 """
 
@@ -25,10 +25,14 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from handloop.client import request_log
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.terminal import printable, show
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("controller")
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4
@@ -48,6 +52,21 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
     return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
 
 
+def tell(problem: Problem, options: Options, stream: TextIO) -> int:
+    """
+    Say what is wrong: as lines on stream, or as one log line where logs are JSON.
+
+    Returns: the problem's exit code.
+    """
+    if (options.log_format or default_format(stream)) == "json":
+        # a collector of these logs expects one object per line
+        write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
+        write(problem.what, **problem.facts(), more=problem.more)
+    else:
+        show(f"{problem}\n", stream)
+    return problem.exit_code
+
+
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> LogLevel:
     """
     Set structlog up for this process; the last call wins.
@@ -58,7 +77,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None 
     log_format = log_format or default_format(out)
     level = LogLevel()
     structlog.configure(
-        # the first adds the id of the reconcile that a thread is at, to whatever is logged meanwhile
+        # the first adds the id of the running reconcile to all that its thread logs
         processors=[
             structlog.contextvars.merge_contextvars,
             VerbosityFilter(level),
@@ -81,7 +100,7 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
 
 
 class _NamedLoggers:
-    """Makes loggers that write to one stream and know the name they were asked for."""
+    """Makes loggers that write to one stream and know their name."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -94,10 +113,10 @@ class _NamedLoggers:
 
 class _NamedLogger(structlog.WriteLogger):
     """
-    A full disk or a reader that has gone costs lines of the log, and nothing else.
+    A full disk, or a reader that has gone, costs lines of the log and nothing else.
 
-    Whoever logs is in the middle of something: a watch that is to be opened again, a stop that is to be asked
-    for. Follows: klog, which ignores what a write returns.
+    A thread that logs is in the middle of other work: it opens a watch again, or asks for a stop. Follows:
+    klog, which ignores what a write returns.
     """
 
     name = ""
@@ -116,7 +135,7 @@ class LogLevel:
     """
     The -v level of this process.
 
-    State: value, written by main and by whoever handles SIGUSR1, read by every thread that logs.
+    State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
 
     def __init__(self) -> None:
@@ -137,7 +156,7 @@ class LogLevel:
 
 
 class VerbosityFilter:
-    """Drops what was logged with a `v` above the chosen level, and tracebacks below level 4."""
+    """Drops lines whose `v` is above the chosen level, and tracebacks below level 4."""
 
     def __init__(self, level: LogLevel) -> None:
         self._level = level
@@ -160,9 +179,9 @@ def _stack(trace: object) -> str:
 
 class RepeatFilter:
     """
-    Lets the same trouble through once a minute, then says how many were left out.
+    Lets the same trouble through once a minute, and says how many lines were left out.
 
-    Trouble is a warning, an error, or an info line that has an `err`; what was asked for by `-v` is not.
+    Trouble is a warning, an error, or an info line that has an `err`, but no line that `-v` asked for.
 
     State: (message, err) -> (last written at, left out since). Threads: any.
     """

@@ -1,4 +1,4 @@
-"""`manifests crd|rbac`: what has to be in the cluster, printed from the types and the declared access."""
+"""`manifests crd|rbac`: what the cluster must have, printed from the types and the declared access."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.controller.cli.declared import declared_access, declared_kinds, watched_namespaces
+from handloop.controller.cli.controllers import declared_access, kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.roles import roles
 
@@ -19,18 +19,18 @@ def manifests(options: Options) -> str:
     """
     YAML of the CRDs of the chosen controllers, or of the roles that they need.
 
-    With a namespace the roles are Roles there as far as that can be, else ClusterRoles.
+    With a namespace the roles are Roles in it, except for kinds without a namespace; else ClusterRoles.
     """
     documents = {"crd": _definitions, "rbac": _roles}[options.what](options)
     return HEADER.format(what=options.what) + _yaml(documents)
 
 
 def _definitions(options: Options) -> list[dict[str, Any]]:
-    return [custom_resource_definition(kind) for kind in declared_kinds(options)]
+    return [custom_resource_definition(kind) for kind in kinds(options.controllers)]
 
 
 def _roles(options: Options) -> list[dict[str, Any]]:
-    return roles(declared_access(options), namespaces=watched_namespaces(options))
+    return roles(declared_access(options), namespaces=options.namespaces)
 
 
 def _yaml(documents: Iterable[dict[str, Any]]) -> str:

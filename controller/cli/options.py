@@ -1,5 +1,5 @@
 """
-What can be said on the command line and in the environment, and what it means when nothing is said.
+The flags and environment variables, with their defaults.
 
 One field is one flag; handloop.controller.cli.flags reads them.
 """
@@ -10,26 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handloop.controller.cli.bind_address import (
+from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     METRICS_ADDRESS,
+    NAMES,
     BindAddress,
-    parse_bind_address,
-)
-from handloop.controller.cli.controller_names import NAMES, controller_names
-from handloop.controller.cli.values import (
     boolean,
+    controller_names,
     duration,
     ip_address_text,
     lease_name,
     not_negative,
     one_of,
+    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
     workers_count,
 )
-from handloop.controller.runtime.election.config import (
+from handloop.controller.runtime.election.durations import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,
@@ -51,7 +50,7 @@ def _option(
     metavar: str = "",
     commands: Sequence[str] = ("run",),
 ) -> Any:
-    """A dataclass field that carries how to read it."""
+    """A dataclass field that says how its flag is read."""
     return field(
         default=default,
         metadata={
@@ -68,9 +67,9 @@ def _option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """
-    Everything that was asked for, checked. One field is one flag: `kube_api_qps` is `--kube-api-qps`.
+    One command line, read and checked. One field is one flag: `kube_api_qps` is `--kube-api-qps`.
 
-    in_cluster is no flag: it says that we run in a pod.
+    in_cluster is not a flag: it says that we run in a pod.
     """
 
     command: str = "run"
@@ -86,12 +85,12 @@ class Options:
         commands=ASKING,
     )
     master: str = _option(
-        "", str, "address of the API server; overrides the kubeconfig's", metavar="URL", commands=ASKING
+        "", str, "address of the API server, in place of the kubeconfig's", metavar="URL", commands=ASKING
     )
     context: str = _option(
         "",
         str,
-        "context of the kubeconfig",
+        "context of the kubeconfig to use",
         env="CONTROLLER_CONTEXT",
         metavar="NAME",
         commands=ASKING,
@@ -99,7 +98,7 @@ class Options:
     namespace: str = _option(
         "",
         str,
-        "namespace to watch, or several as a,b; all when empty (also -A)",
+        "namespace to watch, or several: a,b; empty means all (also -A)",
         env="CONTROLLER_NAMESPACE",
         short="n",
         metavar="NAME",
@@ -108,18 +107,18 @@ class Options:
     controllers: tuple[str, ...] = _option(
         NAMES,
         controller_names,
-        f"controllers to run, of {', '.join(NAMES)}",
+        f"controllers to run, out of {', '.join(NAMES)}; * means all",
         env="CONTROLLER_CONTROLLERS",
         metavar="NAMES",
         commands=(*ASKING, "manifests"),
     )
     workers: int = _option(
-        2, workers_count, "worker threads of each controller", env="CONTROLLER_WORKERS", metavar="N"
+        2, workers_count, "worker threads per controller", env="CONTROLLER_WORKERS", metavar="N"
     )
     resync: float = _option(
         30.0,
         duration,
-        "period of the informers' resync; 0 turns it off",
+        "how often the informers resync; 0 means never",
         env="CONTROLLER_RESYNC",
         metavar="D",
     )
@@ -135,7 +134,7 @@ class Options:
     log_format: str = _option(
         "",
         one_of(*LOG_FORMATS),
-        "klog, text or json; text on a terminal, json in a cluster, else klog",
+        "klog, text or json; by default text on a terminal, json in a cluster, else klog",
         env="CONTROLLER_LOG_FORMAT",
         metavar="FORMAT",
         commands=("run", "sandbox", "doctor"),
@@ -158,7 +157,7 @@ class Options:
     preflight: str = _option(
         "warn",
         one_of(*PREFLIGHT_MODES),
-        "check server, CRD and permissions first: warn and go on, exit, or off",
+        "check server, CRDs and permissions first, then: warn and go on, or exit; off asks nothing",
         env="CONTROLLER_PREFLIGHT",
         metavar="MODE",
     )
@@ -172,21 +171,21 @@ class Options:
     kube_api_qps: float = _option(
         0.0,
         not_negative,
-        "requests per second to the API server; 0 is no limit",
+        "requests per second to the API server; 0 means no limit",
         env="CONTROLLER_KUBE_API_QPS",
         metavar="N",
     )
     kube_api_burst: int = _option(
         0,
         whole,
-        "requests above the rate at once; 0 is twice the rate",
+        "how many requests may exceed that rate at once; 0 means twice the rate",
         env="CONTROLLER_KUBE_API_BURST",
         metavar="N",
     )
     sandbox_kubeconfig: str = _option(
         ".sandbox/kubeconfig",
         str,
-        "kubeconfig that the sandbox writes",
+        "where the sandbox writes its kubeconfig",
         env="CONTROLLER_SANDBOX_KUBECONFIG",
         metavar="PATH",
         commands=("run", "sandbox"),
@@ -202,7 +201,7 @@ class Options:
     sandbox_speed: float = _option(
         1.0,
         not_negative,
-        "how fast simulated pods live; 10 is ten times as fast",
+        "speed of the simulated pods; 10 is ten times as fast",
         env="CONTROLLER_SANDBOX_SPEED",
         metavar="X",
         commands=("run", "sandbox"),
@@ -210,7 +209,7 @@ class Options:
     sandbox_address: str = _option(
         "127.0.0.1",
         ip_address_text,
-        "IP address of the sandbox; others than loopback let everybody try",
+        "IP address of the sandbox; any but loopback opens it to the network",
         env="CONTROLLER_SANDBOX_ADDRESS",
         metavar="IP",
         commands=("run", "sandbox"),
@@ -220,15 +219,21 @@ class Options:
         boolean,
         "serve the sandbox over TLS, with a certificate of its own in the kubeconfig",
         env="CONTROLLER_SANDBOX_TLS",
+        metavar="BOOL",
         commands=("run", "sandbox"),
     )
     output: str = _option(
-        "", one_of("", "json"), "json", short="o", metavar="FORMAT", commands=("version", "doctor")
+        "",
+        one_of("", "json"),
+        "json in place of text",
+        short="o",
+        metavar="FORMAT",
+        commands=("version", "doctor"),
     )
     metrics_cert_dir: str = _option(
         "",
         str,
-        "folder with tls.crt and tls.key: /metrics is served with TLS",
+        "folder with tls.crt and tls.key, to serve /metrics over TLS",
         env="CONTROLLER_METRICS_CERT_DIR",
         metavar="PATH",
     )
@@ -254,21 +259,21 @@ class Options:
     leader_elect_lease_duration: float = _option(
         LEASE_DURATION_SECONDS,
         duration,
-        "how long the others wait for a sign of life of the leader; whole seconds count",
+        "how long other replicas wait for a silent leader; only whole seconds count",
         env="CONTROLLER_LEADER_ELECT_LEASE_DURATION",
         metavar="D",
     )
     leader_elect_renew_deadline: float = _option(
         RENEW_DEADLINE_SECONDS,
         duration,
-        "how long the leader goes on without renewing the lease",
+        "how long a leader works on without renewing the lease",
         env="CONTROLLER_LEADER_ELECT_RENEW_DEADLINE",
         metavar="D",
     )
     leader_elect_retry_period: float = _option(
         RETRY_PERIOD_SECONDS,
         duration,
-        "pause between two tries to take or renew the lease",
+        "pause between two attempts to take or renew the lease",
         env="CONTROLLER_LEADER_ELECT_RETRY_PERIOD",
         metavar="D",
     )
@@ -283,8 +288,13 @@ class Options:
     leader_elect_resource_namespace: str = _option(
         "",
         lease_name,
-        "namespace of the lease; in a cluster the program's own when empty",
+        "namespace of the lease; in a cluster empty means the program's own",
         env="CONTROLLER_LEADER_ELECT_RESOURCE_NAMESPACE",
         metavar="NAME",
         commands=(*ASKING, "manifests"),
     )
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces to watch, each once; () = all."""
+        return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

@@ -1,13 +1,16 @@
-"""Every single thing that has to be allowed, and E09 for what is not."""
+"""The permissions that the program needs, the command that grants them, and E09 for missing ones."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
 
 from handloop.client.access_review import Permission
+from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
+from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.roles import RolePlace, grouped
 
@@ -15,7 +18,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Need(NamedTuple):
-    """One permission, and the role of `manifests rbac` that gives it."""
+    """One permission, and the role of `manifests rbac` that grants it."""
 
     permission: Permission
     role: RolePlace
@@ -35,7 +38,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need]:
-    """What was declared, verb by verb and namespace by namespace."""
+    """The declared access, verb by verb and namespace by namespace."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces).items()
@@ -47,9 +50,9 @@ def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need
 
 def missing_permissions(user: str, denied: Sequence[Need], total: int, command: str) -> Problem:
     """
-    E09: everything that is not allowed, at once.
+    E09: all missing permissions at once.
 
-    Args: total is how much was asked for; command prints the roles that would allow all of it.
+    Args: total counts the permissions that were checked; command prints the roles that grant them.
     """
     first = denied[0]
     listed = ", ".join(
@@ -58,7 +61,7 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
     places = dict.fromkeys(need.role for need in denied)
     fixes = [f"{command} | kubectl apply -f -", *(_binding(user, place) for place in places)]
     if user.startswith(_SERVICE_ACCOUNT) and user.endswith(":default"):
-        fixes.append("the ServiceAccount is `default`: does the Deployment lack serviceAccountName?")
+        fixes.append("the ServiceAccount is `default`: set serviceAccountName in the Deployment")
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
@@ -69,10 +72,36 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
 
 
 def _binding(user: str, place: RolePlace) -> str:
-    """The command that gives a role to a user."""
+    """The command that binds a role to a user."""
     account = user.removeprefix(_SERVICE_ACCOUNT)
     subject = f"--serviceaccount={account}" if account != user else f"--user={shlex.quote(user)}"
     if place.namespace is None:
         return f"kubectl create clusterrolebinding {place.name} --clusterrole={place.name} {subject}"
     where = f"-n {place.namespace} " if place.namespace else ""
     return f"kubectl {where}create rolebinding {place.name} --role={place.name} {subject}"
+
+
+def rbac_command(options: Options) -> str:
+    """The `manifests rbac` that prints the roles for these options."""
+    return " ".join(
+        [PROGRAM, "manifests rbac", *(word for name, value in _given(options) for word in _flag(name, value))]
+    )
+
+
+def _given(options: Options) -> Iterator[tuple[str, Any]]:
+    """Name and value of each option that changes the roles and differs from its default."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if "manifests" in field.metadata.get("commands", ()) and value != field.default:
+            yield field.name, value
+
+
+def _flag(name: str, value: object) -> list[str]:
+    """One flag as it is typed."""
+    if name == "namespace":
+        return ["-n", shlex.quote(str(value))]
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag if value else f"{flag}=false"]
+    words = ",".join(value) if isinstance(value, tuple) else str(value)
+    return [f"{flag}={shlex.quote(words)}"]

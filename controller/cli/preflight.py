@@ -1,23 +1,27 @@
 """
-What is checked before the controller starts: the server answers, the CRD is there, all that is needed is
-allowed.
+The checks before the controller starts: the server answers, the CRDs are there, all permissions are granted.
 
-All that is wrong is said at once, not one thing per try.
+Everything that is wrong is reported at once, not one thing per attempt.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
+from handloop.client.config import ClientConfig
 from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
 from handloop.client.resource_client import Client
-from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.permissions import Need, missing_permissions, needs
+from handloop.client.server_url import shown_server
+from handloop.controller.cli.connection_problems import Effort, config_problem, server_problem
+from handloop.controller.cli.controllers import declared_access, kinds
+from handloop.controller.cli.expiry import expired_credentials
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -26,30 +30,20 @@ from handloop.controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
-from handloop.controller.cli.server_problems import Effort, server_problem
-from handloop.controller.runtime.access import Access
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.clock import Clock
 
 T = TypeVar("T")
 
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""What the transport of the checks gives a request: whoever asks for a stop waits no longer than that."""
+"""The deadline of a request of the checks: a stop waits no longer than that."""
 _SERVER_FAILED: Final = 500
-
-
-def _nothing_known() -> str:
-    return ""
-
-
-def _nobody_asks() -> None:
-    """There are no credentials to be got."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check: what was looked at, and the code of the problem that was found, "" = none."""
+    """One check: its subject, and the code of the problem that it found, "" = none."""
 
     check: str
     subject: str
@@ -70,17 +64,17 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """That of the first problem that is an error; else 0, unless a stop came before the end."""
+        """That of the first problem that is an error; without one 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
     def after(self, finding: Finding) -> Report:
-        """The same with something that was found before."""
+        """The same, with one more finding in front."""
         return replace(self, findings=(finding, *self.findings))
 
 
 class _StoppedError(Exception):
-    """Nobody wants to know any more."""
+    """A stop was asked for before the checks were complete."""
 
 
 def _go_on_unless(stop: threading.Event) -> None:
@@ -89,7 +83,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
-    """The items. Raises: _StoppedError in place of one that comes after a stop."""
+    """The items, as long as there is no stop. Raises: _StoppedError."""
     for item in items:
         _go_on_unless(stop)
         yield item
@@ -97,48 +91,32 @@ def _until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:
 
 class Preflight:
     """
-    The checks, each of which asks the server.
+    The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    Args: custom are the kinds that need a CRD with a status subresource; access is what is declared, and
-    namespaces are where, () = everywhere; rbac_command prints the roles for that; log_in gets credentials,
-    which may take a program, or a person at a browser, longer than a request has; credentials tells what is
-    known to be wrong with ours, and is asked only when they were not accepted.
+    They ask for what the chosen controllers declare, where they watch, and for the lease where it is.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        host: str,
-        custom: Iterable[Resource],
-        access: Iterable[Access],
-        namespaces: Sequence[str],
-        rbac_command: str,
-        log_in: Callable[[], object] = _nobody_asks,
-        credentials: Callable[[], str] = _nothing_known,
-        clock: Clock = REAL_CLOCK,
-    ) -> None:
+    def __init__(self, client: Client, config: ClientConfig, options: Options, clock: Clock) -> None:
         self._client = client
-        self._host = host
-        self._custom = tuple(custom)
-        self._needs = needs(access, namespaces)
-        self._rbac_command = rbac_command
-        self._log_in = log_in
-        self._credentials = credentials
+        self._config = config
         self._clock = clock
+        self._host = shown_server(config.host)
+        self._custom = [kind.resource for kind in kinds(options.controllers)]
+        self._needs = needs(declared_access(options), options.namespaces)
+        self._rbac_command = rbac_command(options)
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
         """
         Ask the server everything.
 
-        Args: tries is how often an unreachable server is asked before that is the finding.
-        Blocks: until all answers are there; once stop is set, for the request under way at most.
+        Args: tries limits how often an unreachable server is asked.
+        Blocks: until all answers are there; after a stop, for the request under way at most.
         """
         version = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # a stop ends a login, too: nothing is wrong with the credentials
+            # a stop ends the login, too: nothing is wrong with the credentials
             _go_on_unless(stop)
             if problem is None:
                 version, problem = self._reach(stop, tries)
@@ -149,7 +127,7 @@ class Preflight:
             problem = self._problem(error, Effort())
             return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=version)
         except _StoppedError:
-            finding = Finding(check="server", subject="stopped before all was asked", ok=False)
+            finding = Finding(check="server", subject="stopped before the checks were complete", ok=False)
             return Report(findings=(finding,), server_version=version, summary="stopped", stopped=True)
 
     def _unreached(self, problem: Problem, summary: str) -> Report:
@@ -157,14 +135,15 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
+        # first of all: a login program, or a person at a browser, may need longer than a request has
         try:
-            self._log_in()
+            self._config.credentials.authorization()
         except ConfigError as error:
             return config_problem(error)
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """The server's version, and what kept us from the server; a refusal shows that it is there."""
+        """The server's version, and what kept us from the server. A refusal counts as an answer."""
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):
@@ -182,7 +161,8 @@ class Preflight:
         return "", problem
 
     def _problem(self, error: ClientError, effort: Effort) -> Problem:
-        known = self._credentials() if isinstance(error, Unauthorized) else ""
+        now = self._clock.time()
+        known = expired_credentials(self._config, now) if isinstance(error, Unauthorized) else ""
         return server_problem(error, host=self._host, effort=effort, credentials=known)
 
     def _look_around(self, version: str, stop: threading.Event) -> Report:

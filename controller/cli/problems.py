@@ -1,17 +1,19 @@
 """
 What goes wrong for newcomers, in words: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md.
+Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md. E01 to E06 stand in
+connection_problems.py, E09 in permissions.py, E11 and E12 in election.py. E14 is the Foo controller's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from handloop.controller.cli.durations import format_duration
-from handloop.controller.cli.printable import printable
+from handloop.controller.cli.terminal import PROGRAM, printable
+from handloop.controller.cli.values import format_duration
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
 EXIT_OK: Final = 0
@@ -24,6 +26,16 @@ EXIT_NO_CRD: Final = 6
 EXIT_PORT: Final = 7
 
 DOCS: Final = "docs/errors.md"
+OLDEST: Final = (1, 28)
+NEWEST: Final = (1, 36)
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+# the first version that offers a feature by default, and what happens without it
+_FEATURES: Final = (
+    ((1, 32), "streamed lists (it lists in pages)"),
+    ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
+    ((1, 28), "the server's name for us (the banner shows the kubeconfig's user)"),
+)
+_INSTALL_CRD: Final = f"{PROGRAM} manifests crd | kubectl apply -f -"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +54,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # what a server or a lease says is not to look like a line of ours
+        # what a server or a lease says must not look like a line of ours
         return "\n".join(map(printable, lines))
 
     @property
@@ -57,15 +69,14 @@ class Problem:
 
 
 def missing_resource(group_resource: str, version: str, served: tuple[str, ...]) -> Problem:
-    """E07 when the CRD is not there at all, E08 when it serves other versions."""
-    fix = "python -m controller manifests crd | kubectl apply -f -"
+    """E07: the CRD is not installed. E08: it serves other versions."""
     if served:
         return Problem(
             code="E08",
             exit_code=EXIT_NO_CRD,
             what=f"the CRD {group_resource} serves {', '.join(served)}; the controller needs {version}",
-            causes=("the CRD in the cluster is of another release",),
-            fixes=(fix,),
+            causes=("the CRD in the cluster belongs to another release",),
+            fixes=(_INSTALL_CRD,),
         )
     group, _, _ = group_resource.partition(".")
     return Problem(
@@ -73,19 +84,21 @@ def missing_resource(group_resource: str, version: str, served: tuple[str, ...])
         exit_code=EXIT_NO_CRD,
         what=f"the server has no resource {group_resource}/{version}",
         causes=(f"the CRD for {group} is not installed",),
-        fixes=(fix + "   (the controller goes on by itself when it appears)",),
+        fixes=(_INSTALL_CRD + "   (the controller starts by itself when the CRD appears)",),
     )
 
 
 def no_status_subresource(group_resource: str) -> Problem:
-    """E08 for a CRD without the status subresource: sample-controller's plain crd.yaml."""
+    """E08: the CRD has no status subresource, as sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
         exit_code=EXIT_OK,
         severity="warning",
         what=f"the CRD {group_resource} lacks subresources.status",
-        causes=("status is written through the object itself, and is lost if the schema has no status",),
-        fixes=("python -m controller manifests crd | kubectl apply -f -",),
+        causes=(
+            "the status is written with the whole object; the server drops it if the schema has no status",
+        ),
+        fixes=(_INSTALL_CRD,),
     )
 
 
@@ -97,11 +110,11 @@ _LISTENERS: Final = {
 
 
 def port_in_use(error: ListenError) -> Problem:
-    """E10: another process listens there, or the address is not ours to listen on."""
+    """E10: another process listens there, or this machine may not listen on that address."""
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):
-        # no wider than what was meant
+        # the fix must not listen more widely than what was asked for
         host = error.address.rpartition(":")[0]
         cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(
@@ -117,10 +130,10 @@ def nothing_to_do(
     kind: str, namespaces: Sequence[str], elsewhere: int | None = None, *, samples: Sequence[str]
 ) -> Problem:
     """
-    E15: it runs and there is no object to work on.
+    E15: the program runs, and has no object to work on.
 
-    Args: kind may be several, as `Foo or MyApp`; namespaces () = all; elsewhere is how many objects other
-    namespaces hold, None = not known; samples are manifests to try.
+    Args: kind may be several, as `Foo or MyApp`; namespaces () = all; elsewhere counts the objects in other
+    namespaces, None = not known; samples are manifests to try.
     """
     namespace = ",".join(namespaces)
     where = f'in namespace "{namespace}"' if namespace else "in any namespace"
@@ -128,7 +141,7 @@ def nothing_to_do(
     there = f" -n {namespaces[0]}" if namespaces else ""
     fixes = [f"kubectl apply -f {sample}{there}" for sample in samples]
     if namespace:
-        fixes.insert(0, f"started with -n {namespace}? To watch all namespaces leave it out, or say -A")
+        fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
     return Problem(
         code="E15",
         exit_code=EXIT_OK,
@@ -141,15 +154,47 @@ def nothing_to_do(
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     """
-    E16: something still worked when the time for the stop was over.
+    E16: something still ran when the time for the stop was over.
 
-    Args: left says who.
+    Args: left names it.
     """
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",
         exit_code=EXIT_FATAL,
         what=f"the stop left work behind: {left}",
-        causes=("a request that got no answer in time, or a reconcile that waits for something else",),
+        causes=("a request got no answer in time, or a reconcile waits for something else",),
         fixes=(f"raise --shutdown-timeout (now {now}), and keep terminationGracePeriodSeconds 10s above it",),
     )
+
+
+def version_skew(server_version: str) -> Problem | None:
+    """
+    E13: the server is older or newer than the tested range. None when it is not, or its version is not known.
+
+    Args: server_version as `v1.31.4`.
+    """
+    match = _VERSION.match(server_version)
+    if match is None:
+        return None
+    version = (int(match[1]), int(match[2]))
+    if OLDEST <= version <= NEWEST:
+        return None
+    age = "older" if version < OLDEST else "newer"
+    lost = [text for since, text in _FEATURES if version < since]
+    return Problem(
+        code="E13",
+        exit_code=EXIT_OK,
+        severity="warning",
+        what=f"server {server_version} is {age} than the tested range {_spell(OLDEST)}-{_spell(NEWEST)}",
+        causes=(
+            f"the program goes on without {'; '.join(lost)}"
+            if lost
+            else "the program goes on; no missing feature is known",
+        ),
+        fixes=("kubectl version   (the server's version)",),
+    )
+
+
+def _spell(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

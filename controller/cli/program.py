@@ -1,7 +1,7 @@
 """
-The chosen controllers on one manager, with what people are told beside.
+The chosen controllers on one manager.
 
-The order of start and stop is the manager's; a program that is alive and has nothing to do says so once.
+The manager keeps the order of start and stop. A program without an object to work on says so, once.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.cli.cached_fields import cached_fields
 from handloop.controller.cli.controllers import setups
-from handloop.controller.cli.declared import watched_namespaces
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Check
-from handloop.informers.progress import INTERVAL_SECONDS
+from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
 log = structlog.get_logger("controller")
+
+ADD: Final[Mapping[str, Callable[..., object]]] = {"foo": add_foo, "myapp": add_myapp}
+"""How each controller comes into a manager: (manager, workers=...)."""
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
@@ -53,22 +57,23 @@ class Program:
         *,
         registry: CollectorRegistry,
         elect: Callable[[Manager], None] | None = None,
-        progress_seconds: float = INTERVAL_SECONDS,
+        on_terminal: bool = False,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
-        Set the chosen controllers up; nothing is asked of the server before run.
+        Set the chosen controllers up. Nothing is sent before run.
 
-        Args: elect sets leader election up in the manager, where it is wanted.
+        Args: elect, if given, sets leader election up in the manager; on_terminal makes progress lines more
+        frequent.
         """
         self._client = client
         self._stop = stop
         self._clock = clock
         self._spawn = spawn
-        self._namespaces = watched_namespaces(options)
+        self._namespaces = options.namespaces
         self._setups = setups(options.controllers)
-        # whoever waits for a CRD is told what is missing, and goes on by itself when it is there
+        # a missing CRD may come later: the log says so, and the controller starts when it appears
         self.manager = Manager(
             client,
             namespaces=self._namespaces,
@@ -77,18 +82,20 @@ class Program:
             registry=registry,
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
-            progress_seconds=progress_seconds,
+            progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
             clock=clock,
             spawn=spawn,
         )
         if elect is not None:
             elect(self.manager)
-        self.controllers = {setup.name: setup.add(self.manager, options.workers) for setup in self._setups}
+        self.controllers = {
+            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in self._setups
+        }
         self._mirrored = {setup.name: self.manager.informer_for(setup.kind) for setup in self._setups}
 
     @property
     def informers(self) -> tuple[SharedIndexInformer[Any], ...]:
-        """What is mirrored, for tests and statistics."""
+        """The informers, for tests and statistics."""
         return tuple(self.manager.informers())
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -111,11 +118,11 @@ class Program:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # it may be in a request that nobody answers
+            # it may wait for an answer that never comes
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
-        """E15, once: the caches are filled, and there is nothing to be seen of what we are about."""
+        """Say E15, once: the caches are filled, and hold no object of our kinds."""
         while not self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             known = [setup for setup in self._setups if self._mirrored[setup.name].has_synced()]
             if not known:
@@ -131,11 +138,11 @@ class Program:
             return
 
     def _count_elsewhere(self, kinds: list[type[Kind]]) -> int | None:
-        """How many objects all namespaces hold, when we watch some; None when we do not, or may not ask."""
+        """How many objects all namespaces hold, if we watch only some and may list all; else None."""
         if not self._namespaces:
             return None
         try:
-            # asked for first: whoever has roles of some namespaces alone is refused nothing
+            # asked first, so that a program with roles in some namespaces only is refused nothing
             if not all(self._may_list_everywhere(kind) for kind in kinds):
                 return None
             pages = [self._client.resource(kind).list(options=ListOptions(limit=1)) for kind in kinds]
@@ -148,6 +155,6 @@ class Program:
 
 
 def _holds_any(informer: KindInformer[Any]) -> bool:
-    """Whether there is an object of a kind, even if it is one that does not fit."""
+    """Whether the cache holds an object, or quarantines one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Final, TextIO
 
@@ -17,11 +16,10 @@ from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.banner import Facts, show_banner
-from handloop.controller.cli.checks import preflight_for
-from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.election import Election
+from handloop.controller.cli.connection_problems import config_problem
+from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Report
+from handloop.controller.cli.preflight import REQUEST_SECONDS, Preflight, Report
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -29,20 +27,14 @@ from handloop.controller.cli.problems import (
     Problem,
     port_in_use,
     stop_took_too_long,
+    version_skew,
 )
-from handloop.controller.cli.program import Program
-from handloop.controller.cli.sandbox_command import running_sandbox, sandbox_hint
 from handloop.controller.cli.servers import Servers
-from handloop.controller.cli.tell import tell
 from handloop.controller.cli.version import version
-from handloop.controller.cli.version_skew import version_skew
 from handloop.controller.runtime.collector import relax_collector
-from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.metrics.client import ClientMetrics
 from handloop.controller.runtime.metrics.page import new_registry
-from handloop.controller.runtime.runnable import StopTimeoutError
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("controller")
@@ -54,13 +46,13 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
     """
     Run the controller until stop is set.
 
-    Args: stream is where people read: problems and the banner.
+    Args: stream is where people read problems and the banner.
     Returns: the exit code.
     """
     with ExitStack() as stack:
         try:
             config = _configuration(options, stop, stack, stream)
-            return _run_with(config, options, stop, stream, clock)
+            return _Run(config, options, stop, stream, clock).to_its_end()
         except ConfigError as error:
             if stop.is_set():
                 return _stopped()
@@ -71,6 +63,8 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
 
 def _configuration(options: Options, stop: threading.Event, stack: ExitStack, stream: TextIO) -> ClientConfig:
     if options.sandbox:
+        from handloop.controller.cli.sandbox_command import running_sandbox, sandbox_hint  # noqa: PLC0415
+
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
         sandbox_hint(kubeconfig.resolve(), stream)
@@ -80,120 +74,125 @@ def _configuration(options: Options, stop: threading.Event, stack: ExitStack, st
     )
 
 
-def _run_with(
-    config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, clock: Clock
-) -> int:
-    relax_collector()
-    registry = new_registry()
-    metrics = ClientMetrics(registry)
-    interval = TTY_INTERVAL_SECONDS if stream.isatty() else INTERVAL_SECONDS
-
-    def say(problem: Problem) -> None:
-        tell(problem, options, stream)
-
-    with ExitStack() as stack:
-        transport = stack.enter_context(closing(HTTPTransport(config, metrics=metrics, clock=clock)))
-        client = _client(transport, options, stop, metrics, clock)
-        # bound before anything else happens: a taken port is known at once, and a slow start can be probed
-        servers = Servers(options, registry, client.rest, clock)
-        with servers.serving():
-            report = _preflight(
-                config, options, stop, clock, metrics=metrics, reachability=client.reachability
-            )
-            if stop.is_set():
-                return _stopped()
-            skew = version_skew(report.server_version)
-            for problem in (*report.problems, *([skew] if skew else [])):
-                say(problem)
-            if report.exit_code and (options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
-                return report.exit_code
-            show_banner(_facts(config, options, report, servers), options, stream)
-            election = stack.enter_context(Election(config, options, say=say, metrics=metrics, clock=clock))
-            program = Program(
-                client,
-                options,
-                stop,
-                registry=registry,
-                elect=election.elect if options.leader_elect else None,
-                progress_seconds=interval,
-                clock=clock,
-            )
-            servers.show(program)
-            return _work(program, options, say)
-
-
-def _work(program: Program, options: Options, say: Callable[[Problem], object]) -> int:
-    """Returns: the exit code. Raises: what is no end that people were told of."""
-    clean = True
-    try:
-        program.run()
-    except* LeadershipLost:
-        # E12 was said when it happened
-        clean = False
-    except* StopTimeoutError as several:
-        clean = False
-        for error in several.exceptions:
-            say(stop_took_too_long(error, options.shutdown_timeout))
-    return _stopped() if clean else EXIT_FATAL
-
-
 def _stopped() -> int:
     log.info("Stopped")
     return EXIT_OK
 
 
-def _client(
-    transport: Transport,
-    options: Options,
-    stop: threading.Event,
-    metrics: ClientMetrics,
-    clock: Clock,
-    *,
-    reachability: Reachability | None = None,
-) -> Client:
-    return Client(
-        transport,
-        qps=options.kube_api_qps,
-        burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
-        metrics=metrics,
-        user_agent=f"handloop/{version()}",
-        clock=clock,
-        stop=stop,
-        reachability=reachability,
-    )
+class _Run:
+    """One run on one configuration: servers of our own pages, checks, then the controllers."""
 
+    def __init__(
+        self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, clock: Clock
+    ) -> None:
+        self._config = config
+        self._options = options
+        self._stop = stop
+        self._stream = stream
+        self._clock = clock
+        self._registry = new_registry()
+        self._metrics = ClientMetrics(self._registry)
 
-def _preflight(
-    config: ClientConfig,
-    options: Options,
-    stop: threading.Event,
-    clock: Clock,
-    *,
-    metrics: ClientMetrics,
-    reachability: Reachability,
-) -> Report:
-    if options.preflight == "off":
-        return Report(summary="off")
-    tries = PREFLIGHT_TRIES_WHEN_EXITING if options.preflight == "exit" else 1
-    quick = HTTPTransport(config, request_seconds=REQUEST_SECONDS, metrics=metrics, clock=clock)
-    with closing(quick):
-        client = _client(quick, options, stop, metrics, clock, reachability=reachability)
-        return preflight_for(client, config, options, clock).check(stop, tries=tries)
+    def to_its_end(self) -> int:
+        """
+        Run until stop is set.
 
+        Returns: the exit code.
+        Raises: ConfigError, ListenError, and the error of a controller that failed.
+        """
+        relax_collector()
+        with ExitStack() as stack:
+            transport = HTTPTransport(self._config, metrics=self._metrics, clock=self._clock)
+            client = self._client(stack.enter_context(closing(transport)))
+            # bound first: a taken port is known at once, and a slow start can be probed
+            servers = Servers(self._options, self._registry, client.rest, self._clock)
+            with servers.serving():
+                report = self._preflight(client.reachability)
+                if self._stop.is_set():
+                    return _stopped()
+                skew = version_skew(report.server_version)
+                for problem in (*report.problems, *([skew] if skew else [])):
+                    self._say(problem)
+                if report.exit_code and (
+                    self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
+                ):
+                    return report.exit_code
+                show_banner(self._facts(report, servers), self._options, self._stream)
+                return self._work(client, servers, stack)
 
-def _election_words(options: Options) -> str:
-    lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
-    return f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
+    def _say(self, problem: Problem) -> None:
+        tell(problem, self._options, self._stream)
 
+    def _client(self, transport: Transport, reachability: Reachability | None = None) -> Client:
+        options = self._options
+        return Client(
+            transport,
+            qps=options.kube_api_qps,
+            burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
+            metrics=self._metrics,
+            user_agent=f"handloop/{version()}",
+            clock=self._clock,
+            stop=self._stop,
+            reachability=reachability,
+        )
 
-def _facts(config: ClientConfig, options: Options, report: Report, servers: Servers) -> Facts:
-    return Facts(
-        host=shown_server(config.host),
-        context=config.context_name,
-        source=config.source,
-        server_version=report.server_version,
-        user=report.user or config.user_name,
-        metrics=servers.metrics,
-        health=servers.health,
-        checks=report.summary + _election_words(options),
-    )
+    def _preflight(self, reachability: Reachability) -> Report:
+        if self._options.preflight == "off":
+            return Report(summary="off")
+        tries = PREFLIGHT_TRIES_WHEN_EXITING if self._options.preflight == "exit" else 1
+        quick = HTTPTransport(
+            self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, clock=self._clock
+        )
+        with closing(quick):
+            client = self._client(quick, reachability)
+            checks = Preflight(client, self._config, self._options, self._clock)
+            return checks.check(self._stop, tries=tries)
+
+    def _facts(self, report: Report, servers: Servers) -> Facts:
+        options = self._options
+        lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
+        election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
+        return Facts(
+            host=shown_server(self._config.host),
+            context=self._config.context_name,
+            source=self._config.source,
+            server_version=report.server_version,
+            user=report.user or self._config.user_name,
+            metrics=servers.metrics,
+            health=servers.health,
+            checks=report.summary + election,
+        )
+
+    def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
+        # loaded here: the checks need neither informers nor controllers, and so need not wait for them
+        from handloop.controller.cli.election import Election  # noqa: PLC0415
+        from handloop.controller.cli.program import Program  # noqa: PLC0415
+        from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415
+        from handloop.controller.runtime.runnable import StopTimeoutError  # noqa: PLC0415
+
+        options = self._options
+        # after a loss it ends the process in time, even if the servers do not stop
+        election = stack.enter_context(
+            Election(self._config, options, say=self._say, metrics=self._metrics, clock=self._clock)
+        )
+        program = Program(
+            client,
+            options,
+            self._stop,
+            registry=self._registry,
+            elect=election.elect if options.leader_elect else None,
+            on_terminal=self._stream.isatty(),
+            clock=self._clock,
+        )
+        servers.show(program.liveness_checks, program.readiness_checks)
+        clean = True
+        try:
+            program.run()
+        except* LeadershipLost:
+            # E12 was said when it happened
+            clean = False
+        except* StopTimeoutError as several:
+            clean = False
+            for error in several.exceptions:
+                self._say(stop_took_too_long(error, options.shutdown_timeout))
+        return _stopped() if clean else EXIT_FATAL

@@ -17,13 +17,14 @@ from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.config_problems import config_problem
-from handloop.controller.cli.controller_names import NAMES
+from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.controllers import kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use
-from handloop.controller.cli.tell import show, tell
+from handloop.controller.cli.terminal import show
+from handloop.controller.cli.values import NAMES
 from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -35,10 +36,10 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     A sandbox with the CRDs installed, for as long as the context lasts.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written or there is
-    no certificate to be had.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or no
+    certificate can be made.
     """
-    # its HTTP server takes a third of a second to import, and a controller in a cluster never needs it
+    # an extra, which only this command needs
     from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from handloop.sandbox.server import Sandbox  # noqa: PLC0415
 
@@ -86,13 +87,13 @@ def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> I
     try:
         yield path
     finally:
-        # another sandbox may have put its own there meanwhile
+        # another sandbox may have written its own meanwhile
         if path.exists() and path.read_text(encoding="utf-8") == text:
             path.unlink()
 
 
 def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
-    """Create a CRD the way everybody does: by a request."""
+    """Create a CRD by a request, as kubectl would."""
     transport = HTTPTransport(server)
     body = json.dumps(definition).encode()
     answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
@@ -102,7 +103,7 @@ def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
 
 
 def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
-    """Tell what to type next."""
+    """Say what to type next."""
     shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
     show(
         f"sandbox ready; in another terminal:\n"

@@ -1,4 +1,4 @@
-"""The servers of the program's own pages: metrics and health."""
+"""The servers of our own pages: metrics and health."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from handloop.client.rest_client import RESTClient
-from handloop.controller.cli.bind_address import BindAddress
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.program import Program
+from handloop.controller.cli.values import BindAddress
 from handloop.controller.runtime.metrics.page import metrics_page
 from handloop.controller.runtime.serving.certificate_watcher import (
     CERTIFICATE,
@@ -21,33 +20,34 @@ from handloop.controller.runtime.serving.certificate_watcher import (
     CertificateMetrics,
     CertificateWatcher,
 )
-from handloop.controller.runtime.serving.health import health_page
+from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.controller.runtime.serving.metrics_auth import MetricsAuth
 from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
+
+Checks = Callable[[], Mapping[str, Check]]
 
 
 class Servers:
     """
     The metrics and health servers: bound by the constructor, serving inside the context.
 
-    State: _program, None until show(); written by main, read by the threads that answer, under _lock.
+    State: _checks of liveness and readiness, written by main, read by the threads that answer, under _lock.
     """
 
     def __init__(self, options: Options, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
         """
         Bind.
 
-        Args: rest asks who may read the metrics, if that is wanted.
+        Args: rest asks the API server who may read the metrics, with --metrics-auth.
         Raises: ListenError for a port or a certificate that cannot be used.
         """
         self._servers: list[PageServer] = []
-        # a proxy in the same pod hands on the Host of its clients; there is no browser beside it
+        # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
         self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
-        self._program: Program | None = None
+        self._checks: tuple[Checks, Checks] = (_alive, _not_ready)
         try:
             certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
@@ -55,7 +55,7 @@ class Servers:
                 "metrics",
                 {"/metrics": metrics_page(registry)},
                 tls=_certificate(options, certificates, clock),
-                guard=MetricsAuth(rest, clock) if options.metrics_auth else None,
+                guard=_guard(options, rest, clock),
             )
             self.health = self._bind(
                 options.health_probe_bind_address,
@@ -66,22 +66,20 @@ class Servers:
             self._stop()
             raise
 
-    def show(self, program: Program) -> None:
-        """Answer for a program from here on; until then it is alive and not ready."""
+    def show(self, live: Checks, ready: Checks) -> None:
+        """Answer by these checks from here on. Until then the program is alive and not ready."""
         with self._lock:
-            self._program = program
-
-    def _shown(self) -> Program | None:
-        with self._lock:
-            return self._program
+            self._checks = (live, ready)
 
     def _live(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        program = self._shown()
-        return health_page({"ping": _well} if program is None else program.liveness_checks())(query)
+        with self._lock:
+            live, _ = self._checks
+        return health_page(live())(query)
 
     def _ready(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        program = self._shown()
-        return health_page({"preflight": _starting} if program is None else program.readiness_checks())(query)
+        with self._lock:
+            _, ready = self._checks
+        return health_page(ready())(query)
 
     def _bind(
         self,
@@ -117,6 +115,14 @@ class Servers:
             server.stop()
 
 
+def _guard(options: Options, rest: RESTClient, clock: Clock) -> Guard | None:
+    if not options.metrics_auth:
+        return None
+    from handloop.controller.runtime.serving.metrics_auth import MetricsAuth  # noqa: PLC0415
+
+    return MetricsAuth(rest, clock)
+
+
 def _certificate(
     options: Options, metrics: CertificateMetrics, clock: Clock
 ) -> Callable[[], ssl.SSLContext] | None:
@@ -133,9 +139,9 @@ def _certificate(
         ) from error
 
 
-def _well() -> None:
-    """Nothing is wrong."""
+def _alive() -> Mapping[str, Check]:
+    return {"ping": lambda: None}
 
 
-def _starting() -> str:
-    return "not finished"
+def _not_ready() -> Mapping[str, Check]:
+    return {"preflight": lambda: "not finished"}

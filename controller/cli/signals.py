@@ -1,12 +1,12 @@
 """
-The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once; SIGUSR1 raises the
+The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once. SIGUSR1 raises the
 log level.
 
-A Python signal handler runs in the main thread, between two of its instructions: never once that thread has
-begun to block in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only
-writes the number into a pipe (`signal.set_wakeup_fd`), and a thread `signals` reacts. What there is to say it
-leaves to a thread `signal-reports`: a terminal that was halted, or a log that nobody reads, blocks whoever
-writes, and the next signal has to count all the same.
+A Python signal handler runs in the main thread, between two of its instructions: not while that thread blocks
+in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only writes the number
+into a pipe (`signal.set_wakeup_fd`), and the thread `signals` reacts. It leaves all messages to the thread
+`signal-reports`: a halted terminal, or a log without a reader, blocks its writer, and the next signal must
+count all the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READ_BYTES: Final = 64
 
 class SignalHandler:
     """
-    Handles signals while its `with` block runs, which must be in the main thread; then all is as before.
+    Handles signals while its `with` block runs, in the main thread; then restores what was there before.
 
     Follows: sample-controller pkg/signals.
     State: _asked, whether a stop was asked for; of the thread `signals`.
@@ -48,8 +48,8 @@ class SignalHandler:
         """
         Prepare.
 
-        Args: on_stop gets the name of the first signal once stop is set; on_usr1 is called on each. Both may
-        block, on the thread `signal-reports`.
+        Args: on_stop gets the name of the first signal, after stop is set; on_usr1 runs for each SIGUSR1.
+        Both run on the thread `signal-reports`, and may block.
         """
         self._stop = stop
         self._on_stop = on_stop

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from handloop.controller.cli.durations import parse_duration
+from handloop.apis import duration as go_duration
 
 MAX_VERBOSITY: Final = 9
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
@@ -49,9 +51,9 @@ def boolean(text: str) -> bool:
 
 
 def lease_name(text: str) -> str:
-    """A name that an object may have."""
+    """The name of an object: a DNS subdomain."""
     if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
-        raise ValueError(f'"{text}" is no name: lower case letters, digits, "-" and "."')
+        raise ValueError(f'"{text}" is not a name: use lower case letters, digits, "-" and "."')
     return text
 
 
@@ -60,7 +62,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in choices:
-            raise ValueError(f'"{text}" is none of {", ".join(choices)}')
+            raise ValueError(f'"{text}" is not one of {", ".join(choices)}')
         return text
 
     return parse
@@ -83,7 +85,7 @@ def whole(text: str) -> int:
 
 
 def ip_address_text(text: str) -> str:
-    """An IP address, not a name: a name could be several."""
+    """An IP address. A name is refused: it may have several."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -96,3 +98,101 @@ def port_number(text: str) -> int:
     if not 0 <= port <= MAX_PORT:
         raise ValueError("ports are 0 to 65535")
     return port
+
+
+def parse_duration(text: str) -> float:
+    """
+    Seconds of a Go duration; "0" needs no unit.
+
+    Raises: ValueError with the words of Go's time.ParseDuration, and an example.
+    """
+    try:
+        return go_duration.parse_duration(text) / 1e9
+    except go_duration.DurationError as error:
+        told = str(error).removeprefix("time: ")
+        raise ValueError(f"{told} (write for example 30s, 1m30s or 500ms)") from error
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest Go spelling that people write: `30s`, `1m30s`, `500ms`, `0s`."""
+    if 0 < abs(seconds) < 1:
+        return f"{seconds * 1000:g}ms"
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(abs(seconds), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest:g}s" if rest else ""]
+    return sign + ("".join(parts) or "0s")
+
+
+@dataclass(frozen=True, slots=True)
+class BindAddress:
+    """`host:port` to listen on. An empty host means every interface, port 0 a free port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """The same, with a word on what a missing host means."""
+        return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
+
+    def served_names(self) -> Collection[str] | None:
+        """
+        The hosts that requests may name, None = any.
+
+        On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
+        uses the pod's address, Prometheus that or a Service.
+        """
+        if not self._is_loopback():
+            return None
+        return ("127.0.0.1", "localhost", "[::1]", self.host)
+
+    def _is_loopback(self) -> bool:
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+METRICS_ADDRESS: Final = BindAddress("127.0.0.1", 8080)
+HEALTH_ADDRESS: Final = BindAddress("127.0.0.1", 8081)
+LOOPBACK: Final = BindAddress("127.0.0.1", 0)
+
+
+def parse_bind_address(text: str) -> BindAddress | None:
+    """
+    `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` turns the server off and gives None.
+
+    Raises: ValueError.
+    """
+    if text == "0":
+        return None
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > MAX_PORT:
+        raise ValueError(f'"{text}" is not an address such as :8080 or 127.0.0.1:8080 (0 turns it off)')
+    return BindAddress(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+ALL: Final = "*"
+NAMES: Final = ("foo", "myapp")
+
+
+def controller_names(text: str) -> tuple[str, ...]:
+    """
+    A list such as `foo,myapp`, or `*` for all, in the order of the registry.
+
+    Raises: ValueError for an unknown name, with the nearest one that exists.
+    """
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name != ALL and name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; have: {', '.join(NAMES)}"
+            raise ValueError(f'unknown controller "{name}"{hint}')
+    if not wanted:
+        raise ValueError(f"at least 1 controller is needed; have: {', '.join(NAMES)}")
+    return NAMES if ALL in wanted else tuple(name for name in NAMES if name in wanted)

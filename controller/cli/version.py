@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tomllib
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,8 @@ def version() -> str:
     """The version of the installed distribution, or of the checkout it runs from."""
     checkout = Path(__file__).parents[3] / "pyproject.toml"
     if checkout.exists():
+        import tomllib  # noqa: PLC0415 - an image has no project file
+
         return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
     return metadata.version(DISTRIBUTION)
 

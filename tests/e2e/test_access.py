@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from handloop.controller.cli.declared import declared_access
+from handloop.controller.cli.controllers import declared_access
 from handloop.controller.cli.options import Options
 from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster
 from support.foo_story import tell_story

@@ -18,7 +18,7 @@ import pytest
 
 from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
-from handloop.controller.runtime.election.config import (
+from handloop.controller.runtime.election.durations import (
     LEASE_DURATION_SECONDS,
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,

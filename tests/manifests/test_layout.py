@@ -9,12 +9,11 @@ import pytest
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.controller.cli.controllers import CONTROLLERS
-from handloop.controller.cli.declared import declared_access
+from handloop.controller.cli.controllers import CONTROLLERS, declared_access
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.roles import roles
-from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
+from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))

@@ -44,7 +44,7 @@ def test_pytest_finds_it_by_its_entry_point() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (name,) = document["project"]["entry-points"]["pytest11"].values()
     assert hasattr(import_module(name), "sandbox")
-    assert name.rpartition(".")[0] in document["tool"]["setuptools"]["packages"]
+    assert document["tool"]["setuptools"]["packages"]["find"]["include"] == ["handloop*"]
 
 
 def test_a_test_asks_for_it(tmp_path: Path) -> None:
@@ -86,6 +86,18 @@ def test_nothing():
     assert "aiohttp" not in sys.modules
 """
     assert "1 passed" in _pytest(tmp_path, test_mine=text)
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "multidict"])
+def test_without_the_extra_the_fixture_says_what_to_install(tmp_path: Path, missing: str) -> None:
+    """One line for each test that asks for it, without a traceback; the other tests run."""
+    conftest = f"import sys\nsys.modules['{missing}'] = None\n"
+    text = "def test_it(sandbox):\n    pass\n\ndef test_other():\n    pass\n"
+    report = _pytest(tmp_path, conftest=conftest, test_mine=text)
+    assert "1 passed, 1 error" in report
+    assert f'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"' in report
+    assert "Traceback" not in report
+    assert "ModuleNotFoundError" not in report
 
 
 def test_a_fixture_of_the_same_name_wins(tmp_path: Path) -> None:

@@ -1,22 +1,22 @@
 """
-How leader election is set up, and which durations make sense together.
+How leader election is set up.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: callbacks and the lock
-are arguments without a default, so they cannot be missing; the whole seconds that a Lease holds must outlast
-the renew deadline. client-go cuts the rest of a second off, too, and does not check what is left.
+are arguments without a default, so they cannot be missing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
+from handloop.controller.runtime.election.durations import (
+    LEASE_DURATION_SECONDS,
+    RENEW_DEADLINE_SECONDS,
+    RETRY_PERIOD_SECONDS,
+    validate_durations,
+)
 from handloop.controller.runtime.election.record import LeaderElectionRecord
-
-JITTER_FACTOR: Final = 1.2
-LEASE_DURATION_SECONDS: Final = 15.0
-RENEW_DEADLINE_SECONDS: Final = 10.0
-RETRY_PERIOD_SECONDS: Final = 2.0
 
 
 class Lock(Protocol):
@@ -85,30 +85,3 @@ class LeaderElection:
         )
         if not self.lock.identity:
             raise ValueError("Lock identity is empty")
-
-
-def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
-    """
-    Check client-go's rules, in its order; then that the whole seconds outlast the renew deadline.
-
-    Args: seconds.
-    Raises: ValueError in client-go's words.
-    """
-    if not lease_duration > renew_deadline:
-        raise ValueError("leaseDuration must be greater than renewDeadline")
-    if not renew_deadline > retry_period * JITTER_FACTOR:
-        raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
-    durations = {
-        "leaseDuration": lease_duration,
-        "renewDeadline": renew_deadline,
-        "retryPeriod": retry_period,
-    }
-    for name, seconds in durations.items():
-        if not seconds > 0:
-            raise ValueError(f"{name} must be greater than zero")
-    # others may come when the whole seconds that the Lease says are over, and we must have given up before
-    written = lease_duration // 1
-    if not written > renew_deadline:
-        raise ValueError(
-            f"leaseDuration counts as {written:.0f}s for others, which must be greater than renewDeadline"
-        )

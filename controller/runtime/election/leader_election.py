@@ -29,8 +29,9 @@ from typing import Final
 import structlog
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
-from handloop.controller.runtime.election.config import JITTER_FACTOR, LeaderElection
+from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
+from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.guarded_work import GuardedWork
 from handloop.controller.runtime.election.metrics import LeaderMetrics, NoLeaderMetrics
 from handloop.workqueue.clock import REAL_CLOCK, Clock

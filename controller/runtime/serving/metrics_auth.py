@@ -12,11 +12,9 @@ from typing import Final
 import structlog
 from cachetools import TTLCache
 
-from handloop.apis.resource import Resource
 from handloop.client.access_review import Identity, check_path_access, whose_token
 from handloop.client.errors import ClientError
 from handloop.client.rest_client import RESTClient
-from handloop.controller.runtime.access import Access
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 
@@ -34,18 +32,6 @@ _FAILED: Final = 500
 
 _Fingerprint = bytes
 _Question = tuple[_Fingerprint, str]
-
-METRICS_AUTH_ACCESS: Final = tuple(
-    Access(
-        resource=Resource(group, "v1", plural, kind, namespaced=False),
-        verbs=("create",),
-        purpose="metrics-auth",
-    )
-    for group, plural, kind in (
-        ("authentication.k8s.io", "tokenreviews", "TokenReview"),
-        ("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
-    )
-)
 
 
 class MetricsAuth:

@@ -111,6 +111,12 @@ def test_arguments_environment_and_cluster(tmp_path: Path) -> None:
     assert "serverhttpsh" in fetched.authorization
 
 
+def test_a_plugin_runs_in_the_folder_of_its_kubeconfig(tmp_path: Path) -> None:
+    """Relative paths in its arguments start there, wherever the program was started."""
+    body = f'printf \'{{"kind":"ExecCredential","apiVersion":"{VERSION}","status":{{"token":"%s"}}}}\' "$PWD"'
+    assert fetch(plugin(tmp_path, body), tmp_path).authorization == f"Bearer {tmp_path}"
+
+
 def test_a_plugin_that_is_not_there(tmp_path: Path) -> None:
     """E06: the error names the program and has the kubeconfig's words on installing it."""
     for command, where in (("no-such-plugin-here", " in PATH"), ("./missing", "")):

@@ -177,7 +177,7 @@ def test_a_stop_before_the_end_is_no_success(bare: SandboxCluster) -> None:
     """P01: exit code 1, in the table and in the JSON: most was not asked."""
     stop = threading.Event()
     stop.set()
-    for output, sign in (("", "stopped before all was asked"), ("json", '"exitCode": 1')):
+    for output, sign in (("", "stopped before the checks were complete"), ("json", '"exitCode": 1')):
         out = io.StringIO()
         options = Options(command="doctor", kubeconfig=str(bare.kubeconfig), output=output)
         assert doctor(options, stop, out) == 1

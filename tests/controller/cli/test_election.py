@@ -14,9 +14,10 @@ from handloop.client.config import ClientConfig, load_config
 from handloop.client.request_metrics import NO_METRICS
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.election import Election, new_identity
+from handloop.controller.cli.election import Election, StandbyReport, lost_lease, new_identity, standby
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import Problem
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
@@ -127,3 +128,87 @@ def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> Non
     ) as election:
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
     assert done == ["lost-lease", "E12"]
+
+
+SEEN = ElectionStatistics("demo/foo", "pod-b", "pod-a", False, 1.0, 14.0, "")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Moved by the test."""
+    return FakeClock()
+
+
+def test_it_is_said_once_a_minute(clock: FakeClock) -> None:
+    """E11: at the first try in vain, and then every 60 s, however often it is tried."""
+    said: list[float] = []
+    report = StandbyReport(lambda _problem: said.append(clock.now()), clock)
+    for _ in range(100):
+        report(SEEN)
+        clock.advance(2.5)
+    assert said == [0.0, 60.0, 120.0, 180.0, 240.0]
+
+
+def test_a_new_holder_is_news(clock: FakeClock) -> None:
+    """E11: said at once."""
+    said: list[Problem] = []
+    report = StandbyReport(said.append, clock)
+    report(SEEN)
+    report(SEEN._replace(holder="pod-c"))
+    report(SEEN._replace(holder="pod-c"))
+    assert ["pod-a" in said[0].what, "pod-c" in said[1].what] == [True, True]
+    assert len(said) == 2
+
+
+HELD = ElectionStatistics(
+    lease="demo/handloop",
+    identity="pod-b",
+    holder="pod-a",
+    leading=False,
+    renewed_seconds_ago=1.2,
+    expires_in_seconds=13.8,
+    last_error="",
+)
+
+
+def test_a_standby_says_whom_it_waits_for() -> None:
+    """E11: holder, renewed when, expires when, and that this is normal."""
+    problem = standby(HELD)
+    assert str(problem).splitlines() == [
+        "info: standby: lease demo/handloop held by pod-a (renewed 1 s ago, expires in 14 s)",
+        "  cause: this is normal: one replica works, the others wait with warm caches",
+        "  fix: kubectl -n demo get lease handloop   (who holds it, and since when)",
+        "  more: docs/errors.md#e11",
+    ]
+    assert problem.exit_code == EXIT_OK
+
+
+@pytest.mark.parametrize(
+    ("seen", "what", "cause"),
+    [
+        (
+            HELD._replace(last_error="connection refused"),
+            "held by pod-a (renewed 1 s ago, expires in 14 s)",
+            "the last try failed: connection refused",
+        ),
+        (
+            HELD._replace(holder="", renewed_seconds_ago=None, last_error="403"),
+            "could not be read yet",
+            "the last try failed: 403",
+        ),
+        (HELD._replace(holder=""), "has no holder", "this replica takes over in a moment"),
+    ],
+)
+def test_a_standby_says_what_is_in_its_way(seen: ElectionStatistics, what: str, cause: str) -> None:
+    """E11: also when it is not another holder."""
+    problem = standby(seen)
+    assert problem.what == f"standby: lease demo/handloop {what}"
+    assert problem.causes == (cause,)
+
+
+def test_a_lost_lease_says_since_when_and_why() -> None:
+    """E12: and that the process ends, with 1."""
+    problem = lost_lease(LeadershipLost("demo/handloop", 10.04, "last error: timeout"))
+    assert problem.what == ("lost leadership: lease demo/handloop not renewed for 10 s (last error: timeout)")
+    assert (problem.code, problem.exit_code, problem.severity) == ("E12", EXIT_FATAL, "error")
+    assert any("CPU" in fix for fix in problem.fixes)

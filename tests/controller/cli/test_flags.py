@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.bind_address import BindAddress
 from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.values import BindAddress
+from handloop.sandbox.differences import DIFFERENCES, bullets
 
 
 def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
@@ -118,8 +119,8 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
         (["--resync", "30"], '--resync: missing unit in duration "30"'),
         (["--resync=-1s"], '--resync: duration "-1s" must not be negative'),
         (["-v", "10"], "--verbosity: levels are 0 to 9"),
-        (["--log-format", "xml"], '--log-format: "xml" is none of klog, text, json'),
-        (["--preflight", "maybe"], '--preflight: "maybe" is none of warn, exit, off'),
+        (["--log-format", "xml"], '--log-format: "xml" is not one of klog, text, json'),
+        (["--preflight", "maybe"], '--preflight: "maybe" is not one of warn, exit, off'),
         (["--metrics-bind-address", "8080"], '--metrics-bind-address: "8080" is not an address'),
         (["--kube-api-qps", "-1"], "--kube-api-qps"),
         (["--kube-api-qps", "inf"], "--kube-api-qps: must be 0 or more"),
@@ -147,11 +148,11 @@ def test_a_mistake_in_the_environment_names_the_variable() -> None:
 
 @pytest.mark.parametrize("command", ["", "sandbox", "manifests", "version"])
 def test_help_ends_with_three_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--help prints the flags, three examples and the environment, and exits with 0."""
+    """--help prints the flags, the environment and, last, three examples, and exits with 0."""
     with pytest.raises(SystemExit) as caught:
         parse_options([command, "--help"] if command else ["-help"], {})
     assert caught.value.code == 0
-    assert capsys.readouterr().out.count("  python -m controller ") >= 3
+    assert capsys.readouterr().out.rpartition("\nexamples:\n")[2].count("  python -m controller ") == 3
 
 
 def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,3 +160,19 @@ def test_the_sandboxs_help_says_what_it_does_not_do(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         parse_options(["sandbox", "--help"], {})
     assert SANDBOX_LIMITS in capsys.readouterr().out
+
+
+DOCS = Path(__file__).parents[3] / "docs" / "sandbox.md"
+
+
+def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    """`sandbox --help` ends with the sandbox's own list of differences."""
+    with pytest.raises(SystemExit):
+        parse_options(["sandbox", "--help"], {})
+    told = " ".join(capsys.readouterr().out.partition("where it is not like a kube-apiserver")[2].split())
+    assert all(difference.text in told for difference in DIFFERENCES)
+
+
+def test_the_docs_list_the_same_differences() -> None:
+    """docs/sandbox.md has the very same list, word for word and line for line."""
+    assert f"\n{bullets()}" in DOCS.read_text(encoding="utf-8")

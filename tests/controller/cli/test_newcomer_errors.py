@@ -230,7 +230,7 @@ def test_e03_an_unknown_context(tmp_path: Path) -> None:
     assert outcome.code == 3
     assert outcome.says(
         'error: context "dve" not in kubeconfig',
-        "cause: contexts there are: dev",
+        "cause: the kubeconfig has these contexts: dev",
         "fix: did you mean dev? --context dev",
         "fix: kubectl config get-contexts",
         "#e03",
@@ -248,7 +248,7 @@ def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
         f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
         "cause: nothing listens there",
         "fix: kubectl cluster-info",
-        "fix: inside a container 127.0.0.1 is the container itself",
+        "fix: in a container 127.0.0.1 is the container itself",
         "#e04",
     )
 
@@ -274,7 +274,7 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
     assert Outcome(code, err.getvalue()).says(
         'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',
         server.url,
-        "cause: the kubeconfig's CA is of another cluster",
+        "cause: the kubeconfig's CA belongs to another cluster",
         "cause: names in the certificate: 127.0.0.1, localhost",
         "fix: kubectl config view --minify",
         "#e05",
@@ -346,7 +346,7 @@ def test_e08_a_crd_of_another_version(bare: SandboxCluster) -> None:
     assert outcome.code == 6
     assert outcome.says(
         "error: the CRD foos.samplecontroller.k8s.io serves v1beta1; the controller needs v1alpha1",
-        "cause: the CRD in the cluster is of another release",
+        "cause: the CRD in the cluster belongs to another release",
         INSTALL_CRD,
         "#e08",
     )
@@ -360,7 +360,9 @@ def test_e08_a_crd_without_the_status_subresource(bare: SandboxCluster) -> None:
     with going_on("--kubeconfig", str(bare.kubeconfig), "--preflight=exit") as text:
         text.wait_for("warning: the CRD foos.samplecontroller.k8s.io lacks subresources.status")
         text.wait_for("Started workers")
-    assert Outcome(0, text.text()).says("cause: status is written through the object", INSTALL_CRD, "#e08")
+    assert Outcome(0, text.text()).says(
+        "cause: the status is written with the whole object", INSTALL_CRD, "#e08"
+    )
 
 
 @pytest.mark.parametrize(
@@ -474,7 +476,7 @@ def test_e14_a_deployment_of_somebody_else(cluster: SandboxCluster) -> None:
         (
             ["-n", "demo"],
             r'"no Foo in namespace \"demo\" (1 in other namespaces)"',
-            "started with -n demo? To watch all namespaces leave it out, or say -A",
+            "-A   (in place of -n demo: watch all namespaces)",
         ),
     ],
     ids=["anywhere", "in one namespace"],

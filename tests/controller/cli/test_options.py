@@ -29,3 +29,10 @@ def test_no_two_fields_share_a_variable_or_a_letter() -> None:
     for key in ("env", "short"):
         said = [field.metadata[key] for field in FLAGS if field.metadata[key]]
         assert len(said) == len(set(said))
+
+
+def test_no_namespace_means_all_of_them() -> None:
+    """As -A says; an empty name beside others, or a name twice, adds nothing."""
+    assert Options().namespaces == ()
+    assert Options(namespace="demo").namespaces == ("demo",)
+    assert Options(namespace=",a,,b, a").namespaces == ("a", "b")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.resource import Resource
-from handloop.controller.cli.permissions import Need, missing_permissions, needs
+from handloop.controller.cli.controllers import declared_access
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.runtime.access import Access
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -65,7 +68,7 @@ def test_e09_lists_everything_denied_at_once() -> None:
     assert problem.fixes == (
         "python -m controller manifests rbac | kubectl apply -f -",
         "kubectl create clusterrolebinding handloop --clusterrole=handloop --serviceaccount=demo:default",
-        "the ServiceAccount is `default`: does the Deployment lack serviceAccountName?",
+        "the ServiceAccount is `default`: set serviceAccountName in the Deployment",
     )
 
 
@@ -93,3 +96,14 @@ def test_e09_binds_every_role_that_is_missing() -> None:
         f"kubectl -n home create rolebinding {role} --role={role} --user=alice",
         f"kubectl create rolebinding {role} --role={role} --user=alice",
     )
+
+
+def test_the_command_of_e09_prints_the_roles_for_the_same_options() -> None:
+    """Read back it asks for the same; what changes no role is left out, and the shell is minded."""
+    assert rbac_command(Options(workers=7)) == "python -m controller manifests rbac"
+    options = Options(namespace="a b", kubeconfig="/k")
+    command = rbac_command(options)
+    assert command == "python -m controller manifests rbac -n 'a b'"
+    again = parse_options(["manifests", "rbac", "-n", "a b"], {})
+    assert declared_access(again) == declared_access(options)
+    assert again.namespaces == options.namespaces

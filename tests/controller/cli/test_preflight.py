@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.config import ClientConfig
 from handloop.client.errors import (
     ConfigError,
     ConfigProblem,
@@ -18,6 +21,9 @@ from handloop.client.errors import (
     DeadlineExceeded,
 )
 from handloop.client.resource_client import Client
+from handloop.controller.cli.controllers import declared_access
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.permissions import needs
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
 from handloop.controller.foo.access import FOO_ACCESS
@@ -25,6 +31,7 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.instant_clock import InstantClock
 from support.scripted_transport import ScriptedTransport, answer
 
@@ -80,19 +87,42 @@ def client_of(sandbox: Sandbox, token: str) -> Client:
     return Client(sandbox.transport(token=token))  # type: ignore[arg-type] # same shapes, other classes
 
 
-def preflight(client: Client, namespace: str = "", **options: Any) -> Preflight:
+class Login(StaticCredentials):
+    """Credentials that are got by a call."""
+
+    def __init__(self, log_in: Callable[[], object]) -> None:
+        super().__init__()
+        self._log_in = log_in
+
+    def authorization(self, *_: object) -> str:
+        self._log_in()
+        return ""
+
+
+def preflight(
+    client: Client,
+    namespace: str = "",
+    *,
+    credentials: StaticCredentials | None = None,
+    clock: Clock = REAL_CLOCK,
+) -> Preflight:
     """The Foo controller's checks."""
-    wanted = {"custom": (Foo.resource,), "access": FOO_ACCESS, "rbac_command": "the command"} | options
-    return Preflight(client, host=HOST, namespaces=(namespace,) if namespace else (), **wanted)
+    config = ClientConfig(host=HOST, credentials=credentials or StaticCredentials())
+    return Preflight(client, config, Options(controllers=("foo",), namespace=namespace), clock)
+
+
+def token(expires_at: float) -> str:
+    """A token that says when it ends."""
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires_at}).encode()).decode().rstrip("=")
+    return f"Bearer e30.{claims}.x"
 
 
 def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:
     """The report on a server that answers so; also the pauses made, and the requests."""
     clock, transport = InstantClock(), ScriptedTransport(answers)
     client = Client(transport, clock=clock)
-    report = preflight(client, clock=clock, credentials=lambda: "token expired 3 h ago").check(
-        threading.Event(), tries=tries
-    )
+    expired = StaticCredentials(token(clock.time() - 3 * 3600))
+    report = preflight(client, clock=clock, credentials=expired).check(threading.Event(), tries=tries)
     return report, clock.slept, len(transport.sent)
 
 
@@ -238,7 +268,7 @@ def test_what_is_known_of_credentials_is_asked_only_when_they_were_refused(sandb
     problem = only(preflight(client_of(sandbox, "wrong")).check(threading.Event()))
     assert (problem.code, problem.causes[0]) == (
         "E06",
-        "a token that has expired or was revoked, or a client certificate of another cluster",
+        "the token has expired or was revoked, or the client certificate belongs to another cluster",
     )
 
 
@@ -300,7 +330,7 @@ def test_a_login_has_more_time_than_a_request() -> None:
             return super().request(method, path, **options)
 
     client = Client(Asked([ConnectionRefused("connection refused")]))
-    preflight(client, log_in=lambda: asked.append("login")).check(threading.Event(), tries=1)
+    preflight(client, credentials=Login(lambda: asked.append("login"))).check(threading.Event(), tries=1)
     assert asked == ["login", "/version"]
 
 
@@ -311,18 +341,45 @@ def test_e06_a_login_that_fails_is_final() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" failed')
 
     transport = ScriptedTransport()
-    report = preflight(Client(transport), log_in=fail).check(threading.Event())
+    report = preflight(Client(transport), credentials=Login(fail)).check(threading.Event())
     assert (only(report).code, report.exit_code, transport.sent) == ("E06", 3, [])
 
 
 def test_a_stop_during_the_login_sends_nothing() -> None:
     """P01: the first request is not made either."""
     stop, transport = threading.Event(), ScriptedTransport()
-    assert preflight(Client(transport), log_in=stop.set).check(stop).stopped
+    assert preflight(Client(transport), credentials=Login(stop.set)).check(stop).stopped
 
     def ended() -> None:
         raise ConfigError(ConfigProblem.EXEC_PLUGIN, "ended, as the program stops")
 
-    report = preflight(Client(transport), log_in=ended).check(stop)
+    report = preflight(Client(transport), credentials=Login(ended)).check(stop)
     assert (report.stopped, report.problems) == (True, ())
     assert transport.sent == []
+
+
+def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox) -> None:
+    """Each kind of ours, and each permission in the namespace of -n; a path stays out of what is shown."""
+    options = Options(namespace="demo")
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443/secret")
+    report = Preflight(client, config, options, REAL_CLOCK).check(threading.Event())
+    asked = [finding.subject for finding in report.findings if finding.check == "permission"]
+    wanted = needs(declared_access(options), ("demo",))
+    assert asked == [f"{need.what} {need.scope}" for need in wanted]
+    assert 'list foos.samplecontroller.k8s.io in namespace "demo"' in asked
+    (server,) = [finding.subject for finding in report.findings if finding.check == "server"]
+    assert server.startswith("https://10.0.0.1:6443 (v1.")
+
+
+def test_the_login_comes_first(sandbox: Sandbox) -> None:
+    """With credentials that cannot be had nothing is asked of the server."""
+
+    class Refused(StaticCredentials):
+        def authorization(self, *_: object) -> str:
+            raise ConfigError(ConfigProblem.EXEC_PLUGIN, "no login")
+
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
+    report = Preflight(client, config, Options(), REAL_CLOCK).check(threading.Event())
+    assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]

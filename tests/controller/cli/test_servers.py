@@ -15,9 +15,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.client.rest_client import RESTClient
-from handloop.controller.cli.bind_address import BindAddress
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.servers import Servers
+from handloop.controller.cli.values import BindAddress
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.clock import REAL_CLOCK
 from support.certificates import CertificateAuthority, Issued

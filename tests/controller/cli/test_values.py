@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
+from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.cli.values import (
+    NAMES,
+    BindAddress,
+    controller_names,
     duration,
+    format_duration,
     ip_address_text,
     not_negative,
     one_of,
+    parse_bind_address,
+    parse_duration,
     port_number,
     verbosity_level,
     whole,
@@ -45,7 +52,7 @@ def test_a_good_word_is_its_value(parse: Callable[[str], Any], text: str, value:
         (duration, "-1s", "must not be negative"),
         (workers_count, "0", "at least 1 worker"),
         (verbosity_level, "10", "levels are 0 to 9"),
-        (one_of("a", "b"), "c", '"c" is none of a, b'),
+        (one_of("a", "b"), "c", '"c" is not one of a, b'),
         (not_negative, "nan", "must be 0 or more"),
         (whole, "-1", "must be 0 or more"),
         (port_number, "65536", "ports are 0 to 65535"),
@@ -56,3 +63,156 @@ def test_a_bad_word_is_refused(parse: Callable[[str], Any], text: str, message: 
     """Beyond the range there is an error with a text for people."""
     with pytest.raises(ValueError, match=message):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30s", 30.0),
+        ("1m30s", 90.0),
+        ("500ms", 0.5),
+        ("1.5h", 5400.0),
+        ("0", 0.0),
+        ("-2s", -2.0),
+        ("+2s", 2.0),
+        ("10us", 1e-5),
+        ("10µs", 1e-5),
+        ("100ns", 1e-7),
+        (".5s", 0.5),
+        ("1\u03bcs", 1e-6),
+    ],
+)
+def test_go_spellings_are_read(text: str, seconds: float) -> None:
+    """Every unit of Go, sums of parts, fractions and signs mean what they mean in Go."""
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["30", "", "s", "1x", "1s2", "--1s", "1 s", "1h-5m", "9999999h"])
+def test_what_go_refuses_is_refused(text: str) -> None:
+    """A number without a unit, an unknown unit and an empty text are errors that show the text."""
+    with pytest.raises(ValueError, match="duration") as caught:
+        parse_duration(text)
+    assert f'"{text}"' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (30, "30s"),
+        (90, "1m30s"),
+        (0.5, "500ms"),
+        (3600, "1h"),
+        (0, "0s"),
+        (3661.5, "1h1m1.5s"),
+        (-90, "-1m30s"),
+    ],
+)
+def test_durations_are_written_as_people_write_them(seconds: float, text: str) -> None:
+    """The shortest spelling comes out, and reads back as the same."""
+    assert format_duration(seconds) == text
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":8080", BindAddress("", 8080)),
+        ("127.0.0.1:0", BindAddress("127.0.0.1", 0)),
+        ("[::1]:9", BindAddress("::1", 9)),
+        ("0", None),
+    ],
+)
+def test_bind_addresses_are_read(text: str, address: BindAddress | None) -> None:
+    """host:port in Go's forms; 0 means off."""
+    assert parse_bind_address(text) == address
+    assert address is None or str(address) == text
+
+
+@pytest.mark.parametrize("text", ["", "8080", "host", ":x", ":70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    """Without a port there is nothing to listen on."""
+    with pytest.raises(ValueError, match="is not an address"):
+        parse_bind_address(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("127.0.0.1:1", {"127.0.0.1", "localhost", "[::1]"}),
+        ("localhost:1", {"127.0.0.1", "localhost", "[::1]"}),
+        ("[::1]:1", {"127.0.0.1", "localhost", "[::1]", "::1"}),
+        ("127.0.0.2:1", {"127.0.0.1", "localhost", "[::1]", "127.0.0.2"}),
+        (":1", None),
+        ("0.0.0.0:1", None),
+        ("[::]:1", None),
+        ("10.0.0.1:1", None),
+        ("pod.example:1", None),
+    ],
+)
+def test_on_loopback_the_names_are_known(text: str, names: set[str] | None) -> None:
+    """Elsewhere nobody knows by which names others come here."""
+    address = parse_bind_address(text)
+    assert address is not None
+    served = address.served_names()
+    assert (served if served is None else set(served)) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (":8080", ":8080 (all interfaces)"),
+        ("0.0.0.0:1", "0.0.0.0:1 (all interfaces)"),
+        ("[::]:1", "[::]:1 (all interfaces)"),
+        ("127.0.0.1:8080", "127.0.0.1:8080"),
+    ],
+)
+def test_the_banner_says_when_everybody_gets_there(text: str, shown: str) -> None:
+    """Go's :8080 does not tell a newcomer that the network gets there, too."""
+    address = parse_bind_address(text)
+    assert address is not None
+    assert address.shown == shown
+
+
+def test_all_run_by_default() -> None:
+    """Foo and MyApp, in one process."""
+    assert parse_options([], {}).controllers == NAMES == ("foo", "myapp")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("foo", ("foo",)),
+        ("myapp,foo", ("foo", "myapp")),
+        (" myapp , foo ,", ("foo", "myapp")),
+        ("foo,foo", ("foo",)),
+        ("*", ("foo", "myapp")),
+        ("foo,*", ("foo", "myapp")),
+    ],
+)
+def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
+    """In whatever order they are named, each once, * for all."""
+    assert controller_names(text) == names
+    assert parse_options([f"--controllers={text}"], {}).controllers == names
+
+
+def test_the_environment_selects_unless_a_flag_does() -> None:
+    """CONTROLLER_CONTROLLERS, as every flag has its variable."""
+    environment = {"CONTROLLER_CONTROLLERS": "myapp"}
+    assert parse_options([], environment).controllers == ("myapp",)
+    assert parse_options(["--controllers", "foo"], environment).controllers == ("foo",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fo", '--controllers: unknown controller "fo"; did you mean foo?'),
+        ("foo,my-app", '--controllers: unknown controller "my-app"; did you mean myapp?'),
+        ("xyz", '--controllers: unknown controller "xyz"; have: foo, myapp'),
+        (",", "--controllers: at least 1 controller is needed; have: foo, myapp"),
+    ],
+)
+def test_an_unknown_name_is_a_usage_error(text: str, message: str) -> None:
+    """With the nearest name that exists."""
+    with pytest.raises(UsageError) as caught:
+        parse_options([f"--controllers={text}"], {})
+    assert str(caught.value) == message

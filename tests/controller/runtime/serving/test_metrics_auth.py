@@ -12,7 +12,8 @@ from handloop.client.errors import ConnectionRefused
 from handloop.client.http.response import Response
 from handloop.client.rest_client import RESTClient
 from handloop.controller.runtime.roles import roles
-from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS, MetricsAuth
+from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
+from handloop.controller.runtime.serving.metrics_auth import MetricsAuth
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedTransport, answer
 

@@ -1,16 +1,16 @@
-"""What the options say about leader election, taken together."""
+"""What options mean where the program runs: leader election above all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.election_options import checked_election
 from handloop.controller.cli.flags import UsageError, parse_options
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.surroundings import options_here
 
-ELECT = Options(leader_elect=True)
+ELECT = {"leader_elect": True}
 NOWHERE = "/nowhere"
 
 
@@ -76,7 +76,7 @@ def test_durations_that_do_not_go_together_are_refused(word: str, text: str, lea
         ("--leader-elect=maybe", '"maybe" is neither true nor false'),
         (
             "--leader-elect-resource-name=Foo",
-            '"Foo" is no name: lower case letters, digits, "-" and "."',
+            '"Foo" is not a name: use lower case letters, digits, "-" and "."',
         ),
     ],
 )
@@ -96,29 +96,30 @@ def test_less_than_a_second_is_refused() -> None:
 
 def test_in_a_cluster_the_lease_is_in_the_programs_own_namespace(tmp_path: Path) -> None:
     """From the downward API, else from the service account, as controller-runtime."""
-    assert _namespace(ELECT, {"POD_NAMESPACE": "one"}, str(tmp_path)) == "one"
+    assert namespace(ELECT, {"POD_NAMESPACE": "one"}, str(tmp_path)) == "one"
     (tmp_path / "namespace").write_text("two\n", encoding="utf-8")
-    assert _namespace(ELECT, {}, str(tmp_path)) == "two"
-    said = Options(leader_elect=True, leader_elect_resource_namespace="three")
-    assert _namespace(said, {"POD_NAMESPACE": "one"}, str(tmp_path)) == "three"
+    assert namespace(ELECT, {}, str(tmp_path)) == "two"
+    given = {**ELECT, "leader_elect_resource_namespace": "three"}
+    assert namespace(given, {"POD_NAMESPACE": "one"}, str(tmp_path)) == "three"
 
 
 def test_outside_a_cluster_the_namespace_has_to_be_said() -> None:
     """A usage error, not a lease in a namespace that nobody thought of."""
     with pytest.raises(ValueError, match="needs --leader-elect-resource-namespace=NAME"):
-        _namespace(ELECT, {}, NOWHERE)
-    assert _namespace(Options(), {}, NOWHERE) == ""
+        namespace(ELECT, {}, NOWHERE)
+    assert namespace({}, {}, NOWHERE) == ""
 
 
 def test_the_sandbox_has_a_namespace_for_it() -> None:
     """Trying things out needs no flags."""
-    assert _namespace(Options(leader_elect=True, sandbox=True), {}, NOWHERE) == "default"
+    assert namespace({**ELECT, "sandbox": True}, {}, NOWHERE) == "default"
 
 
 def test_a_manifest_leaves_the_namespace_open() -> None:
-    """Whoever applies it says where."""
-    assert _namespace(Options(command="manifests", leader_elect=True), {}, NOWHERE) == ""
+    """The namespace is that of whoever applies it."""
+    assert parse_options(["manifests", "rbac", "--leader-elect"], {}).leader_elect_resource_namespace == ""
 
 
-def _namespace(options: Options, environment: dict[str, str], folder: str) -> str:
-    return checked_election(options, environment, service_account=folder).leader_elect_resource_namespace
+def namespace(given: Mapping[str, object], environment: Mapping[str, str], folder: str) -> str:
+    """The namespace of the lease."""
+    return options_here(given, environment, folder).leader_elect_resource_namespace

@@ -1,0 +1,233 @@
+"""What keeps the program from the API server, in words: E01 to E06, and E09 for a 403 to everything."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Final
+
+from handloop.client.errors import (
+    APIError,
+    ConfigError,
+    ConfigProblem,
+    ConnectionRefused,
+    CredentialsError,
+    DeadlineExceeded,
+    Forbidden,
+    NameResolutionError,
+    ProxyError,
+    TLSError,
+    TLSProblem,
+    TransportError,
+    Unauthorized,
+)
+from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
+from handloop.controller.cli.terminal import PROGRAM
+from handloop.controller.cli.values import format_duration
+
+
+def config_problem(error: ConfigError) -> Problem:
+    """E01, E02, E03 or E06: the configuration cannot be used."""
+    builders = {
+        ConfigProblem.NOT_FOUND: _no_configuration,
+        ConfigProblem.CONTEXT: _no_context,
+        ConfigProblem.EXEC_PLUGIN: _no_credentials,
+        ConfigProblem.CREDENTIALS: _no_credentials,
+    }
+    return builders.get(error.kind, _bad_kubeconfig)(error)
+
+
+def _no_configuration(error: ConfigError) -> Problem:
+    looked = ", ".join(f"{place} ({found})" for place, found in error.looked_in)
+    return Problem(
+        code="E01",
+        exit_code=EXIT_CONFIG,
+        what="no cluster configuration found",
+        causes=(f"looked in: {looked}",),
+        fixes=(
+            f"{PROGRAM} --sandbox   (no cluster needed)",
+            f"{PROGRAM} --kubeconfig PATH",
+        ),
+    )
+
+
+def _bad_kubeconfig(error: ConfigError) -> Problem:
+    unreadable = error.kind is ConfigProblem.UNREADABLE and error.message.startswith("kubeconfig ")
+    where = f"kubeconfig {error.path}: " if error.path and error.path not in error.message else ""
+    return Problem(
+        code="E02",
+        exit_code=EXIT_CONFIG,
+        what=where + (str(error) if unreadable else error.message),
+        causes=("the file does not exist, is empty, or cannot be read",)
+        if unreadable
+        else _cause_in_file(error),
+        fixes=(error.fix,) if error.fix else _usual_slips(error.path),
+    )
+
+
+def _cause_in_file(error: ConfigError) -> tuple[str, ...]:
+    if not error.cause:
+        return ()
+    numbered = error.line is None or error.cause.startswith("line ")
+    return (error.cause if numbered else f"line {error.line}: {error.cause}",)
+
+
+def _usual_slips(path: str) -> tuple[str, ...]:
+    if path.startswith("~"):
+        return (f"the shell did not expand ~: write $HOME{path[1:]}",)
+    if ":" in path:
+        return (f"--kubeconfig takes one file; for a list: export KUBECONFIG={path}",)
+    return ("kubectl config view   (what your files say)",)
+
+
+def _no_context(error: ConfigError) -> Problem:
+    wanted = error.message.split('"')[1] if error.message.count('"') >= 2 else ""  # noqa: PLR2004 - a pair
+    near = difflib.get_close_matches(wanted, error.available, n=1, cutoff=0.4) if wanted else []
+    have = ", ".join(error.available) or "none"
+    fixes = [f"did you mean {near[0]}? --context {near[0]}"] if near else []
+    return Problem(
+        code="E03",
+        exit_code=EXIT_CONFIG,
+        what=error.message.partition("; have: ")[0],
+        causes=(f"the kubeconfig has these contexts: {have}",),
+        fixes=(*fixes, "kubectl config get-contexts"),
+    )
+
+
+def _one_line(words: str) -> str:
+    """A text in one line: what an exec plugin printed, or a kubeconfig says about it, may be a paragraph."""
+    return " ".join(words.split()) if "\n" in words else words
+
+
+def _no_credentials(error: ConfigError) -> Problem:
+    fixes = [text for text in dict.fromkeys(map(_one_line, (error.install_hint, error.fix))) if text]
+    asked = "the user in the kubeconfig gets its credentials from this program"
+    cause = _one_line(error.cause) or (asked if error.kind is ConfigProblem.EXEC_PLUGIN else "")
+    return Problem(
+        code="E06",
+        exit_code=EXIT_CONFIG,
+        what=error.message,
+        causes=(cause,) if cause else (),
+        fixes=tuple(fixes) or ("log in again with your provider's tool, then: kubectl auth whoami",),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How often a server was asked, and for how long in all."""
+
+    tries: int = 1
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f" (tried {self.tries} times, {format_duration(round(self.seconds))})" if self.tries > 1 else ""
+        )
+
+
+def server_problem(
+    error: Exception, *, host: str, effort: Effort = Effort(), credentials: str = ""
+) -> Problem:
+    """
+    What a failed request means: E04, E05, E06 or E09.
+
+    Args: credentials says what is known to be wrong with ours, such as that they have expired.
+    """
+    if isinstance(error, CredentialsError):
+        return config_problem(error.problem)
+    if isinstance(error, TLSError):
+        return _tls(error, host)
+    if isinstance(error, Unauthorized):
+        return _unauthorized(error, credentials)
+    if isinstance(error, Forbidden):
+        return _forbidden(error)
+    if isinstance(error, TransportError):
+        return _unreachable(error, host, effort)
+    return _unexpected_answer(error, host, effort)
+
+
+_CAUSES: Final[tuple[tuple[type[TransportError], str], ...]] = (
+    (ConnectionRefused, "nothing listens there: the cluster is not running, or it uses another port"),
+    (NameResolutionError, "the name does not resolve: it is misspelt, or a DNS server or VPN is off"),
+    (DeadlineExceeded, "nothing answers: a firewall is in the way, or a VPN is off"),
+    (ProxyError, "the request goes through a proxy, which the kubeconfig or $HTTPS_PROXY names"),
+)
+_INSIDE: Final = "in a container 127.0.0.1 is the container itself: use the host's address"
+
+
+def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
+    cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection broke")
+    local = isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host)
+    return Problem(
+        code="E04",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"cannot reach {host}: {error.reason}{effort}",
+        causes=(cause,),
+        fixes=("kubectl cluster-info   (is the cluster running?)", *((_INSIDE,) if local else ())),
+    )
+
+
+_TLS_CAUSES: Final = {
+    TLSProblem.UNTRUSTED: (
+        "the kubeconfig's CA belongs to another cluster, or to this one before it was made again"
+    ),
+    TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
+    TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
+    TLSProblem.NOT_YET_VALID: "the clock of this machine or of the cluster is wrong",
+    TLSProblem.CLIENT_CERTIFICATE: "the client certificate belongs to another cluster, or has expired",
+}
+
+
+def _tls(error: TLSError, host: str) -> Problem:
+    causes = [_TLS_CAUSES.get(error.problem, "the program that listens there is not an API server")]
+    if error.names:
+        causes.append(f"names in the certificate: {', '.join(error.names)}")
+    return Problem(
+        code="E05",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"{error.reason} ({host})",
+        causes=tuple(causes),
+        fixes=(
+            "kubectl config view --minify   (a stale or wrong cluster in the kubeconfig?)",
+            "get the kubeconfig of this cluster again",
+        ),
+    )
+
+
+def _unauthorized(error: APIError, credentials: str) -> Problem:
+    unknown = "the token has expired or was revoked, or the client certificate belongs to another cluster"
+    said = error.status.message
+    return Problem(
+        code="E06",
+        exit_code=EXIT_CONFIG,
+        what="the API server did not accept your credentials (401)",
+        causes=(credentials or (said if said not in ("", "Unauthorized") else unknown),),
+        fixes=("log in again with your provider's tool, then: kubectl auth whoami",),
+    )
+
+
+def _forbidden(error: APIError) -> Problem:
+    return Problem(
+        code="E09",
+        exit_code=EXIT_FORBIDDEN,
+        what="the API server refuses even the question what is allowed (403)",
+        causes=(error.status.message,),
+        fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
+    )
+
+
+def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
+    """E04: something answers, but not as a healthy API server does."""
+    failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
+    what = "is not well" if failing else "does not answer like a Kubernetes API server"
+    return Problem(
+        code="E04",
+        exit_code=EXIT_UNREACHABLE,
+        what=f"{host} {what}{effort}",
+        causes=(str(error),),
+        fixes=(
+            "kubectl get --raw /readyz?verbose"
+            if failing
+            else "kubectl config view --minify   (is this the right address and port?)",
+        ),
+    )

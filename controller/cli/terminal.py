@@ -1,0 +1,54 @@
+"""
+Lines for people: what of other people's text may be shown, and what this program is called.
+
+A terminal obeys control characters, and a reader of logs takes what looks like the end of a line for one.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TextIO
+
+
+def program_name(started: str) -> str:
+    """
+    The command that started this program, so that hints can be copied.
+
+    Args: started is sys.argv[0]: the script `handloop`, or the `__main__.py` of a package.
+    """
+    path = Path(started)
+    if path.parts[-2:] == ("handloop", "__main__.py"):
+        return "python -m handloop"
+    return "handloop" if path.stem == "handloop" else "python -m controller"
+
+
+PROGRAM: Final = program_name(sys.argv[0])
+
+
+def printable(text: str) -> str:
+    """
+    The text, with JSON's escapes for every character that is neither visible nor a space.
+
+    Letters and signs of all languages stay. JSON stays JSON.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def _escape(char: str) -> str:
+    # half of a surrogate pair is escaped, too
+    code = char.encode("utf-16-be", "surrogatepass").hex()
+    return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
+
+
+def show(text: str, stream: TextIO) -> None:
+    """Write lines for people. Lines that cannot be written are lost, as those of the log are."""
+    with suppress(OSError, ValueError):
+        stream.write(text)
+        stream.flush()

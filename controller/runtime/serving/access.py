@@ -1,0 +1,20 @@
+"""What --metrics-auth needs to be allowed: to ask whose a token is, and what its owner may read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handloop.apis.resource import Resource
+from handloop.controller.runtime.access import Access
+
+METRICS_AUTH_ACCESS: Final = tuple(
+    Access(
+        resource=Resource(group, "v1", plural, kind, namespaced=False),
+        verbs=("create",),
+        purpose="metrics-auth",
+    )
+    for group, plural, kind in (
+        ("authentication.k8s.io", "tokenreviews", "TokenReview"),
+        ("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview"),
+    )
+)

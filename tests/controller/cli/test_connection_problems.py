@@ -1,0 +1,215 @@
+"""E01, E02, E03 and E06 in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.client.errors import (
+    ConfigError,
+    ConfigProblem,
+    ConnectionBroken,
+    ConnectionRefused,
+    CredentialsError,
+    DeadlineExceeded,
+    DecodeError,
+    Forbidden,
+    InternalError,
+    NameResolutionError,
+    NotFound,
+    ProxyError,
+    Status,
+    TLSError,
+    TLSProblem,
+    TransportError,
+    Unauthorized,
+)
+from handloop.controller.cli import connection_problems
+
+
+def test_e01_lists_where_it_looked() -> None:
+    """Nothing configured: every place and what was found there, and the way without a cluster."""
+    error = ConfigError(
+        ConfigProblem.NOT_FOUND,
+        "nothing",
+        looked_in=(("--kubeconfig", "not given"), ("$KUBECONFIG", "unset")),
+    )
+    problem = connection_problems.config_problem(error)
+    assert (problem.code, problem.exit_code) == ("E01", 3)
+    assert problem.causes == ("looked in: --kubeconfig (not given), $KUBECONFIG (unset)",)
+    assert "--sandbox" in problem.fixes[0]
+
+
+def test_e02_names_the_file_and_the_line() -> None:
+    """A broken kubeconfig: path, line, what is wrong there."""
+    error = ConfigError(
+        ConfigProblem.MALFORMED, "is not YAML", cause="mapping values are not allowed", path="/x/y", line=7
+    )
+    problem = connection_problems.config_problem(error)
+    assert problem.what == "kubeconfig /x/y: is not YAML"
+    assert problem.causes == ("line 7: mapping values are not allowed",)
+    assert problem.fixes
+
+
+def test_e02_says_the_line_once() -> None:
+    """Where the cause names the line already it is not named again."""
+    error = ConfigError(ConfigProblem.MALFORMED, "m", cause="line 7: bad", line=7, fix="f")
+    problem = connection_problems.config_problem(error)
+    assert (problem.causes, problem.fixes) == (("line 7: bad",), ("f",))
+    assert connection_problems.config_problem(ConfigError(ConfigProblem.MALFORMED, "m")).causes == ()
+
+
+def test_e02_for_a_file_that_is_not_there_says_so_first() -> None:
+    """`kubeconfig /x/y: no such file` is the headline."""
+    error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x/y", cause="no such file", path="/x/y")
+    assert connection_problems.config_problem(error).what == "kubeconfig /x/y: no such file"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"), [("~/.kube/config", "did not expand ~"), ("/a:/b", "export KUBECONFIG=")]
+)
+def test_e02_recognises_usual_slips(path: str, hint: str) -> None:
+    """An unexpanded ~ and a list given as one path are said."""
+    problem = connection_problems.config_problem(
+        ConfigError(ConfigProblem.UNREADABLE, "no such file", path=path)
+    )
+    assert any(hint in fix for fix in problem.fixes)
+
+
+def test_e03_lists_contexts_and_guesses() -> None:
+    """The contexts that exist, and the nearest one."""
+    error = ConfigError(
+        ConfigProblem.CONTEXT, 'context "prd" not in kubeconfig', available=("kind-dev", "prod")
+    )
+    problem = connection_problems.config_problem(error)
+    assert problem.code == "E03"
+    assert "kind-dev, prod" in problem.causes[0]
+    assert "did you mean prod?" in problem.fixes[0]
+
+
+def test_e06_for_a_missing_exec_plugin_gives_its_install_hint() -> None:
+    """The kubeconfig's own words on installing the program come first."""
+    error = ConfigError(
+        ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" not found in PATH', plugin="x", install_hint="install x"
+    )
+    for problem in (
+        connection_problems.config_problem(error),
+        connection_problems.server_problem(CredentialsError(error), host="h"),
+    ):
+        assert (problem.code, problem.exit_code, problem.fixes[0]) == ("E06", 3, "install x")
+
+
+def test_e06_for_a_plugin_says_each_fix_once() -> None:
+    """Install hint and fix are often the same words."""
+    error = ConfigError(ConfigProblem.EXEC_PLUGIN, "x not found", install_hint="get x", fix="get x")
+    problem = connection_problems.config_problem(error)
+    assert problem.fixes == ("get x",)
+    assert problem.causes
+
+
+def test_e06_a_paragraph_becomes_a_line() -> None:
+    """Install hints such as that of Azure's kubelogin have several lines; a fix has one."""
+    hint = "\nkubelogin is not installed.\n\nTo learn more, please go to https://aka.ms/aks/kubelogin\n"
+    error = ConfigError(
+        ConfigProblem.EXEC_PLUGIN, "x failed", install_hint=hint, cause="a\n  b", fix="f  (g)"
+    )
+    problem = connection_problems.config_problem(error)
+    assert problem.causes == ("a b",)
+    assert problem.fixes == (
+        "kubelogin is not installed. To learn more, please go to https://aka.ms/aks/kubelogin",
+        "f  (g)",
+    )
+
+
+def test_e04_mentions_containers_only_for_loopback() -> None:
+    """127.0.0.1 refused inside a container is the usual cause."""
+    local = connection_problems.server_problem(
+        ConnectionRefused("connection refused"), host="https://127.0.0.1:1"
+    )
+    remote = connection_problems.server_problem(
+        ConnectionRefused("connection refused"), host="https://10.0.0.1:1"
+    )
+    assert (local.code, local.exit_code) == ("E04", 4)
+    assert local.what == "cannot reach https://127.0.0.1:1: connection refused"
+    assert any("container" in fix for fix in local.fixes)
+    assert not any("container" in fix for fix in remote.fixes)
+
+
+def test_e04_says_how_hard_it_tried() -> None:
+    """How often and for how long, unless it was once."""
+    problem = connection_problems.server_problem(
+        ConnectionRefused("connection refused"),
+        host="h",
+        effort=connection_problems.Effort(tries=3, seconds=6.8),
+    )
+    assert problem.what == "cannot reach h: connection refused (tried 3 times, 7s)"
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ConnectionRefused("refused"), "nothing listens there"),
+        (NameResolutionError("no address"), "the name does not resolve"),
+        (DeadlineExceeded("no complete answer"), "nothing answers: a firewall"),
+        (ProxyError("proxy refused"), "the request goes through a proxy"),
+        (ConnectionBroken("reset"), "the connection broke"),
+    ],
+)
+def test_e04_gives_the_likely_cause(error: TransportError, cause: str) -> None:
+    """What each way of not reaching a server usually means."""
+    assert cause in connection_problems.server_problem(error, host="h").causes[0]
+
+
+@pytest.mark.parametrize("problem", TLSProblem)
+def test_e05_gives_the_likely_cause(problem: TLSProblem) -> None:
+    """One fact for every way in which TLS fails; what comes first names the certificate."""
+    found = connection_problems.server_problem(
+        TLSError("certificate for x expired", problem=problem), host="https://x"
+    )
+    assert (found.code, found.exit_code, len(found.causes)) == ("E05", 4, 1)
+    assert found.what == "certificate for x expired (https://x)"
+
+
+def test_e05_never_suggests_to_skip_verification() -> None:
+    """Names in the certificate help; turning the check off does not."""
+    problem = connection_problems.server_problem(TLSError("not trusted", names=("a", "b")), host="https://x")
+    assert "a, b" in problem.causes[1]
+    assert "insecure" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("message", "known", "cause"),
+    [
+        ("Unauthorized", "token expired 3 h ago", "token expired 3 h ago"),
+        ("Unauthorized", "", "the token has expired or was revoked"),
+        ("", "", "the token has expired or was revoked"),
+        ("the clock is wrong", "", "the clock is wrong"),
+    ],
+)
+def test_e06_for_401(message: str, known: str, cause: str) -> None:
+    """What we know about our credentials comes first, then what the server says beyond its standard word."""
+    error = Unauthorized(Status(code=401, message=message))
+    problem = connection_problems.server_problem(error, host="h", credentials=known)
+    assert (problem.code, problem.exit_code) == ("E06", 3)
+    assert problem.causes[0].startswith(cause)
+
+
+def test_e09_when_not_even_the_question_is_allowed() -> None:
+    """A 403 to everything is about permissions, not about the connection."""
+    problem = connection_problems.server_problem(Forbidden(Status(code=403, message="no")), host="h")
+    assert (problem.code, problem.exit_code, problem.causes) == ("E09", 5, ("no",))
+
+
+@pytest.mark.parametrize(
+    ("error", "what", "fix"),
+    [
+        (NotFound(Status(code=404)), "does not answer like a Kubernetes API server", "kubectl config view"),
+        (DecodeError("<html>"), "does not answer like a Kubernetes API server", "kubectl config view"),
+        (InternalError(Status(code=500)), "is not well", "kubectl get --raw /readyz?verbose"),
+    ],
+)
+def test_e04_for_answers_that_make_no_sense(error: Exception, what: str, fix: str) -> None:
+    """Something listens there and is no API server, or one in trouble."""
+    problem = connection_problems.server_problem(error, host="h")
+    assert (problem.code, problem.exit_code) == ("E04", 4)
+    assert problem.what == f"h {what}"
+    assert problem.fixes[0].startswith(fix)
