@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum, auto
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -183,20 +182,14 @@ class Answer:
         self._ended = self._ended or self._has_head
 
 
-class _State(Enum):
-    OPEN = auto()
-    ENDED = auto()  # read to its clean end
-    BROKEN = auto()
-    CLOSED = auto()  # by us
-
-
 class HTTPStream:
     """
     A handloop.client.http.response.Stream on a connection of its own, which is closed afterwards.
 
-    State: _state and _reading, under _lock. The reader gives the connection up when it leaves the last time;
-    close() does so only when nobody reads: closing it under a thread that sits in a receive could hand its
-    file descriptor to somebody else.
+    State: under _lock, _reading says whether the reader is in a read, and _over whether nothing is read any
+    more; _ended, the reader's own, says whether the body was read to its clean end. The reader closes the
+    connection with its last read. close() does so only between reads: closing the connection under a thread
+    that sits in a receive could hand its file descriptor to another connection.
     Threads: one reads; any closes, by shutting the socket down, which wakes the reader.
     """
 
@@ -208,30 +201,30 @@ class HTTPStream:
         self._connection = connection
         self._answer = answer
         self._explain = explain
-        self._state = _State.OPEN
-        self._reading = False
+        self._reading = self._over = self._ended = False
         self.status: int = answer.status
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
         """The next bytes as they came, b"" at the clean end; see Stream."""
         with self._lock:
-            if self._state is _State.ENDED:
-                return b""
-            if self._state is not _State.OPEN:
+            if self._over:
+                if self._ended:
+                    return b""
                 raise StreamClosed("the stream was closed")
             self._reading = True
         try:
             block = self._answer.read_block()
         except FAILURES as error:
-            if self._leave(_State.BROKEN):
+            if self._leave(over=True):
                 raise StreamClosed("the stream was closed") from None
             raise self._explain(error) from error
         except BaseException:
-            self._leave(_State.BROKEN)
+            self._leave(over=True)
             raise
-        if self._leave(_State.OPEN if block else _State.ENDED):
+        if self._leave(over=not block):
             raise StreamClosed("the stream was closed")
+        self._ended = not block  # only the reader looks at it
         return block
 
     def read_all(self) -> bytes:
@@ -250,9 +243,9 @@ class HTTPStream:
     def close(self) -> None:
         """Give the connection up, from any thread, any number of times."""
         with self._lock:
-            if self._state is not _State.OPEN:
+            if self._over:
                 return
-            self._state = _State.CLOSED
+            self._over = True
             reading = self._reading
             if reading:
                 # under the lock, so that the reader cannot close the descriptor in between
@@ -260,14 +253,13 @@ class HTTPStream:
         if not reading:
             self._connection.close()
 
-    def _leave(self, state: _State) -> bool:
+    def _leave(self, *, over: bool) -> bool:
         """The reader is out of its read; returns whether close() came meanwhile."""
         with self._lock:
             self._reading = False
-            closed = self._state is _State.CLOSED
-            if not closed:
-                self._state = state
-        if closed or state is not _State.OPEN:
+            closed = self._over
+            self._over = closed or over
+        if closed or over:
             self._connection.close()
         return closed
 
