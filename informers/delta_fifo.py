@@ -26,11 +26,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from handloop.informers.delta import Delta, Deltas, DeltaType, extend
 from handloop.informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
@@ -42,9 +42,45 @@ from handloop.informers.keys import (
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
 
+T = TypeVar("T")
+
+
+class DeltaType(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    REPLACED = "Replaced"  # listed anew: nothing may have happened, or several things unseen
+    SYNC = "Sync"  # nothing happened: the known state, once more
+
+
+class Delta(NamedTuple, Generic[T]):
+    """One thing that happened. The object of a Deleted may be a tombstone."""
+
+    type: DeltaType
+    object: T | DeletedFinalStateUnknown[T]
+
+
+Deltas: TypeAlias = list[Delta[T]]
+
+_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
+
+
+def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
+    """
+    Add a delta to those of its key, except that two Deleted in a row are one.
+
+    Of two, the first stays, unless it holds a tombstone: a final state is worth more.
+    """
+    if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
+        deltas.append(delta)
+    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+        deltas[-1] = delta
+
+
 log = structlog.get_logger("delta_fifo")
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
@@ -56,7 +92,6 @@ ProcessFunc: TypeAlias = Callable[[Deltas[T], bool], None]
 ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
 """[(deltas, is_in_initial_list), ...] in the order of the queue, each key once."""
 
-_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
 _new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
 
 

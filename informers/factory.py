@@ -20,12 +20,12 @@ from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.apis.scheme import SCHEME, Scheme
 from handloop.client.reachability import Reachability
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
+from handloop.informers.informer_metrics import MetricsProvider
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.listwatch import ListWatch, Resources, Tweak
-from handloop.informers.metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.sync import SyncResult, wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock

@@ -25,12 +25,59 @@ import msgspec
 import structlog
 
 from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.informer_metrics import Counter
 from handloop.informers.keys import DeletedFinalStateUnknown, object_name
-from handloop.informers.metrics import Counter
-from handloop.informers.synctrack import SingleFileTracker
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+
+
+class SyncTrackError(AssertionError):
+    """More work was finished than was started: the caller's bookkeeping is wrong."""
+
+
+class SingleFileTracker:
+    """
+    Tracks work that is started and finished by count, one piece at a time.
+
+    State: _outstanding = started - finished, never negative; once synced, synced for ever.
+    Threads: start, finished and has_synced from any.
+    """
+
+    def __init__(self, upstream_has_synced: Callable[[], bool]) -> None:
+        self._upstream_has_synced = upstream_has_synced
+        self._lock = new_lock("SingleFileTracker._lock", 95)
+        self._outstanding = 0
+        self._synced = False
+
+    def start(self, count: int = 1) -> None:
+        """Note count pieces of initial work, before they can be finished and before upstream is synced."""
+        with self._lock:
+            self._outstanding += count
+
+    def finished(self, count: int = 1) -> None:
+        """
+        Note that count pieces are done.
+
+        Raises: SyncTrackError when that is more than was started.
+        """
+        with self._lock:
+            if count > self._outstanding:
+                raise SyncTrackError(f"finished {count} of {self._outstanding} started")
+            self._outstanding -= count
+
+    def has_synced(self) -> bool:
+        """Whether upstream is synced and all of its initial work is done."""
+        if self._synced:
+            return True
+        # upstream first: a count read before it may be a count from before the last start
+        if not self._upstream_has_synced():
+            return False
+        with self._lock:
+            if self._outstanding == 0:
+                self._synced = True
+            return self._outstanding == 0
+
 
 log = structlog.get_logger("informers")
 
@@ -363,3 +410,23 @@ class SharedProcessor(Generic[T]):
             listener.stop()
         for listener in listeners:
             listener.join()
+
+
+class Registration(Generic[T]):
+    """The handle of a handler that was added."""
+
+    def __init__(self, listener: ProcessorListener[T]) -> None:
+        self._listener = listener
+
+    def has_synced(self) -> bool:
+        """
+        Whether the informer has synced and this handler has returned from every add of the initial list.
+
+        The informer's own has_synced says less: that the store is filled.
+        """
+        return self._listener.has_synced()
+
+    @property
+    def listener(self) -> ProcessorListener[T]:
+        """The listener; for the informer."""
+        return self._listener

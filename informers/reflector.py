@@ -39,35 +39,77 @@ from handloop.client.decoding.watch_events import WatchEvent
 from handloop.client.errors import ClientError, DeadlineExceeded
 from handloop.client.options import ListOptions
 from handloop.client.reachability import Reachability
-from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.metrics import InformerMetrics
-from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
-from handloop.informers.reflecting.consistency_detector import (
+from handloop.informers.consistency_detector import (
     ConsistencyDetector,
     DataInconsistent,
     is_consistency_detection_on,
 )
-from handloop.informers.reflecting.event_block import EventBlock, translate
-from handloop.informers.reflecting.event_intake import EventIntake, ReflectorStore
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.initial_list import NOT_OLDER_THAN
-from handloop.informers.reflecting.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
-from handloop.informers.reflecting.open_response import OpenResponse
-from handloop.informers.reflecting.outage import Doing, Outage
-from handloop.informers.reflecting.quarantine import Quarantine
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
-from handloop.informers.reflecting.relist_policy import (
+from handloop.informers.event_intake import EventBlock, EventIntake, ReflectorStore, translate
+from handloop.informers.history_guard import HistoryGuard, ResourceVersionFloor, Verdict, is_older
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.informer_statistics import ReflectorStatistics, State
+from handloop.informers.initial_list import NOT_OLDER_THAN
+from handloop.informers.listing import (
+    VERY_SHORT_WATCH_SECONDS,
+    BookmarkTicker,
+    CompleteList,
+    ListFailed,
+    Listing,
+)
+from handloop.informers.listwatch import ListerWatcher, OpenResponse
+from handloop.informers.outage import Backoff, Doing, Outage, RetryPause, default_backoff
+from handloop.informers.quarantine import Quarantine
+from handloop.informers.relist_policy import (
     RelistPolicy,
     RelistReason,
     VeryShortWatch,
     may_open_again,
     relist_reason,
 )
-from handloop.informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
-from handloop.informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
-from handloop.informers.reflecting.tally import Tally
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+
+
+class Tally:
+    """
+    The counts of one reflector.
+
+    State: last_event_at as Clock.now() counts, None before anything was heard.
+    Threads: the reflector's; others may read, one step behind.
+    """
+
+    def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._listed = False
+        self._relists: dict[str, int] = {}
+        self.watches = 0
+        self.last_event_at: float | None = None
+
+    @property
+    def relists(self) -> dict[str, int]:
+        """Lists after the first one by RelistReason; a copy."""
+        return dict(self._relists)
+
+    def list_taken(self, reason: RelistReason) -> None:
+        """A list is in the FIFO; the first one needs no reason."""
+        if self._listed:
+            self._relists[reason] = self._relists.get(reason, 0) + 1
+            self._metrics.relisted(reason)
+        self._listed = True
+
+    def watch_opened(self) -> None:
+        """A stream is open."""
+        if self.watches:
+            self._metrics.watch_restarts.inc()
+        self.watches += 1
+        self.heard()
+
+    def heard(self) -> None:
+        """The server was there: it answered, sent something, or ended a stream."""
+        self.last_event_at = self._clock.now()
+        self._metrics.last_event_timestamp.set(self._clock.time())
+
 
 log = structlog.get_logger("informers")
 

@@ -32,22 +32,45 @@ from handloop.client.reachability import Reachability
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.handlers import ResourceEventHandler, handler_name
-from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.history_guard import HistoryGuard, is_older
+from handloop.informers.indexer import Indexer
+from handloop.informers.informer_metrics import InformerMetrics, MetricsProvider
 from handloop.informers.informer_statistics import InformerStatistics
 from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.metrics import InformerMetrics, MetricsProvider
-from handloop.informers.processor import AddNotification, ProcessorListener, SharedProcessor
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.quarantine import Quarantine, UndecodableCallback
-from handloop.informers.reflecting.resource_versions import is_older
+from handloop.informers.processor import AddNotification, ProcessorListener, Registration, SharedProcessor
+from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
-from handloop.informers.registration import Registration
 from handloop.informers.resync_periods import ResyncPeriods
-from handloop.informers.store.indexer import Indexer
-from handloop.informers.store.store_index import Indexers
+from handloop.informers.store_index import Indexers
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Spawn, spawn_thread
+
+
+class InformerError(Exception):
+    """Root of what an informer refuses."""
+
+
+class InformerStarted(InformerError):  # noqa: N818 - a state
+    """Too late: the informer has started."""
+
+    def __init__(self) -> None:
+        super().__init__("informer has already started")
+
+
+class InformerStopped(InformerError):  # noqa: N818 - a state
+    """Too late: the informer has stopped, for good."""
+
+
+class MutableKind(InformerError, TypeError):  # noqa: N818 - what it is
+    """Objects of this kind could be changed by whoever reads the cache."""
+
+    def __init__(self, kind: type[Kind], parts: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{kind.__name__} is mutable at {', '.join(parts)}: cached objects are shared, "
+            "so structs must be frozen, lists tuples and maps FrozenMap"
+        )
+
 
 log = structlog.get_logger("informers")
 

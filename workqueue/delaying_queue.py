@@ -19,8 +19,8 @@ from typing import Final
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
-from handloop.workqueue.metrics import CounterMetric, MetricsProvider, provider_for
 from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
+from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider, provider_for
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 _RANK: Final = 70

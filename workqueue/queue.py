@@ -28,7 +28,7 @@ from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
-from handloop.workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
+from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
 T = TypeVar("T", bound=Hashable)

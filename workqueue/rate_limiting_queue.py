@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.delaying_queue import DelayingQueue
-from handloop.workqueue.metrics import MetricsProvider
 from handloop.workqueue.queue import Container, T
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.spawn import Spawn, spawn_thread
 

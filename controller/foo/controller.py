@@ -65,8 +65,8 @@ from handloop.informers.lister import Lister
 from handloop.informers.sync import Progress, wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.metrics import MetricsProvider
 from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,

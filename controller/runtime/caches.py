@@ -16,7 +16,7 @@ from handloop.client.reachability import Reachability
 from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
-from handloop.informers.metrics import MetricsProvider
+from handloop.informers.informer_metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.informers.delta import Delta, Deltas, DeltaType, extend
+from handloop.informers.delta_fifo import Delta, Deltas, DeltaType, extend
 from handloop.informers.keys import DeletedFinalStateUnknown
 
 ADDED, UPDATED, DELETED, SYNC = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED, DeltaType.SYNC

@@ -22,8 +22,7 @@ import threading
 
 import pytest
 
-from handloop.informers.delta import Delta, Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, FIFOClosed
 from handloop.informers.keys import DeletedFinalStateUnknown, StoreKeyError
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.captured_logs import captured_logs

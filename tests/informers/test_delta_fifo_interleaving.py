@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from handloop.informers.delta import Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.delta_fifo import DeltaFIFO, Deltas, DeltaType, FIFOClosed
+from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.informers.store.indexer import Indexer
 from handloop.workqueue.locks import set_lock_factory
 from support.interleaving import Scheduler
 from support.plain_items import Item, item_key

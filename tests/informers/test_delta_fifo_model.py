@@ -8,8 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from handloop.informers.delta import Delta, Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
 from support.plain_items import Item, KnownItems, item_key
 

@@ -19,11 +19,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.delta import Delta, Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType
 from handloop.informers.delta_processing import DeltaProcessor
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.indexer import Indexer, TransactionError
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from handloop.informers.metrics import InformerMetrics
 from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
@@ -31,8 +32,6 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.store.indexer import Indexer, TransactionError
 from handloop.workqueue.locks import new_lock
 from support.deployments import at_version, deployment, names
 from support.recording_metrics import RecordingMetricsProvider

@@ -17,10 +17,10 @@ from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory, UnknownResource
-from handloop.informers.informer_errors import InformerStarted
+from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
-from handloop.informers.store.indexer import NAMESPACE_INDEX
+from handloop.informers.shared_informer import InformerStarted
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock

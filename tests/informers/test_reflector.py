@@ -36,13 +36,13 @@ from handloop.client.errors import (
 )
 from handloop.client.options import ListOptions
 from handloop.client.reachability import Reachability
-from handloop.informers.delta import DeltaType
-from handloop.informers.reflecting import outage as outage_module
-from handloop.informers.reflecting.consistency_detector import DataInconsistent
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.listing import ListFailed
-from handloop.informers.reflecting.reflector_statistics import State
-from handloop.informers.reflecting.retry_pause import default_backoff
+from handloop.informers import outage as outage_module
+from handloop.informers.consistency_detector import DataInconsistent
+from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.informer_statistics import State
+from handloop.informers.listing import ListFailed
+from handloop.informers.outage import default_backoff
 from handloop.informers.reflector import UNTOLD_SECONDS, Reflector, StaleList
 from handloop.workqueue.backoff import ExponentialBackoff
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified

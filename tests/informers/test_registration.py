@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.registration import Registration
+from handloop.informers.processor import Registration
 
 
 class _Listener:

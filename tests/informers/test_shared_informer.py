@@ -29,10 +29,14 @@ from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.errors import ConnectionBroken
 from handloop.client.options import ListOptions
-from handloop.informers.delta import Deltas
-from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.delta_fifo import Deltas
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
-from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.shared_informer import (
+    InformerStarted,
+    InformerStopped,
+    MutableKind,
+    SharedIndexInformer,
+)
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,

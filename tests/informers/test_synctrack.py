@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.informers.synctrack import SingleFileTracker, SyncTrackError
+from handloop.informers.processor import SingleFileTracker, SyncTrackError
 
 
 class Upstream:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.reflecting.reflector_statistics import State
-from handloop.informers.registration import Registration
+from handloop.informers.informer_statistics import State
+from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import Delta, Deltas, DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.options import ListOptions
-from handloop.informers.metrics import InformerMetrics
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.reflector import Reflector
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider

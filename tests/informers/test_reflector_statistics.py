@@ -1,0 +1,31 @@
+"""A reflector at one moment; what it says in each state is in test_progress.py and test_reflector.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.informers.informer_statistics import State
+from support.fake_lister_watcher import FakeListerWatcher, page
+from support.reflector_rig import ReflectorRig
+
+
+def test_statistics_are_a_snapshot() -> None:
+    """What was taken does not change with the reflector, and nobody can change it."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
+    before = rig.reflector.statistics()
+    rig.last_watch()
+    rig.round()
+    after = rig.reflector.statistics()
+    assert (before.watches, before.last_sync_resource_version, before.last_event_at) == (0, "", None)
+    assert (after.watches, after.last_sync_resource_version) == (1, "5")
+    with pytest.raises(AttributeError):
+        after.watches = 2  # type: ignore[misc]
+
+
+def test_between_rounds_nothing_is_in_hand() -> None:
+    """A reflector that does not run is EMPTY, before its first round and after each."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
+    assert rig.reflector.statistics().state is State.EMPTY
+    rig.last_watch()
+    rig.round()
+    assert rig.reflector.statistics().state is State.EMPTY
