@@ -2,7 +2,7 @@
 Compares a streamed list with the same list asked for at once: for tests of servers, off by default.
 
 Follows: client-go util/consistencydetector @32ce75a7d, differs: a difference ends the round instead of the
-process, so nothing of such a list is ever published; a version that the server no longer has is skipped.
+process, so nothing of such a list is ever published; a version that the server has forgotten is not checked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from handloop.apis.meta import Object
 from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import is_expired
 from handloop.client.options import ListOptions
+from handloop.informers.initial_list import unchanged
 from handloop.informers.keys import CacheError, meta_namespace_key_func
 from handloop.workqueue.clock import Clock
 
@@ -51,11 +52,11 @@ class ConsistencyDetector(Generic[T]):
         name: str,
         fetch: Callable[[ListOptions], ListPage[T]],
         *,
-        transform: Callable[[T], T] | None = None,
+        transform: Callable[[T], T] = unchanged,
         stopped: threading.Event,
         clock: Clock,
     ) -> None:
-        """Args: fetch asks the server for a list; transform has been through what check() gets."""
+        """Args: fetch asks the server for a list. transform made the objects that check() gets."""
         self._name = name
         self._fetch = fetch
         self._transform = transform
@@ -76,7 +77,7 @@ class ConsistencyDetector(Generic[T]):
         page = self._list(ListOptions(resource_version=resource_version, resource_version_match=EXACT))
         if page is None:
             return
-        listed = page.items if self._transform is None else [self._transform(obj) for obj in page.items]
+        listed = [self._transform(obj) for obj in page.items]
         differing = _differing(_by_key(items), _by_key(listed))
         if differing:
             raise DataInconsistent(self._name, differing)

@@ -17,7 +17,7 @@ import structlog
 from handloop.apis.meta import Kind
 from handloop.informers.delta_fifo import Deltas, DeltaType
 from handloop.informers.history_guard import HistoryGuard
-from handloop.informers.indexer import Indexer, OperationType, TransactionError
+from handloop.informers.indexer import Indexer, TransactionError
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.informers.processor import (
@@ -34,8 +34,6 @@ log = structlog.get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-_ADD: Final = OperationType.ADD
-_DELETE: Final = OperationType.DELETE
 _DELETED: Final = DeltaType.DELETED
 
 
@@ -97,13 +95,8 @@ class DeltaProcessor(Generic[T]):
         return failures
 
     def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        operations = [
-            (_DELETE if delta_type is _DELETED else _ADD, obj)
-            for deltas, _ in batch
-            for delta_type, obj in deltas
-        ]
         try:
-            previous = self._indexer.apply(operations)
+            previous = self._indexer.apply([delta for deltas, _ in batch for delta in deltas])
         except TransactionError as failure:
             self._distribute(batch, failure.previous, failure.errors)
             return [failure]

@@ -1,7 +1,10 @@
 """
-Where a block of watch events goes: into the FIFO, what does not fit its type into the quarantine.
+The way into the FIFO: complete lists, and blocks of watch events. What does not fit its type is quarantined.
 
-What needs to be known to tell the past from the present is noted on the way.
+`translate` turns a block of watch events into what the FIFO takes; it is pure. `EventIntake` puts it in.
+Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event
+does not move the resource version. An object without name or resource version ends the stream, because the
+reflector could not go on from it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
 from handloop.client.errors import APIError, ClientError, DecodeError
-from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.history_guard import HistoryGuard, is_older
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.informers.quarantine import Quarantine, store_key
@@ -38,11 +41,11 @@ class StaleBookmark(ClientError):  # noqa: N818 - what it is
 
 class EventBlock(NamedTuple, Generic[T]):
     """
-    What a block of events says.
+    What a block of watch events says.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
     were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
-    out_of_order = whether one is older than one before it; undecodable = (type, object) of those among
+    out_of_order = whether an event is older than one before it; undecodable = (type, object) of those among
     entries that do not fit; end = what ends the stream after the entries, None = nothing.
     """
 
@@ -113,12 +116,16 @@ class ReflectorStore(Protocol[T]):
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""
 
-    def replace(self, objects: list[T], resource_version: str) -> None:
+    def replace(self, objects: Listed[T], resource_version: str) -> None:
         """Take a complete list."""
 
 
 class EventIntake(Generic[T]):
-    """Takes in what a reflector reads from its streams. Threads: the reflector's."""
+    """
+    Takes in what a reflector reads, and notes what tells the past from the present later.
+
+    Threads: the reflector's.
+    """
 
     def __init__(
         self, store: ReflectorStore[T], *, guard: HistoryGuard[T], quarantine: Quarantine, name: str
@@ -128,6 +135,15 @@ class EventIntake(Generic[T]):
         self._guard = guard
         self._quarantine = quarantine
         self._name = name
+
+    def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
+        """
+        Take a complete list.
+
+        Raises: what the store raises; nothing is taken then.
+        """
+        self._store.replace(objects, resource_version)
+        self._quarantine.replace(undecodable)
 
     def put(self, block: EventBlock[T]) -> None:
         """Take a block; what the store refuses is logged, and the rest goes in."""

@@ -1,8 +1,9 @@
 """
-Keeps an object from going back in time when a server sends events twice or out of order.
+Tells the past from the present: which of two resource versions is older, whether a list from the past may be
+taken, and which watch events are echoes of the past.
 
-The watch of a healthy server is in order, so nothing is checked until the reflector has seen one that is not.
-From then on every change is compared with what is stored, by UID and resource version, before it is applied.
+Resource versions are opaque to a component that merely stores them. Those of one resource may be compared, as
+numbers. A version that is no number compares with nothing, and then nothing is ever refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 
+T = TypeVar("T", bound=Object)
+
 _PATIENCE_SECONDS: Final = 30.0
+# deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
+_REMEMBERED: Final = 1000
 
 
 def is_older(resource_version: str, than: str) -> bool:
@@ -40,9 +45,9 @@ class ResourceVersionFloor:
     """
     Decides about a list that is older than what was already published.
 
-    Mostly it comes from a server that lags behind, so it is refused and asked for again. Once the server
-    itself has said that what was seen is too large, or has answered with the past for 30 s, its history was
-    rewound (a restored backup): then the list is the truth.
+    Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
+    Once the server itself has said that the version we saw is too large, or has answered with the past for
+    30 s, its history was rewound (a restored backup): then the list is the truth.
 
     State: _behind_since = when the past was first seen, None while there is nothing odd.
     Threads: the reflector's only.
@@ -75,19 +80,18 @@ class ResourceVersionFloor:
         return Verdict.TAKE_REWOUND
 
 
-T = TypeVar("T", bound=Object)
-
-# deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
-_REMEMBERED: Final = 1000
-
-
 class HistoryGuard(Generic[T]):
     """
-    Tells changes from echoes of the past.
+    Keeps an object from going back in time when a server sends events twice or out of order.
+
+    The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event
+    that is not. From then on the informer compares every change with the stored object, by UID and resource
+    version, before it applies the change.
 
     State: _out_of_order: set by the reflector before it queues such an event, never cleared.
-           _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97): the
-                  reflector writes, as the FIFO drops deletions of what it does not know; the informer reads.
+           _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
+                  reflector writes it, because the FIFO drops deletions of what it does not know; the informer
+                  reads it.
     """
 
     def __init__(self) -> None:

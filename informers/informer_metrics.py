@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from handloop.workqueue.locks import new_lock
-
 _DIGITS: Final = 15
 
 
@@ -115,23 +113,7 @@ class NoopMetricsProvider:
     new_handler_panics_metric = new_watch_restarts_metric
 
 
-_provider_lock: Final = new_lock("handloop.informers.informer_metrics._provider_lock", 95)
-_provider: MetricsProvider = NoopMetricsProvider()
-_provider_is_set = False
-
-
-def set_provider(provider: MetricsProvider) -> None:
-    """Use provider for informers made from here on; only the first call of a process takes effect."""
-    global _provider, _provider_is_set
-    with _provider_lock:
-        if not _provider_is_set:
-            _provider, _provider_is_set = provider, True
-
-
-def current_provider() -> MetricsProvider:
-    """The provider of this process."""
-    with _provider_lock:
-        return _provider
+_NO_METRICS: Final = NoopMetricsProvider()
 
 
 class InformerMetrics:
@@ -144,7 +126,7 @@ class InformerMetrics:
 
     def __init__(self, name: str, provider: MetricsProvider | None = None) -> None:
         self._name = name
-        self._provider = provider = current_provider() if provider is None else provider
+        self._provider = provider = provider or _NO_METRICS
         self.objects = provider.new_objects_metric(name)
         self.queued_items = provider.new_queued_items_metric(name)
         self.processing_latency = provider.new_processing_latency_metric(name)

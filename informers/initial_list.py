@@ -1,11 +1,11 @@
 """
 The two ways to get all objects of a kind: page by page, or as the beginning of a watch.
 
-Both are consistent: all of the list is the state at one resource version, and nothing of it is used until it
-is complete. Neither asks for resourceVersion=0, which a server may answer from an arbitrarily old cache, so
-that after a restart deleted objects come back (kubernetes#59848).
+Both are consistent: the list is the state at one resource version, and nothing of it is used until it is
+complete. Neither asks for resourceVersion=0: a server may answer that from an arbitrarily old cache, and then
+deleted objects come back after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: objects pass the transformer as they arrive, of pages as of streams, and once; upstream's streams
+Differs: objects pass the transform once, as they arrive, whichever way they come; upstream's streamed objects
 pass it a second time when they enter the FIFO.
 """
 
@@ -21,28 +21,32 @@ from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
 from handloop.client.errors import APIError, is_expired
 from handloop.client.options import ListOptions
-from handloop.informers.delta_fifo import Transformed
+from handloop.informers.delta_fifo import Listed
 from handloop.informers.keys import meta_namespace_key_func
+from handloop.informers.listwatch import NOT_OLDER_THAN
 from handloop.informers.quarantine import store_key
 
 T = TypeVar("T", bound=Object)
-
-NOT_OLDER_THAN: Final = "NotOlderThan"
 
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
 _DELETED: Final = EventType.DELETED
 
 
+def unchanged(obj: T) -> T:
+    """The transform that keeps all of an object."""
+    return obj
+
+
 class PagedList(Generic[T]):
     """
     A list by pages, all at the resource version of the first.
 
-    When the continue token expires on the way, what was read is dropped and the whole list is asked for at
-    once: pages of two lists are never mixed.
+    If the continue token expires on the way, the list begins again, this time in one piece: pages of two
+    lists are never mixed.
 
-    Args: resource_version = the list must not be older than that; "" = the newest state. transform
-    makes what is kept of an object as it arrives, so that a list is never in memory with all it came with.
+    Args: resource_version = the list must not be older than that; "" = the newest state. transform makes
+    what is kept of an object as it arrives, so a list is never in memory with all it came with.
     Threads: the reflector's; items_so_far and pages may be read from any, one step behind.
     """
 
@@ -52,7 +56,7 @@ class PagedList(Generic[T]):
         *,
         resource_version: str,
         page_size: int,
-        transform: Callable[[T], T] | None = None,
+        transform: Callable[[T], T] = unchanged,
     ) -> None:
         self._fetch = fetch
         self._transform = transform
@@ -62,7 +66,7 @@ class PagedList(Generic[T]):
             limit=page_size,
         )
         self._token = ""
-        self.items: list[T] = [] if transform is None else Transformed()
+        self.items: Listed[T] = Listed()
         self.undecodable: list[Undecodable] = []
         self.resource_version = ""
         self.pages = 0
@@ -83,17 +87,11 @@ class PagedList(Generic[T]):
         if self.pages == 0:
             self.resource_version = page.resource_version
         self.pages += 1
-        self._collect(page.items)
+        for obj in page.items:
+            self.items.take(meta_namespace_key_func(obj), self._transform(obj))
         self.undecodable += page.undecodable
         self._token = page.continue_token or ""
         return not self._token
-
-    def _collect(self, objects: list[T]) -> None:
-        if self._transform is None or not isinstance(self.items, Transformed):
-            self.items += objects
-            return
-        for obj in objects:
-            self.items.take(meta_namespace_key_func(obj), self._transform(obj))
 
     def _next_page(self) -> ListPage[T]:
         if not self._token:
@@ -103,8 +101,7 @@ class PagedList(Generic[T]):
         except APIError as error:
             if not is_expired(error):
                 raise
-        self.items = [] if self._transform is None else Transformed()
-        self.undecodable, self.pages = [], 0
+        self.items, self.undecodable, self.pages = Listed(), [], 0
         return self._fetch(msgspec.structs.replace(self._options, limit=0))
 
 
@@ -112,13 +109,13 @@ class StreamedList(Generic[T]):
     """
     A list that arrives as the first events of a watch, until a bookmark ends it.
 
-    State: _objects = store key -> newest state; undecodable objects by the same keys, in one or the other.
+    State: _objects = store key -> newest state; _undecodable = by the same keys. A key is in one of them.
     Threads: as PagedList.
     """
 
     pages: Final = 0
 
-    def __init__(self, kind: type[T], transform: Callable[[T], T] | None = None) -> None:
+    def __init__(self, kind: type[T], transform: Callable[[T], T] = unchanged) -> None:
         self._kind = kind
         self._transform = transform
         self._objects: dict[str, T] = {}
@@ -131,11 +128,9 @@ class StreamedList(Generic[T]):
         return len(self._objects)
 
     @property
-    def items(self) -> list[T]:
+    def items(self) -> Listed[T]:
         """The objects."""
-        if self._transform is None:
-            return list(self._objects.values())
-        items: Transformed[T] = Transformed()
+        items: Listed[T] = Listed()
         for key, obj in self._objects.items():
             items.take(key, obj)
         return items
@@ -147,15 +142,15 @@ class StreamedList(Generic[T]):
 
     def take(self, events: list[WatchEvent[T]]) -> list[WatchEvent[T]] | None:
         """
-        Take in a block of events.
+        Take in a block of watch events.
 
         Returns: None while the list is not complete; then the events that came after its end.
         Raises: the APIError of an ERROR event.
         """
-        kind, objects = self._kind, self._objects
+        kind, objects, transform = self._kind, self._objects, self._transform
         for position, (event_type, obj) in enumerate(events):
             if isinstance(obj, kind) and event_type is _ADDED and not self._undecodable:
-                objects[meta_namespace_key_func(obj)] = self._kept(obj)
+                objects[meta_namespace_key_func(obj)] = transform(obj)
             elif isinstance(obj, Bookmark):
                 if obj.ends_initial_events:
                     self.resource_version = obj.resource_version
@@ -168,13 +163,12 @@ class StreamedList(Generic[T]):
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
         """Apply an event that is not simply an add; other kinds and unknown events change nothing."""
-        fits = isinstance(obj, self._kind)
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return
         if isinstance(obj, Undecodable):
             key = store_key(obj)
-        elif fits:
-            key = meta_namespace_key_func(obj)  # type: ignore[arg-type] # isinstance of a type variable's type
+        elif isinstance(obj, self._kind):
+            key = meta_namespace_key_func(obj)
         else:
             return
         self._objects.pop(key, None)
@@ -184,7 +178,4 @@ class StreamedList(Generic[T]):
         if isinstance(obj, Undecodable):
             self._undecodable[key] = obj
         else:
-            self._objects[key] = self._kept(obj)  # type: ignore[arg-type] # the same
-
-    def _kept(self, obj: T) -> T:
-        return obj if self._transform is None else self._transform(obj)
+            self._objects[key] = self._transform(obj)

@@ -131,6 +131,7 @@ class Lister(Generic[T]):
         return NamespaceLister(self._indexer, self._resource, namespace)
 
     def _get(self, name: ObjectName) -> T:
+        # (9) get object by key
         obj = self._indexer.get_by_key(str(name))
         if obj is None:
             raise new_not_found(self._resource, name.name)

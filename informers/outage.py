@@ -1,8 +1,12 @@
 """
 What a reflector does while the server does not give it what it needs: wait, longer each time, and say so.
 
-The first trouble of a kind is one line in full, with the fix where somebody has to do something; what repeats
-is counted once a minute; the end of it is one line. How long is waited is retry_pause.py's.
+The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
+counted once a minute. The end of the trouble is one line.
+
+Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
+Reachability wait for a gone server together: the first answer to any request ends all their waits, and each
+back-off starts over, because what a server says after its return has nothing to do with the outage.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ import random as _random
 import threading
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import structlog
 
 from handloop.apis.resource import Resource
@@ -31,11 +36,40 @@ from handloop.client.errors import (
 )
 from handloop.client.reachability import Reachability
 from handloop.workqueue.backoff import ExponentialBackoff
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+
+log = structlog.get_logger("informers")
+
+REPEAT_SECONDS: Final = 60.0
+
+# client-go's numbers for the reflector's back-off; arbitrary
+BACKOFF_INITIAL_SECONDS: Final = 0.8
+BACKOFF_MAX_SECONDS: Final = 30.0
+BACKOFF_RESET_SECONDS: Final = 120.0
+
+# waits shorter than this are not worth cutting short
+_LONG_SECONDS: Final = 2.0
+# A return of the server starts the back-off over once in this time. So a server that comes and goes is still
+# backed off from, and so is a stream that is cut again and again while others are not.
+_RETURN_SECONDS: Final = 10.0
+# over how long those who waited come back, so that they do not all come at once
+_SPREAD_SECONDS: Final = 1.0
+# how much of a server's Retry-After is believed
+_RETRY_AFTER_MAX_SECONDS: Final = 120.0
+
+_GONE: Final = "gone"
+_SILENT: Final = "silent"
+# a server that has just started reads its roles for some seconds, and allows nothing meanwhile
+ROLES_SECONDS: Final = 15.0
+_FORBIDDEN_ANEW: Final = "forbidden anew"
+_ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
 # a server that does not answer, however that shows
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
+
+WatchErrorHandler: TypeAlias = Callable[[Exception], None]
+"""Called with every error that ends a round, in place of the log line; on the reflector thread."""
 
 
 def cause_of(error: Exception | None) -> BaseException | None:
@@ -50,7 +84,22 @@ def is_unanswered(error: Exception | None) -> bool:
     return isinstance(cause_of(error), _UNANSWERED)
 
 
-def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
+class Hints(msgspec.Struct, frozen=True):
+    """
+    What a program can add to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
+
+    crd_command prints the missing CustomResourceDefinitions, rbac_command the missing roles, with `-n NAME`
+    for those of one namespace. "" = the program has no such command.
+    """
+
+    crd_command: str = ""
+    rbac_command: str = ""
+
+
+NO_HINTS: Final = Hints()
+
+
+def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints: Hints = NO_HINTS) -> str:
     """
     What a person can do about a failed list or watch; "" where waiting is all there is.
 
@@ -60,15 +109,15 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
     if isinstance(cause, NotFound):
         return (
             f"the server has no resource {resource.group_resource}/{resource.version}: install its "
-            "CustomResourceDefinition, `python -m controller manifests crd | kubectl apply -f -`; "
+            f"CustomResourceDefinition{_applied(hints.crd_command)}; "
             "watching starts by itself when it appears"
         )
     if isinstance(cause, Forbidden):
         where = f'in namespace "{namespace}"' if namespace else "at cluster scope"
         scope = f" -n {namespace}" if namespace else ""
         return (
-            f"allow list and watch of {resource.group_resource} {where}, "
-            f"`python -m controller manifests rbac{scope} | kubectl apply -f -`; "
+            f"allow list and watch of {resource.group_resource} {where}"
+            f"{_applied(hints.rbac_command, scope)}; "
             "watching starts by itself when it is allowed"
         )
     if isinstance(cause, Unauthorized):
@@ -78,20 +127,8 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "") -> str:
     return ""
 
 
-# client-go's numbers; arbitrary
-BACKOFF_INITIAL_SECONDS: Final = 0.8
-BACKOFF_MAX_SECONDS: Final = 30.0
-BACKOFF_RESET_SECONDS: Final = 120.0
-
-# waits shorter than this are not worth cutting short
-_LONG_SECONDS: Final = 2.0
-# a server that comes and goes, or a stream that is cut again and again while others are not, starts the
-# back-off anew no more often, so that it still counts
-_RETURN_SECONDS: Final = 10.0
-# over how long those who waited come back, so that they do not all come at once
-_SPREAD_SECONDS: Final = 1.0
-# how much of a server's Retry-After is believed
-_RETRY_AFTER_MAX_SECONDS: Final = 120.0
+def _applied(command: str, scope: str = "") -> str:
+    return f", `{command}{scope} | kubectl apply -f -`" if command else ""
 
 
 class Backoff(Protocol):
@@ -108,29 +145,37 @@ class RetryPause:
     """
     The waits of one reflector.
 
-    State: _gone = the server has not been seen since it was found gone; _returned_at = when it last was back.
-           retry_at (as Clock.now() counts, None = not waiting) is for others to read, one step behind.
-    Threads: the reflector's.
+    State: stopped ends every wait, for good. _gone = the server was found gone and has not answered since.
+           _returned_at = when it last came back. retry_at (as Clock.now() counts, None = not waiting) is for
+           others to read, one step behind.
+    Threads: the reflector's; stop from any.
     """
 
     def __init__(
         self,
-        backoff: Backoff,
+        backoff: Backoff | None = None,
         *,
-        clock: Clock,
-        stop: threading.Event,
         reachability: Reachability | None = None,
+        clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
     ) -> None:
-        """Args: reachability of the server, None = waits are never cut short; whoever sets stop wakes it."""
-        self._backoff = backoff
-        self._clock = clock
-        self._stop = stop
+        """Args: backoff None = client-go's. reachability None = no answer to others cuts a wait short."""
+        self._backoff: Backoff = backoff or ExponentialBackoff(
+            BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=random
+        )
         self._reachability = reachability
+        self._clock = clock
         self._random = random
         self._gone = False
         self._returned_at = -_RETURN_SECONDS
+        self.stopped = threading.Event()
         self.retry_at: float | None = None
+
+    def stop(self) -> None:
+        """End the wait under way and all later ones at once, from any thread."""
+        self.stopped.set()
+        if self._reachability is not None:
+            self._reachability.wake()
 
     def seconds(self, error: Exception | None, *, gone: bool) -> float:
         """
@@ -153,17 +198,17 @@ class RetryPause:
         Wait.
 
         Args: gone = until the server is back, if that is earlier.
-        Blocks: until then, or until the reflector is stopped.
+        Blocks: until then, or until stop().
         """
         server, began_at = self._reachability, self._clock.now()
         self.retry_at = began_at + seconds
         if server is None or not gone or seconds < _LONG_SECONDS or self._has_just_returned():
-            self._clock.sleep(seconds, self._stop)
-        elif server.wait_for_return(seconds, self._stop):
+            self._clock.sleep(seconds, self.stopped)
+        elif server.wait_for_return(seconds, self.stopped):
             self.server_answered()
             now = self._clock.now()
             self.retry_at = min(now + self._random() * _SPREAD_SECONDS, began_at + seconds)
-            self._clock.sleep(self.retry_at - now, self._stop)
+            self._clock.sleep(self.retry_at - now, self.stopped)
         self.retry_at = None
 
     def server_answered(self) -> None:
@@ -177,28 +222,8 @@ class RetryPause:
         return self._clock.now() < self._returned_at + _RETURN_SECONDS
 
 
-def default_backoff(clock: Clock, random: Callable[[], float]) -> Backoff:
-    """client-go's reflector back-off: 0.8 s to 30 s, each with up to as much again on top."""
-    return ExponentialBackoff(
-        BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=random
-    )
-
-
-log = structlog.get_logger("informers")
-
-REPEAT_SECONDS: Final = 60.0
-
-_GONE: Final = "gone"
-_SILENT: Final = "silent"
-
-# a server that has just started reads its roles for some seconds, and allows nothing meanwhile
-ROLES_SECONDS: Final = 15.0
-_FORBIDDEN_ANEW: Final = "forbidden anew"
-_ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
-
-
 class Doing(IntEnum):
-    """What was tried, in the order in which it is reached: success at one is the end of trouble up to it."""
+    """Stages of a round, in order. Success at a stage also ends trouble that was said for earlier ones."""
 
     LIST = 1
     OPEN_WATCH = 2
@@ -213,7 +238,7 @@ class _Trouble(NamedTuple):
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """A server that has gone cuts streams off first and refuses connections then: one trouble."""
+        """A server that goes away first cuts streams off and then refuses connections: one trouble."""
         return self == other or self.error == other.error == _GONE
 
 
@@ -228,12 +253,23 @@ class Outage:
     """
 
     def __init__(
-        self, *, name: str, resource: Resource, namespace: str, pause: RetryPause, clock: Clock
+        self,
+        name: str,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        pause: RetryPause,
+        hints: Hints = NO_HINTS,
+        watch_error_handler: WatchErrorHandler | None = None,
+        clock: Clock = REAL_CLOCK,
     ) -> None:
-        self._name = name
+        """Args: name is the reflector's. namespace is only named in the fix."""
+        self.name = name
+        self.pause = pause
         self._resource = resource
         self._namespace = namespace
-        self._pause = pause
+        self._hints = hints
+        self._watch_error_handler = watch_error_handler
         self._clock = clock
         self._trouble: _Trouble | None = None
         self._began_at = 0.0
@@ -243,35 +279,39 @@ class Outage:
         self._forbidden_at: float | None = None
         self.last_error = ""
 
-    @property
-    def retry_at(self) -> float | None:
-        """When the next try is, as Clock.now() counts; None while nothing is waited for."""
-        return self._pause.retry_at
-
-    def wait(self, doing: Doing, error: Exception | None, *, quiet: bool = False) -> None:
+    def wait(self, doing: Doing, error: Exception | None, *, ends_round: bool = False) -> None:
         """
-        Wait before the next try.
+        Say what is wrong, then wait before the next try.
 
-        Args: error None = nothing is wrong, merely wait; quiet = somebody else has said it.
-        Blocks: until then, or until the reflector is stopped.
+        Args: error None = nothing is wrong, merely wait. ends_round = the watch error handler gets the error,
+              if the program has set one.
+        Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = _kind_of(doing, error) == _GONE
-        delay = self._pause.seconds(error, gone=gone)
+        delay = self.pause.seconds(error, gone=gone)
         if error is not None:
             self.last_error = str(error)
-            if not quiet:
+            if ends_round and self._watch_error_handler is not None:
+                self._hand_over(error, self._watch_error_handler)
+            else:
                 self._failed(doing, error, delay)
-        self._pause.wait(delay, gone=gone)
+        self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
         """Something succeeded; says so if trouble up to there was said."""
         self._worked, self._forbidden_at = True, None
-        self._pause.server_answered()
+        self.pause.server_answered()
         if self._trouble is None or self._trouble.doing > doing:
             return
         lasted = self._clock.now() - self._began_at
-        log.info("Watching again", reflector=self._name, after=f"{lasted:.1f} s")
+        log.info("Watching again", reflector=self.name, after=f"{lasted:.1f} s")
         self._trouble, self.last_error = None, ""
+
+    def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
+        try:
+            handler(error)
+        except Exception as failure:
+            log.exception("Watch error handler failed", reflector=self.name, err=repr(failure))
 
     def _failed(self, doing: Doing, error: Exception, delay: float) -> None:
         now = self._clock.now()
@@ -304,8 +344,8 @@ class Outage:
 
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
         message = f"Failed to {'list' if doing is Doing.LIST else 'watch'}{repeated}"
-        facts = {"reflector": self._name, "err": str(error), "retryIn": f"{delay:.1f} s"}
-        fix = fix_for(error, self._resource, self._namespace)
+        facts = {"reflector": self.name, "err": str(error), "retryIn": f"{delay:.1f} s"}
+        fix = fix_for(error, self._resource, self._namespace, hints=self._hints)
         if self._trouble is not None and self._trouble.error == _FORBIDDEN_ANEW:
             facts["hint"] = _ROLES_HINT
         elif fix:
@@ -329,6 +369,6 @@ def _is_silence(doing: Doing, error: Exception | None) -> bool:
     """
     Whether an open watch brought nothing for too long, so that it is opened anew in case nobody is there.
 
-    That alone is no trouble: a bookmark is not repeated, so after one there is silence while nothing happens.
+    That alone is no trouble: a server does not repeat a bookmark, so an idle kind is silent after one.
     """
     return doing is Doing.READ_WATCH and isinstance(cause_of(error), DeadlineExceeded)

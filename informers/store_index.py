@@ -28,8 +28,8 @@ class StoreIndex(Generic[T]):
     """
     Index value -> keys, for one index function. Never an empty set: values come and go with their objects.
 
-    An object on which the function fails is under no value. It is counted until another state of it fits, or
-    until it goes.
+    The index counts an object on which the function fails, under no value, until another state of it fits or
+    the object goes.
 
     State: _keys = value -> keys.
            _failed = the keys of the objects on which the function failed: they are under no value.
@@ -118,8 +118,3 @@ class StoreIndex(Generic[T]):
                 keys.discard(key)
                 if not keys:
                     del self._keys[value]
-
-
-def union_keys(index: StoreIndex[T], values: Iterable[str]) -> set[str]:
-    """The keys under any of the values, each once."""
-    return set[str]().union(*(index.keys(value) for value in values))

@@ -20,7 +20,7 @@ from typing import Final
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
 from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
-from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider, provider_for
+from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 _RANK: Final = 70
@@ -61,8 +61,9 @@ class DelayingQueue(Queue[T]):
         self._sequence = itertools.count()
         self._stopped = False
         self._loop: Joinable | None = None
-        provider = provider_for(name, metrics_provider)
-        self._retries: CounterMetric | None = None if provider is None else provider.new_retries_metric(name)
+        self._retries: CounterMetric | None = (
+            metrics_provider.new_retries_metric(name) if name and metrics_provider is not None else None
+        )
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """

@@ -11,12 +11,10 @@ from collections.abc import Hashable
 from typing import Final, Protocol
 
 from handloop.workqueue.clock import Clock
-from handloop.workqueue.locks import Lock, condition_over, new_lock
+from handloop.workqueue.locks import Lock, condition_over
 from handloop.workqueue.spawn import Joinable, Spawn
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
-
-_LEAF_RANK: Final = 95
 
 
 class GaugeMetric(Protocol):
@@ -77,40 +75,6 @@ class MetricsProvider(Protocol):
 
     def new_retries_metric(self, name: str) -> CounterMetric:
         """Delayed adds."""
-
-
-class ProviderSetting:
-    """A provider that can be set once; the first one wins, and only queues made after that see it."""
-
-    def __init__(self) -> None:
-        self._lock = new_lock("ProviderSetting._lock", _LEAF_RANK)
-        self._provider: MetricsProvider | None = None
-
-    def set(self, provider: MetricsProvider) -> None:
-        """Set the provider unless one is set."""
-        with self._lock:
-            if self._provider is None:
-                self._provider = provider
-
-    def get(self) -> MetricsProvider | None:
-        """The provider, None until one is set."""
-        with self._lock:
-            return self._provider
-
-
-_process_setting = ProviderSetting()
-
-
-def set_provider(provider: MetricsProvider) -> None:
-    """Measure named queues made from here on that bring no provider. Only the first call takes effect."""
-    _process_setting.set(provider)
-
-
-def provider_for(name: str, provider: MetricsProvider | None) -> MetricsProvider | None:
-    """The provider for a queue of that name, None when nothing is to be measured."""
-    if not name:
-        return None
-    return provider if provider is not None else _process_setting.get()
 
 
 class QueueMetrics:
@@ -175,8 +139,7 @@ class QueueMetrics:
 
 def new_queue_metrics(name: str, provider: MetricsProvider | None, clock: Clock) -> QueueMetrics | None:
     """The metrics of a queue, None when nothing is to be measured."""
-    chosen = provider_for(name, provider)
-    return None if chosen is None else QueueMetrics(name, chosen, clock)
+    return QueueMetrics(name, provider, clock) if name and provider is not None else None
 
 
 class MetricsUpdater:

@@ -46,6 +46,7 @@ class RateLimitingQueue(DelayingQueue[T]):
 
         The limiter counts also while shutting down.
         """
+        # (12) add rate limited
         self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds))
 
     def forget(self, item: T) -> None:

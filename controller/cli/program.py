@@ -27,6 +27,7 @@ from handloop.controller.cli.problems import nothing_to_do
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Check
+from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -36,6 +37,9 @@ log = structlog.get_logger("controller")
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
+_HINTS: Final = Hints(
+    crd_command="python -m controller manifests crd", rbac_command="python -m controller manifests rbac"
+)
 
 
 class Program:
@@ -78,6 +82,7 @@ class Program:
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
             progress_seconds=progress_seconds,
+            hints=_HINTS,
             clock=clock,
             spawn=spawn,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handloop.informers import listing
 from handloop.informers.listing import BookmarkTicker
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -14,7 +15,7 @@ class _Rig:
 
     def __init__(self) -> None:
         self.clock = FakeClock(start=100.0)
-        self.ticker = BookmarkTicker("deployments.apps", tick_seconds=1.0, clock=self.clock)
+        self.ticker = BookmarkTicker("deployments.apps", clock=self.clock)
 
     def after(self, seconds: float) -> list[str]:
         """What a look some time later says."""
@@ -25,7 +26,8 @@ class _Rig:
 
 
 @pytest.fixture
-def rig() -> _Rig:
+def rig(monkeypatch: pytest.MonkeyPatch) -> _Rig:
+    monkeypatch.setattr(listing, "TICK_SECONDS", 1.0)
     return _Rig()
 
 

@@ -16,6 +16,7 @@ from handloop.informers.consistency_detector import (
     DataInconsistent,
     is_consistency_detection_on,
 )
+from handloop.informers.initial_list import unchanged
 from support.captured_logs import captured_logs
 from support.deployments import at_version, deployment
 from support.fake_lister_watcher import FakeListerWatcher, ListAnswer, expired, page
@@ -25,9 +26,7 @@ from support.instant_clock import InstantClock
 class _Rig:
     """A detector on scripted lists."""
 
-    def __init__(
-        self, *lists: ListAnswer, transform: Callable[[Deployment], Deployment] | None = None
-    ) -> None:
+    def __init__(self, *lists: ListAnswer, transform: Callable[[Deployment], Deployment] = unchanged) -> None:
         self.source = FakeListerWatcher(lists=lists)
         self.stopped = threading.Event()
         self.clock = InstantClock()

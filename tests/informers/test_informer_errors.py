@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.shared_informer import InformerError, InformerStarted, InformerStopped, MutableKind
+from handloop.informers.informer_errors import InformerError, InformerStarted, InformerStopped, MutableKind
 
 
 @pytest.mark.parametrize(

@@ -8,46 +8,12 @@ apart by a suffix, and a registry takes one manager.
 
 from __future__ import annotations
 
-import pytest
-
-from handloop.informers import informer_metrics as metrics
 from handloop.informers.informer_metrics import (
     InformerMetrics,
-    NoopMetricsProvider,
-    current_provider,
-    set_provider,
 )
 from support.recording_metrics import RecordingMetricsProvider
 
 NAME = "deployments.apps"
-
-
-@pytest.fixture
-def _fresh_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_provider", NoopMetricsProvider())
-    monkeypatch.setattr(metrics, "_provider_is_set", False)
-
-
-@pytest.mark.usefixtures("_fresh_setting")
-def test_only_the_first_provider_of_a_process_counts() -> None:
-    """The process-wide provider is set once; later ones are ignored."""
-    first, second = RecordingMetricsProvider(), RecordingMetricsProvider()
-    set_provider(first)
-    set_provider(second)
-    assert current_provider() is first
-    InformerMetrics(NAME).objects.set(3)
-    assert first.made["objects", NAME].values == [3]
-    assert not second.made
-
-
-@pytest.mark.usefixtures("_fresh_setting")
-def test_own_provider_comes_before_that_of_the_process() -> None:
-    """An informer given a provider does not ask the process's."""
-    general, own = RecordingMetricsProvider(), RecordingMetricsProvider()
-    set_provider(general)
-    InformerMetrics(NAME, own).watch_restarts.inc()
-    assert own.made["watch_restarts", NAME].count == 1
-    assert not general.made
 
 
 def test_every_value_has_its_instrument() -> None:
@@ -93,7 +59,7 @@ def test_resource_version_is_published_as_its_last_fifteen_digits() -> None:
 
 def test_nothing_is_recorded_by_default() -> None:
     """The instruments of the no-op provider take everything without an error."""
-    instruments = InformerMetrics(NAME, NoopMetricsProvider())
+    instruments = InformerMetrics(NAME)
     instruments.objects.set(1)
     instruments.processing_latency.observe(1)
     instruments.watch_restarts.inc()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +12,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.errors import APIError, ConnectionBroken, ConnectionRefused
 from handloop.client.options import ListOptions
-from handloop.informers.listing import BookmarkTicker, CompleteList, ListFailed, Listing, type_description
+from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleList
 from handloop.informers.listwatch import OpenResponse
 from handloop.informers.outage import Outage, RetryPause
 from support.deployments import added, bookmark, deployment, names
@@ -32,31 +32,17 @@ from support.stepping_clock import SteppingClock
 
 
 class Rig:
-    def __init__(self, source: FakeListerWatcher, *, page_size: int = 500) -> None:
+    def __init__(self, source: FakeListerWatcher) -> None:
         self.source = source
         self.clock = SteppingClock()
-        self.stopped = threading.Event()
-        self.too_large = 0
-        self.response = OpenResponse(source.watch, stopped=self.stopped, clock=self.clock)
-        outage = Outage(
-            name="deployments.apps",
-            resource=Deployment.resource,
-            namespace="",
-            pause=RetryPause(CountingBackoff(), clock=self.clock, stop=self.stopped),
-            clock=self.clock,
-        )
+        self.pause = RetryPause(CountingBackoff(), clock=self.clock)
+        self.response = OpenResponse(source, stopped=self.pause.stopped, clock=self.clock, random=lambda: 0.0)
         self.listing: Listing[Deployment] = Listing(
             source,
             Deployment,
             self.response,
-            self._options,
-            outage,
-            name="deployments.apps",
-            page_size=page_size,
-            use_watch_list=True,
-            on_too_large=self._note_too_large,
-            ticker=BookmarkTicker("deployments.apps", tick_seconds=10, clock=self.clock),
-            stopped=self.stopped,
+            Outage("deployments.apps", Deployment.resource, pause=self.pause, clock=self.clock),
+            clock=self.clock,
         )
         self.listing.begin_round()
 
@@ -68,12 +54,6 @@ class Rig:
             complete = self.listing.advance()
             if complete is not None:
                 return complete
-
-    def _options(self, resource_version: str, *, send_initial_events: bool = False) -> ListOptions:
-        return ListOptions(resource_version=resource_version, send_initial_events=send_initial_events)
-
-    def _note_too_large(self) -> None:
-        self.too_large += 1
 
 
 def pages(*answers: ListAnswer) -> Rig:
@@ -138,17 +118,30 @@ def test_stream_at_a_useless_version_is_asked_for_the_newest_state(where: str, e
     first: WatchAnswer = error
     if where == "event":
         first = FakeWatch([WatchEvent(EventType.ERROR, error)])
-    rig = streams(first, FakeWatch(initial(deployment("a"))))
+    rig = streams(first, *[FakeWatch(initial(deployment("a"))) for _ in range(3)])
     rig.get("3")
-    assert [options.resource_version for options in rig.source.watch_options] == ["3", ""]
+    rig.response.close()
+    rig.get("3")
+    rig.response.close()
+    rig.listing.published()
+    rig.get("3")
+    assert [options.resource_version for options in rig.source.watch_options] == ["3", None, None, "3"]
     assert rig.clock.slept == []
-    assert rig.listing.refused_rv
-    assert rig.too_large == (1 if "large" in str(error) else 0)
+
+
+@pytest.mark.parametrize(("error", "taken"), [(expired(), False), (too_large(), True)], ids=repr)
+def test_list_from_the_past_is_refused_unless_the_server_denies_what_was_seen(
+    error: Exception, taken: bool
+) -> None:
+    """kubernetes#107457: a server that says "too large" has no later state; one that lags behind may have."""
+    rig = pages(error, page(deployment("a"), rv=2))
+    with nullcontext() if taken else pytest.raises(StaleList, match="at resource version 2, 3 was seen"):
+        rig.get("3")
 
 
 def test_server_that_expires_even_its_newest_state_is_asked_for_pages() -> None:
     """A server that lies is not asked in a hot loop."""
-    rig = streams(expired(), expired(), lists=[page(deployment("a"))])
+    rig = streams(expired(), expired(), lists=[page(deployment("a"), rv=5)])
     assert names(rig.get("3").items) == ["a"]
 
 
@@ -182,7 +175,7 @@ def test_stream_that_ends_at_once_is_replaced_by_pages() -> None:
 @pytest.mark.parametrize("error", [expired(), too_large()], ids=repr)
 def test_pages_at_a_useless_version_are_asked_for_at_the_newest_state(error: Exception) -> None:
     """REFL-21, REFL-23: the second request follows at once, without a version."""
-    rig = pages(error, page(deployment("a")))
+    rig = pages(error, page(deployment("a"), rv=5))
     rig.get("3")
     assert rig.source.list_versions() == ["3", ""]
 
@@ -202,7 +195,7 @@ def test_stop_while_a_stream_fails_says_nothing() -> None:
     watch: FakeWatch[Deployment] = FakeWatch()
     rig = streams(watch)
     assert rig.listing.begin("")
-    rig.stopped.set()
+    rig.pause.stop()
     rig.response.stop()
     with capture_logs() as logs:
         assert rig.listing.advance() is None
@@ -218,14 +211,3 @@ def test_abandoned_list_is_dropped() -> None:
     rig.listing.abandon()
     assert not rig.listing.in_progress
     assert rig.listing.listed == 0
-
-
-class Untied:
-    """A type without a resource."""
-
-
-def test_kinds_are_described_by_what_is_known_of_them() -> None:
-    """REFL-28: nothing, a type, or our types, which know their resource (there the Go type's name)."""
-    assert type_description(None) == "<unspecified>"
-    assert type_description(Untied) == "Untied"
-    assert type_description(Deployment) == "deployments.apps/v1"

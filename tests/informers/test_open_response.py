@@ -17,14 +17,14 @@ def opened(
     *answers: WatchAnswer, stopped: threading.Event | None = None, clock: SteppingClock | None = None
 ) -> OpenResponse[Deployment]:
     source = FakeListerWatcher(watches=list(answers))
-    return OpenResponse(source.watch, stopped=stopped or threading.Event(), clock=clock or SteppingClock())
+    return OpenResponse(source, stopped=stopped or threading.Event(), clock=clock or SteppingClock())
 
 
 def test_events_come_from_the_open_stream() -> None:
     """Read hands on what the stream has, [] at its end."""
     event = added(deployment("a"))
     response = opened(FakeWatch([event], None))
-    response.open(ListOptions())
+    response.open("")
     assert response.read() == [event]
     assert response.read() == []
 
@@ -38,7 +38,7 @@ def test_age_counts_from_before_the_request() -> None:
         return FakeWatch()
 
     response = opened(slow, clock=clock)
-    response.open(ListOptions())
+    response.open("")
     assert response.seconds_open() == 2
 
 
@@ -46,9 +46,9 @@ def test_failed_request_leaves_nothing_open() -> None:
     """The error is the caller's, and there is nothing to close."""
     response = opened(expired(), FakeWatch(None))
     with pytest.raises(Exception, match="too old"):
-        response.open(ListOptions())
+        response.open("")
     response.close()
-    response.open(ListOptions())
+    response.open("")
     assert response.read() == []
 
 
@@ -56,7 +56,7 @@ def test_stop_ends_a_blocked_read() -> None:
     """REFL-02: a thread in a read, which sees no event, is woken by the close under it."""
     watch: FakeWatch[Deployment] = FakeWatch()
     response = opened(watch)
-    response.open(ListOptions())
+    response.open("")
     errors: list[Exception] = []
 
     def reader() -> None:
@@ -83,7 +83,7 @@ def test_stop_before_the_stream_was_there_closes_it_as_it_comes() -> None:
         return watch
 
     response = opened(stopped_meanwhile, stopped=stopped)
-    response.open(ListOptions())
+    response.open("")
     assert watch.is_closed
 
 
@@ -91,7 +91,7 @@ def test_close_is_forgotten_and_harmless_twice() -> None:
     """The stream is closed once by us, however often close is called."""
     watch: FakeWatch[Deployment] = FakeWatch()
     response = opened(watch)
-    response.open(ListOptions())
+    response.open("")
     response.close()
     response.close()
     response.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -24,7 +23,7 @@ class Alone:
     def __init__(self, seconds: float = 1.6) -> None:
         self.clock = SteppingClock()
         self.backoff = CountingBackoff(seconds)
-        self.pause = RetryPause(self.backoff, clock=self.clock, stop=threading.Event())
+        self.pause = RetryPause(self.backoff, clock=self.clock)
 
     def fail(self, error: Exception | None, *, gone: bool = False) -> None:
         self.pause.wait(self.pause.seconds(error, gone=gone), gone=gone)
@@ -36,12 +35,9 @@ class Shared:
     def __init__(self, seconds: float = 12.0) -> None:
         self.seconds = seconds
         self.clock = FakeClock()
-        self.stop = threading.Event()
         self.server = Reachability(clock=self.clock)
         self.backoff = CountingBackoff(seconds)
-        self.pause = RetryPause(
-            self.backoff, clock=self.clock, stop=self.stop, reachability=self.server, random=lambda: 0.5
-        )
+        self.pause = RetryPause(self.backoff, clock=self.clock, reachability=self.server, random=lambda: 0.5)
 
     def wait(self, error: Exception, *, gone: bool = True) -> Background[None]:
         """Begin to wait."""
@@ -144,11 +140,10 @@ def test_other_waits_are_waited_out(seconds: float) -> None:
 
 
 def test_stop_ends_a_wait_for_a_server() -> None:
-    """Set, and then the server's waiters are woken."""
+    """The waits under way on that server are woken, and this one ends."""
     rig = Shared()
     waiter = rig.wait(refused())
-    rig.stop.set()
-    rig.server.wake()
+    rig.pause.stop()
     waiter.result()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.informers.store_index import StoreIndex, union_keys
+from handloop.informers.store_index import StoreIndex
 
 
 def words(obj: str) -> Sequence[str]:
@@ -146,10 +146,3 @@ def test_any_iterable_will_do() -> None:
     index = StoreIndex[str](lambda obj: (letter for letter in obj))  # type: ignore[arg-type, return-value] # the point
     index.change("1", None, "ab")
     assert state(index) == {"a": {"1"}, "b": {"1"}}
-
-
-def test_union_has_each_key_once() -> None:
-    """Keys under several of the values are not repeated."""
-    index = index_of(("1", "a b"), ("2", "b"))
-    assert union_keys(index, ["a", "b", "c"]) == {"1", "2"}
-    assert union_keys(index, []) == set()

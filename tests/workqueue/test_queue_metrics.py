@@ -1,3 +1,9 @@
+"""
+What a queue measures.
+
+WQM-10 has no subject here: upstream's provider can be set once for a process. Ours is handed to each queue.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,19 +13,12 @@ import pytest
 from handloop.workqueue import queue_metrics as metrics
 from handloop.workqueue.delaying_queue import DelayingQueue
 from handloop.workqueue.queue import Queue
-from handloop.workqueue.queue_metrics import ProviderSetting, set_provider
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 
 US = 1e-6
 MS = 1e-3
-
-
-@pytest.fixture(autouse=True)
-def provider_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process without a provider, for each test."""
-    monkeypatch.setattr(metrics, "_process_setting", ProviderSetting())
 
 
 def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,29 +133,19 @@ def test_a_queue_without_a_name_measures_nothing() -> None:
     assert queue._updater is None
 
 
-def test_only_the_first_provider_counts() -> None:
-    """WQM-10: the second set_provider is ignored; queues made before the first are not measured."""
-    first, second = FakeMetricsProvider(), FakeMetricsProvider()
-    with Queue[str](name="before") as before:
-        set_provider(first)
-        set_provider(second)
-        with Queue[str](name="after") as after:
-            before.add("foo")
-            after.add("foo")
-
-    assert first.adds.value == 1
-    assert first.names == ["after"] * 6
-    assert second.names == []
+def test_a_queue_without_a_provider_measures_nothing() -> None:
+    """A name alone makes no instruments, for retries neither."""
+    with DelayingQueue[str](name="test") as queue:
+        queue.add_after("foo", 0)
+        assert (queue._metrics, queue._retries) == (None, None)
 
 
-def test_a_provider_of_its_own_goes_before_the_global_one() -> None:
-    """A queue that brings a provider does not use the one of the process, for retries neither."""
-    common, own = FakeMetricsProvider(), FakeMetricsProvider()
-    set_provider(common)
+def test_delayed_adds_are_counted_as_retries() -> None:
+    """Beside the add that follows."""
+    own = FakeMetricsProvider()
     with DelayingQueue[str](name="test", metrics_provider=own) as queue:
         queue.add_after("foo", 0)
 
-    assert common.names == []
     assert (own.retries.value, own.adds.value) == (1, 1)
 
 
