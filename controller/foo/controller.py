@@ -273,7 +273,7 @@ class Controller:
         try:
             deployment = self._deployments_lister.namespace(namespace).get(name)
         except NotFound:
-            created = self._deployments.create(
+            created = self._deployments.create(  # (10) write
                 new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
             )
             return created, True
@@ -314,6 +314,7 @@ class Controller:
     def _enqueue_foo(self, obj: object) -> None:
         """Put the name of a Foo into the workqueue."""
         try:
+            # (7) enqueue key
             self._workqueue.add(object_name(obj))  # type: ignore[arg-type] # NoMetaError says what it is not
         except NoMetaError as error:
             _report_dropped(error)
