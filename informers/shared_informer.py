@@ -42,10 +42,15 @@ from handloop.informers.informer_statistics import InformerStatistics
 from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.listwatch import ListerWatcher
 from handloop.informers.outage import NO_HINTS, Hints, Outage, RetryPause, WatchErrorHandler
-from handloop.informers.processor import AddNotification, ProcessorListener, Registration, SharedProcessor
+from handloop.informers.processor import (
+    AddNotification,
+    ProcessorListener,
+    Registration,
+    ResyncPeriods,
+    SharedProcessor,
+)
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
-from handloop.informers.resync_periods import ResyncPeriods
 from handloop.informers.store_index import Indexers
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock

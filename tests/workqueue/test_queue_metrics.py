@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from handloop.workqueue import queue_metrics as metrics
-from handloop.workqueue.delaying_queue import DelayingQueue
 from handloop.workqueue.queue import Queue
+from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
