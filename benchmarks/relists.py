@@ -35,9 +35,9 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.cached_fields import cached_fields
 from handloop.controller.runtime.collector import relax_collector
 from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.listwatch import ListWatch, Watch
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.workqueue.clock import RealClock
 
 HERE: Final = Path(__file__).parent

@@ -61,7 +61,7 @@ _MODULES = {
     "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func",
     "informers.lister": "Lister",
     "informers.shared_informer": "SharedIndexInformer",
-    "informers.store.indexer": "Indexer",
+    "informers.indexer": "Indexer",
     "informers.sync": "wait_for_cache_sync",
     "workqueue.queue": "ShutDown",
     "workqueue.rate_limiters": "RateLimiter default_controller_rate_limiter",

@@ -69,10 +69,10 @@ from handloop.controller.runtime.reconcile_errors import ReconcileError, Termina
 from handloop.controller.runtime.roles import roles
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
+from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func
 from handloop.informers.lister import Lister
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import Indexer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter

@@ -4,18 +4,18 @@ The queue between reflector and informer: per key, what happened to the object s
 A *delta* is one thing that happened: a type, and the object's state with it. *Deltas* are the unseen deltas
 of one key, oldest first, never empty. A key stands in line once and keeps its place while deltas come in.
 
-The reflector thread adds, updates, deletes and replaces; the informer thread pops and resyncs; any thread
-may ask has_synced.
+The reflector thread enqueues watch events and replaces with lists; the informer thread pops and resyncs; any
+thread may ask has_synced.
 
-Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch and pop_batch move many keys
-in one wake-up; has_synced turns true after the last initial object was processed, not before (as RealFIFO);
-keys and transforms are computed before anything is queued, so a replace that fails queues nothing.
+Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (Add, Update, Delete) and
+pop_batch move many keys in one wake-up; has_synced turns true after the last initial object was processed,
+not before (as RealFIFO); keys and transforms are computed before anything is queued.
 
 Today's client-go runs RealFIFO in this place: one list of single deltas in the order of arrival over all
 keys. There two updates of an object are two notifications; a delete of an unknown object is delivered; the
-tombstones of a re-list come before the listed objects, not after; and a re-list or a resync may be one delta,
-compared with the store when it is processed. Here the deltas of a key are popped together, and a re-list is
-compared with store and queue both, at once: an object whose Added is still queued when a re-list no longer
+tombstones of a relist come before the listed objects, not after; and a relist or a resync may be one delta,
+compared with the store when it is processed. Here the deltas of a key are popped together, and a relist is
+compared with store and queue both, at once: an object whose Added is still queued when a relist no longer
 has it gets its Deleted (kubernetes#115658).
 """
 
@@ -26,11 +26,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from handloop.informers.delta import Delta, Deltas, DeltaType, extend
 from handloop.informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
@@ -50,14 +50,46 @@ T_co = TypeVar("T_co", covariant=True)
 _SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
 _SLOW_DEPTH: Final = 10
 
+_new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
 
-ProcessFunc: TypeAlias = Callable[[Deltas[T], bool], None]
-"""(deltas, is_in_initial_list)"""
+
+class DeltaType(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    REPLACED = "Replaced"  # listed anew: nothing may have happened, or several things unseen
+    SYNC = "Sync"  # nothing happened: the known state, once more
+
+
+# a global is found faster than a member of an enum
+_DELETED: Final = DeltaType.DELETED
+_REPLACED: Final = DeltaType.REPLACED
+
+
+class Delta(NamedTuple, Generic[T]):
+    """One thing that happened. The object of a Deleted may be a tombstone."""
+
+    type: DeltaType
+    object: T | DeletedFinalStateUnknown[T]
+
+
+Deltas: TypeAlias = list[Delta[T]]
 ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
 """[(deltas, is_in_initial_list), ...] in the order of the queue, each key once."""
 
-_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
-_new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
+
+def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
+    """
+    Add a delta to those of its key, except that two Deleted in a row are one.
+
+    Of two, the first stays, unless it holds a tombstone: a final state is worth more.
+    """
+    if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
+        deltas.append(delta)
+    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+        deltas[-1] = delta
 
 
 class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
@@ -77,8 +109,8 @@ class KnownObjects(Protocol[T_co]):
         """The stored object, or None."""
 
 
-class Transformed(list[T]):
-    """Objects that have passed the transformer, and keys, those they had before: it may change names."""
+class Listed(list[T]):
+    """The objects of a list as they are kept, and their keys from before the transform, which may rename."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,10 +139,9 @@ class DeltaFIFO(Generic[T]):
 
     def __init__(
         self,
+        known_objects: KnownObjects[T],
         *,
         key_func: KeyFunc = meta_namespace_key_func,
-        known_objects: KnownObjects[T] | None = None,
-        emit_replaced: bool = False,
         transformer: Callable[[T], T] | None = None,
         name: str = "DeltaFIFO",
         clock: Clock = REAL_CLOCK,
@@ -118,9 +149,8 @@ class DeltaFIFO(Generic[T]):
         """
         Make an empty FIFO.
 
-        Args: known_objects is what re-lists and resyncs look at, None for neither. emit_replaced tells listed
-            objects from resynced ones; without it both are Sync. transformer gets every object before it is
-            queued, but no tombstone and no resynced object; it is pure.
+        Args: known_objects is what relists and resyncs look at. transformer gets the object of every watch
+            event before it is queued, but no tombstone; it is pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
         self._items: dict[str, Deltas[T]] = {}
@@ -131,70 +161,41 @@ class DeltaFIFO(Generic[T]):
         self._closed = False
         self._key_func = key_func
         self._known_objects = known_objects
-        self._listed_type = DeltaType.REPLACED if emit_replaced else DeltaType.SYNC
         self._transformer = transformer
         self._name = name
         self._clock = clock
-
-    def add(self, obj: T) -> None:
-        """
-        Queue Added.
-
-        Raises: StoreKeyError; what the transformer raises. Nothing changes then.
-        """
-        self._enqueue([(self._key(obj), self._delta(DeltaType.ADDED, obj))])
-
-    def update(self, obj: T) -> None:
-        """
-        Queue Updated.
-
-        Raises: as add.
-        """
-        self._enqueue([(self._key(obj), self._delta(DeltaType.UPDATED, obj))])
-
-    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """
-        Queue Deleted, unless the key is neither queued nor known.
-
-        Raises: as add.
-        """
-        self._enqueue([(self._key(obj), self._delta(DeltaType.DELETED, obj))])
 
     def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """
         Queue a block of watch events in order: one hold of the lock, one wake-up.
 
+        A Deleted of a key that is neither queued nor known is dropped.
+
         Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup of what add would raise for single entries; the others are queued all the same.
+        Raises: ExceptionGroup of a StoreKeyError, or what the transformer raises, for each entry that is not
+            queued; the others are queued all the same.
         """
         entries = list(entries)
         prepared, errors = self._prepare(entries)
         if prepared:
-            self._enqueue(prepared)
+            with self._lock:
+                self._populate_locked(0)
+                self._append_locked(prepared, is_known=self._is_known_locked)
+                self._lock.notify_all()
         if errors:
             raise ExceptionGroup(f"{len(errors)} of {len(entries)} events not queued", errors)
 
-    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
+    def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
         Take objects for the whole state: queue each, then Deleted with a tombstone for each other key.
 
         Other keys are the queued ones, with their newest queued state, and the known ones, with the known
-        state. Transformed objects are queued as they are. The first call, if nothing was added before, sets
-        how many keys has_synced waits for.
-
-        Raises: StoreKeyError; what the transformer raises. Nothing changes then.
+        state. The first call, if nothing was added before, sets how many keys has_synced waits for.
         """
-        deltas: Iterable[Delta[T]]
-        if isinstance(objects, Transformed):
-            keys = objects.keys
-            deltas = (_new_tuple(Delta, (self._listed_type, obj)) for obj in objects)
-        else:
-            objects = list(objects)
-            keys = [self._key(obj) for obj in objects]
-            deltas = [self._delta(self._listed_type, obj) for obj in objects]
+        deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
         with self._lock:
-            gone = self._queued_but_unlisted_locked(keys)
-            self._append_locked(zip(keys, deltas, strict=True))
+            gone = self._queued_but_unlisted_locked(objects.keys)
+            self._append_locked(zip(objects.keys, deltas, strict=True))
             gone += self._known_but_not_queued_locked()  # what is listed is queued by now
             self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
             self._populate_locked(len(self._items))
@@ -207,28 +208,11 @@ class DeltaFIFO(Generic[T]):
         A queued delta is newer than the known state, so its key needs no reminder.
         """
         known = self._known_objects
-        if known is None:
-            return
         with self._lock:
             idle = [key for key in known.list_keys() if key not in self._items]
             states = ((key, _known_state(known, key)) for key in idle)
             self._append_locked((key, Delta(DeltaType.SYNC, obj)) for key, obj in states if obj is not None)
             self._lock.notify_all()
-
-    def pop(self, process: ProcessFunc[T]) -> Deltas[T]:
-        """
-        Remove the oldest key, hand its deltas to process, and return them.
-
-        Blocks, Raises, Locks: as pop_batch without a timeout.
-        """
-        taken: list[tuple[Deltas[T], bool]] = []
-
-        def process_first(batch: list[tuple[Deltas[T], bool]]) -> None:
-            taken.extend(batch)
-            process(*batch[0])
-
-        self.pop_batch(process_first, 1)
-        return taken[0][0]
 
     def pop_batch(
         self, process: ProcessBatchFunc[T], max_keys: int = 256, timeout_seconds: float | None = None
@@ -246,6 +230,7 @@ class DeltaFIFO(Generic[T]):
         with self._lock:
             if not self._wait_for_key_locked(timeout_seconds):
                 return 0
+            # (3) pop
             batch = self._take_locked(max_keys)
             depth, started_at = len(self._queue), self._clock.now()
             try:
@@ -274,18 +259,6 @@ class DeltaFIFO(Generic[T]):
         """Whether nothing is in line and nothing is being processed. Blocks: until process has returned."""
         with self._lock:
             return not self._queue
-
-    def key_of(self, obj: T | DeletedFinalStateUnknown[T] | Deltas[T]) -> str:
-        """
-        The key of an object, of a tombstone, or of the newest object of deltas.
-
-        Raises: StoreKeyError.
-        """
-        if not isinstance(obj, list):
-            return self._key(obj)
-        if not obj:
-            raise StoreKeyError(obj, CacheError("0 length Deltas object; can't get key"))
-        return self._key(obj[-1].object)
 
     def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
         if obj.__class__ is DeletedFinalStateUnknown:
@@ -317,12 +290,6 @@ class DeltaFIFO(Generic[T]):
                 errors.append(error)
         return prepared, errors
 
-    def _enqueue(self, entries: Iterable[tuple[str, Delta[T]]]) -> None:
-        with self._lock:
-            self._populate_locked(0)
-            self._append_locked(entries, is_known=self._is_known_locked)
-            self._lock.notify_all()
-
     def _populate_locked(self, initial_count: int) -> None:
         if not self._populated:
             self._populated = True
@@ -331,13 +298,14 @@ class DeltaFIFO(Generic[T]):
                 self._synced.set()
 
     def _is_known_locked(self, key: str) -> bool:
-        return self._known_objects is not None and self._known_objects.get_by_key(key) is not None
+        return self._known_objects.get_by_key(key) is not None
 
     def _append_locked(
         self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
     ) -> None:
         """Queue entries in order; with is_known, no Deleted of a key that is neither queued nor known."""
         items, queue = self._items, self._queue
+        # (2) add object
         for key, delta in entries:
             deltas = items.get(key)
             if deltas is not None:
@@ -356,8 +324,6 @@ class DeltaFIFO(Generic[T]):
 
     def _known_but_not_queued_locked(self) -> list[DeletedFinalStateUnknown[T]]:
         known = self._known_objects
-        if known is None:
-            return []
         missing = [key for key in known.list_keys() if key not in self._items]
         return [DeletedFinalStateUnknown(key, _known_state(known, key)) for key in missing]
 

@@ -4,7 +4,7 @@ What the informer thread does with a batch of deltas: store first, then tell the
 Whether an object is new is decided by the store, not by the type of the delta: Added on a stored key is an
 update, Updated on an absent one an add.
 Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: always
-a transaction per batch; a change from before what is stored is dropped (see reflecting/history_guard.py).
+a transaction per batch; a change from before what is stored is dropped (see history_guard.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Final, Generic, TypeVar
 import structlog
 
 from handloop.apis.meta import Kind
-from handloop.informers.delta import Deltas, DeltaType
+from handloop.informers.delta_fifo import Deltas, DeltaType
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.indexer import Indexer, TransactionError
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from handloop.informers.metrics import InformerMetrics
 from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
@@ -25,9 +27,6 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.store.indexer import Indexer, TransactionError
-from handloop.informers.store.thread_safe_store import OperationType
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import Lock
 
@@ -35,8 +34,6 @@ log = structlog.get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-_ADD: Final = OperationType.ADD
-_DELETE: Final = OperationType.DELETE
 _DELETED: Final = DeltaType.DELETED
 
 
@@ -98,13 +95,8 @@ class DeltaProcessor(Generic[T]):
         return failures
 
     def _apply(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        operations = [
-            (_DELETE if delta_type is _DELETED else _ADD, obj)
-            for deltas, _ in batch
-            for delta_type, obj in deltas
-        ]
         try:
-            previous = self._indexer.apply(operations)
+            previous = self._indexer.apply([delta for deltas, _ in batch for delta in deltas])
         except TransactionError as failure:
             self._distribute(batch, failure.previous, failure.errors)
             return [failure]

@@ -10,23 +10,19 @@ from __future__ import annotations
 import math
 import random as _random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
-from handloop.apis.scheme import SCHEME, Scheme
-from handloop.client.reachability import Reachability
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.listwatch import ListWatch, Resources, Tweak
-from handloop.informers.metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
-from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
-from handloop.informers.sync import SyncResult, wait_for_cache_sync
+from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
+from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Joinable, Spawn, join_all, spawn_thread
@@ -46,20 +42,6 @@ class ResourceSource(Protocol):
         """The collection of a kind."""
 
 
-class UnknownResource(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
-    """No type is registered for a resource."""
-
-    def __init__(self, resource: Resource) -> None:
-        super().__init__(f"no informer found for {resource}")
-
-
-class GenericInformer(NamedTuple, Generic[T]):
-    """An informer and its lister."""
-
-    informer: SharedIndexInformer[T]
-    lister: Lister[T]
-
-
 class SharedInformerFactory:
     """
     Makes, starts and stops informers.
@@ -74,16 +56,12 @@ class SharedInformerFactory:
         self,
         client: ResourceSource,
         *,
-        resync_seconds: float = 0,
         namespace: str = "",
-        custom_resync: Mapping[type[Kind], float] | None = None,
+        resync_seconds: float = 0,
         tweak: Tweak | None = None,
         transform: Callable[[Any], Any] | None = None,
-        scheme: Scheme = SCHEME,
-        use_watch_list: bool = True,
         name_suffix: str = "",
-        metrics_provider: MetricsProvider | None = None,
-        reachability: Reachability | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
         spawn: Spawn = spawn_thread,
@@ -91,22 +69,16 @@ class SharedInformerFactory:
         """
         Make a factory; nothing is asked of the server before start.
 
-        Args: resync_seconds for all kinds, custom_resync for single ones. namespace "" = all. tweak binds
-              every list and watch, transform every object of every kind. name_suffix tells the
-              informers of several factories apart, in logs and metrics. reachability is the client's: with
-              it, waits for a server that is gone end when it is back.
+        Args: namespace "" = all. tweak binds every list and watch, transform every object of every kind.
+              name_suffix tells the informers of several factories apart, in logs and metrics.
         """
         self._client = client
-        self._resync_seconds = resync_seconds
         self._namespace = namespace
-        self._custom_resync = dict(custom_resync or {})
+        self._resync_seconds = resync_seconds
         self._tweak = tweak
         self._transform = transform
-        self._scheme = scheme
-        self._use_watch_list = use_watch_list
         self._name_suffix = name_suffix
-        self._metrics_provider = metrics_provider
-        self._reachability = reachability
+        self._options = options
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -134,17 +106,6 @@ class SharedInformerFactory:
         if self._namespace and kind.resource.namespaced:
             indexer = MergedCache({self._namespace: indexer}, kind.resource)
         return Lister(indexer, kind.resource)
-
-    def for_resource(self, resource: Resource) -> GenericInformer[Any]:
-        """
-        Informer and lister of the type that is registered for a resource.
-
-        Raises: UnknownResource.
-        """
-        kind = self._scheme.type_for_plural(resource.group, resource.version, resource.plural)
-        if kind is None:
-            raise UnknownResource(resource)
-        return GenericInformer(self.informer_for(kind), self.lister_for(kind))
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """Those made so far, in the order of the first requests."""
@@ -199,10 +160,6 @@ class SharedInformerFactory:
         )
         return {kind: informer.has_synced() for kind, informer in started.items()}
 
-    def wait_for_cache_sync_result(self, stop: threading.Event) -> SyncResult:
-        """As wait_for_cache_sync; the result makes the error that names what is missing."""
-        return SyncResult(self.wait_for_cache_sync(stop), "stopped before the caches were filled")
-
     def _started(self) -> dict[type[Kind], SharedIndexInformer[Any]]:
         with self._lock:
             return {kind: self._informers[kind] for kind in self._threads}
@@ -212,13 +169,11 @@ class SharedInformerFactory:
         informer = SharedIndexInformer(
             ListWatch(self._client.resource(kind), namespace, tweak=self._tweak),
             kind,
-            resync_seconds=self._custom_resync.get(kind, self._resync_seconds),
-            indexers={NAMESPACE_INDEX: namespace_index_func},
             name=kind.resource.group_resource + self._name_suffix,
             namespace=namespace,
-            use_watch_list=self._use_watch_list,
-            metrics_provider=self._metrics_provider,
-            reachability=self._reachability,
+            resync_seconds=self._resync_seconds,
+            indexers={NAMESPACE_INDEX: namespace_index_func},
+            options=self._options,
             clock=self._clock,
             random=self._random,
             spawn=self._spawn,

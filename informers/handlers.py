@@ -18,7 +18,6 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 AddFunc: TypeAlias = Callable[[T], None]
-DetailedAddFunc: TypeAlias = Callable[[T, bool], None]
 UpdateFunc: TypeAlias = Callable[[T, T], None]
 DeleteFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], None]
 FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
@@ -61,26 +60,6 @@ class ResourceEventHandlerFuncs(Generic[T]):
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
         """Call add_func."""
         self._add_func(obj)
-
-    def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The functions that were given."""
-        return self._functions
-
-
-class ResourceEventHandlerDetailedFuncs(Generic[T]):
-    """As ResourceEventHandlerFuncs; add_func is also told whether the object was in the initial list."""
-
-    def __init__(
-        self,
-        *,
-        add_func: DetailedAddFunc[T] | None = None,
-        update_func: UpdateFunc[T] | None = None,
-        delete_func: DeleteFunc[T] | None = None,
-    ) -> None:
-        self._functions = tuple(f for f in (add_func, update_func, delete_func) if f is not None)
-        self.on_add: DetailedAddFunc[T] = _ignore if add_func is None else add_func
-        self.on_update: UpdateFunc[T] = _ignore if update_func is None else update_func
-        self.on_delete: DeleteFunc[T] = _ignore if delete_func is None else delete_func
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
         """The functions that were given."""
@@ -131,7 +110,7 @@ def handler_name(handler: object) -> str:
     Returns: for a handler out of functions where they are defined, if that is one place, else their names
              joined by "+"; for any other handler the name of its type.
     """
-    if not isinstance(handler, ResourceEventHandlerFuncs | ResourceEventHandlerDetailedFuncs):
+    if not isinstance(handler, ResourceEventHandlerFuncs):
         return _qualified(type(handler))
     names = [_qualified(function) for function in handler.functions()]
     qualifiers = {name.rpartition(".")[0] for name in names}

@@ -21,7 +21,7 @@ class InformerStopped(InformerError):  # noqa: N818 - a state
 
 
 class MutableKind(InformerError, TypeError):  # noqa: N818 - what it is
-    """Objects of this kind could be changed by whoever reads the cache."""
+    """Readers of the cache could change objects of this kind."""
 
     def __init__(self, kind: type[Kind], parts: tuple[str, ...]) -> None:
         super().__init__(

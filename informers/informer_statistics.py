@@ -1,19 +1,62 @@
-"""What can be seen of an informer from outside, at one moment."""
+"""What can be seen of an informer from outside, at one moment: for logs, metrics, health checks and tests."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
-from handloop.informers.processor import ListenerStatistics
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics
+
+class State(StrEnum):
+    """Where a reflector's round is; see the head of reflector.py."""
+
+    EMPTY = "EMPTY"
+    LISTING = "LISTING"
+    LISTED = "LISTED"
+    WATCHING = "WATCHING"
+
+
+class ReflectorStatistics(msgspec.Struct, frozen=True):
+    """
+    A reflector at one moment.
+
+    listed and page = objects and pages of the list that is being read; page is 0 while the list is streamed.
+    relists = lists after the first, by RelistReason. watches = streams opened. last_event_at and retry_at as
+    Clock.now() counts, None = none.
+    """
+
+    state: State
+    listed: int
+    page: int
+    relists: dict[str, int]
+    watches: int
+    last_sync_resource_version: str
+    last_event_at: float | None
+    last_error: str
+    retry_at: float | None
+
+
+class ListenerStatistics(msgspec.Struct, frozen=True):
+    """
+    A listener at one moment.
+
+    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of
+    the initial list has returned.
+    """
+
+    name: str
+    pending: int
+    handled: int
+    panics: int
+    synced: bool
 
 
 class InformerStatistics(msgspec.Struct, frozen=True):
     """
     An informer at one moment.
 
-    name such as `deployments.apps`, plural for people; objects in the store, queued keys in the FIFO,
-    quarantined objects that do not fit their type; reflector None before run; unindexed = entries that
+    name such as `deployments.apps`, plural for people. objects in the store, queued keys in the FIFO,
+    quarantined objects that do not fit their type. reflector is None before run. unindexed = entries that
     indexes lack, because an index function failed on an object.
     """
 
@@ -28,8 +71,3 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     reflector: ReflectorStatistics | None
     listeners: tuple[ListenerStatistics, ...]
     unindexed: int = 0
-
-    @property
-    def listeners_synced(self) -> bool:
-        """Whether every handler has been through the initial list."""
-        return all(listener.synced for listener in self.listeners)

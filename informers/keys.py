@@ -52,13 +52,6 @@ class StoreKeyError(CacheError):
         self.cause = cause
         self.__cause__ = cause
 
-    def is_caused_by(self, error: BaseException) -> bool:
-        """Whether error is the cause, or the cause's cause, and so on."""
-        cause: BaseException | None = self.cause
-        while cause is not None and cause is not error:
-            cause = cause.__cause__
-        return cause is error
-
 
 class ObjectName(NamedTuple):
     """Namespace and name of an object; the namespace of a cluster-scoped one is ""."""
@@ -68,12 +61,6 @@ class ObjectName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-class ExplicitKey(str):
-    """A key in the place of an object: the key functions return it unchanged."""
-
-    __slots__ = ()
 
 
 class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
@@ -114,41 +101,35 @@ def parse_object_name(key: str) -> ObjectName:
     raise KeyFormatError(key)
 
 
-split_meta_namespace_key = parse_object_name
-"""The other name of the same function; an ObjectName unpacks as (namespace, name)."""
-
-
-def meta_namespace_key_func(obj: Object | ExplicitKey) -> str:
+def meta_namespace_key_func(obj: Object) -> str:
     """
-    The store key of an object; an explicit key as it is.
+    The store key of an object.
 
     Raises: NoMetaError.
     """
     try:
-        metadata = obj.metadata  # type: ignore[union-attr] # an explicit key takes the slower road below
+        metadata = obj.metadata
         namespace = metadata.namespace
         name = metadata.name
     except AttributeError as error:
-        if isinstance(obj, ExplicitKey):
-            return str(obj)
         raise NoMetaError(obj) from error
     return f"{namespace}/{name}" if namespace else name
 
 
-def deletion_handling_meta_namespace_key_func(
-    obj: Object | ExplicitKey | DeletedFinalStateUnknown[Any],
-) -> str:
+def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnknown[Any]) -> str:
     """
     The store key of an object or of a tombstone: the key function of every informer's store.
 
     Raises: NoMetaError.
     """
     try:
-        metadata = obj.metadata  # type: ignore[union-attr] # all but objects take the slower road below
+        metadata = obj.metadata  # type: ignore[union-attr] # a tombstone takes the slower road below
         namespace = metadata.namespace
         name = metadata.name
-    except AttributeError:
-        return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
+    except AttributeError as error:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return obj.key
+        raise NoMetaError(obj) from error
     return f"{namespace}/{name}" if namespace else name
 
 

@@ -18,9 +18,8 @@ from handloop.apis.labels import Selector, everything
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.client.errors import new_not_found
+from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName
-from handloop.informers.store.indexer import NAMESPACE_INDEX
-from handloop.informers.store.thread_safe_store import IndexNotFound
 
 log = structlog.get_logger("lister")
 
@@ -132,6 +131,7 @@ class Lister(Generic[T]):
         return NamespaceLister(self._indexer, self._resource, namespace)
 
     def _get(self, name: ObjectName) -> T:
+        # (9) get object by key
         obj = self._indexer.get_by_key(str(name))
         if obj is None:
             raise new_not_found(self._resource, name.name)

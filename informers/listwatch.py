@@ -1,5 +1,5 @@
 """
-What the reflector reads from: something that can list and watch one kind.
+What the reflector reads from: something that can list and watch one kind, and the one stream that is open.
 
 The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.
@@ -7,16 +7,21 @@ Follows: client-go tools/cache/listwatch.go @32ce75a7d.
 
 from __future__ import annotations
 
+import random as _random
+import threading
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeAlias, TypeVar
-
-import msgspec
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_events import WatchEvent
 from handloop.client.options import ListOptions
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
 
 T = TypeVar("T")
+
+NOT_OLDER_THAN: Final = "NotOlderThan"
+WATCH_TIMEOUT_SECONDS: Final = 300.0
 
 Tweak: TypeAlias = Callable[[ListOptions], ListOptions]
 """Changes the options of every list and watch, such as to add a selector. Pure."""
@@ -71,10 +76,10 @@ class Resources(Protocol[T]):
 
 class ListWatch(Generic[T]):
     """
-    One kind on a server, restricted by namespace, selectors and tweak, which bind list and watch alike.
+    One kind on a server, restricted by namespace and tweak, which bind list and watch alike.
 
-    Args: namespace "" = all, or a cluster-scoped kind; supports_watch_list False = never ask for a streaming
-          list.
+    Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never ask for a streaming
+    list; where it is True the server may still refuse.
     """
 
     def __init__(
@@ -82,34 +87,100 @@ class ListWatch(Generic[T]):
         resources: Resources[T],
         namespace: str = "",
         *,
-        label_selector: str = "",
-        field_selector: str = "",
         tweak: Tweak | None = None,
         supports_watch_list: bool = True,
     ) -> None:
         self._resources = resources
         self._namespace = namespace
-        self._label_selector = label_selector
-        self._field_selector = field_selector
         self._tweak = tweak
-        self._supports_watch_list = supports_watch_list
-
-    @property
-    def supports_watch_list(self) -> bool:
-        """Whether a streaming list may be asked for; the server may still refuse."""
-        return self._supports_watch_list
+        self.supports_watch_list = supports_watch_list
 
     def list(self, options: ListOptions) -> ListPage[T]:
         """One page; see ListerWatcher."""
-        return self._resources.list(self._namespace, options=self._restrict(options))
+        return self._resources.list(self._namespace, options=self._tweaked(options))
 
     def watch(self, options: ListOptions) -> Watch[T]:
         """Open a stream; see ListerWatcher."""
-        return self._resources.watch(self._namespace, options=self._restrict(options))
+        return self._resources.watch(self._namespace, options=self._tweaked(options))
 
-    def _restrict(self, options: ListOptions) -> ListOptions:
-        if self._label_selector:
-            options = msgspec.structs.replace(options, label_selector=self._label_selector)
-        if self._field_selector:
-            options = msgspec.structs.replace(options, field_selector=self._field_selector)
+    def _tweaked(self, options: ListOptions) -> ListOptions:
         return options if self._tweak is None else self._tweak(options)
+
+
+class OpenResponse(Generic[T]):
+    """
+    The stream of a reflector: at most one is open.
+
+    A thread that is blocked in a read cannot see an event, so a stop closes the response under it.
+
+    State: _watch, guarded by _lock (15). opened_at = Clock.now() just before the stream was asked for.
+    Threads: the reflector's; stop from any.
+    """
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher[T],
+        *,
+        stopped: threading.Event,
+        clock: Clock,
+        random: Callable[[], float] = _random.random,
+    ) -> None:
+        self._lister_watcher = lister_watcher
+        self._stopped = stopped
+        self._clock = clock
+        self._random = random
+        self._lock = new_lock("OpenResponse._lock", 15)
+        self._watch: Watch[T] | None = None
+        self.opened_at = 0.0
+
+    def open(self, resource_version: str, *, send_initial_events: bool = False) -> None:
+        """
+        Ask for a stream from a resource version, or for a streaming list that is not older than it.
+
+        The server is asked to end the stream after 5 to 10 minutes, each time another.
+        Raises: whatever asking raises; nothing is open then.
+        """
+        options = ListOptions(
+            resource_version=resource_version or None,
+            resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
+            allow_watch_bookmarks=True,
+            send_initial_events=send_initial_events,
+            timeout_seconds=int(WATCH_TIMEOUT_SECONDS * (1 + self._random())),
+        )
+        opened_at = self._clock.now()
+        watch = self._lister_watcher.watch(options)
+        with self._lock:
+            assert self._watch is None
+            self._watch = watch
+        self.opened_at = opened_at
+        if self._stopped.is_set():
+            watch.close()  # stop() may have looked before the stream was there
+
+    def read(self) -> list[WatchEvent[T]]:
+        """
+        The next events of the open stream, [] at its end.
+
+        Blocks: until there are some; stop() ends it.
+        Raises: see Watch.
+        """
+        watch = self._watch  # only this thread replaces it
+        assert watch is not None
+        return watch.read()
+
+    def seconds_open(self) -> float:
+        """How long ago the stream was asked for."""
+        return self._clock.now() - self.opened_at
+
+    def close(self) -> None:
+        """Close the stream, if any, and forget it."""
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+    def stop(self) -> None:
+        """Close the stream under its reader, from any thread, after stopped was set."""
+        with self._lock:
+            watch = self._watch
+        if watch is not None:
+            watch.close()

@@ -4,7 +4,7 @@ nobody.
 
 A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A
 *sync* notification is an update whose two states have the same resource version: nothing happened, a resync
-or a re-list repeats it.
+or a relist repeats it.
 
 The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch.
 The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the
@@ -25,9 +25,9 @@ import msgspec
 import structlog
 
 from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.informer_metrics import Counter
+from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, object_name
-from handloop.informers.metrics import Counter
-from handloop.informers.synctrack import SingleFileTracker
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 # client-go's pause after a handler has raised, so that one that always raises does not fill the log
 PANIC_PAUSE_SECONDS: Final = 1.0
+MINIMUM_RESYNC_SECONDS: Final = 1.0
 
 
 @final
@@ -66,28 +67,15 @@ class DeleteNotification(msgspec.Struct, Generic[T], gc=False):
 Notification: TypeAlias = AddNotification[T] | UpdateNotification[T] | DeleteNotification[T]
 
 
-class ListenerStatistics(msgspec.Struct, frozen=True):
-    """
-    A listener at one moment.
-
-    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of
-    the initial list has returned.
-    """
-
-    name: str
-    pending: int
-    handled: int
-    panics: int
-    synced: bool
-
-
 class ProcessorListener(Generic[T]):
     """
-    One handler, its buffer and its thread; also the handle by which the handler is removed.
+    One handler, its buffer and its thread.
 
     State: _pending: notifications not yet taken, in the order of distribution, guarded by _changed (60).
+           _initial: adds of the initial list that have not returned from the handler, guarded by the same.
            _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
-           _resync_at, _thread: guarded by the processor's lock (40); the thread is kept after its end.
+           resync_seconds, the period in effect, 0 = no resyncs; _resync_at; _thread, kept after its end:
+                guarded by the processor's lock (40).
     Threads: add from the informer thread or the one that adds the handler; run on the listener's own.
     """
 
@@ -104,42 +92,34 @@ class ProcessorListener(Generic[T]):
     ) -> None:
         self.name = name
         self.requested_resync_seconds = requested_resync_seconds
+        self.resync_seconds = resync_seconds
         self._handler = handler
         self._handler_name = handler_name(handler)
         self._clock = clock
         self._panic_counter = panics
-        self._tracker = SingleFileTracker(informer_has_synced)
+        self._informer_has_synced = informer_has_synced
         self._changed = new_condition("ProcessorListener._lock", 60)
         self._stop = threading.Event()
         self._pending: list[Notification[T]] = []
+        self._initial = 0
         self._in_hand = 0
         self._handled = 0
         self._panics = 0
         self._thread_id = 0
         self._thread: Joinable | None = None
-        self._resync_seconds = resync_seconds
         self._resync_at = clock.now() + resync_seconds
 
     def has_synced(self) -> bool:
         """Whether the informer is synced and every add of the initial list has returned from this handler."""
-        return self._tracker.has_synced()
+        # the informer first: a count read before it may be a count from before the last add of the list
+        if not self._informer_has_synced():
+            return False
+        with self._changed:
+            return self._initial == 0
 
     def is_current_thread(self) -> bool:
         """Whether the caller is this listener's handler."""
         return self._thread_id == threading.get_ident()
-
-    @property
-    def resync_seconds(self) -> float:
-        """The period in effect; 0 = this handler gets no resyncs."""
-        return self._resync_seconds
-
-    def set_resync_seconds(self, seconds: float) -> None:
-        """
-        Change the period in effect; the next resync stays where it is.
-
-        Locks: expects the processor's lock.
-        """
-        self._resync_seconds = seconds
 
     def take_resync(self, now: float) -> bool:
         """
@@ -147,9 +127,9 @@ class ProcessorListener(Generic[T]):
 
         Locks: expects the processor's lock.
         """
-        if self._resync_seconds <= 0 or now < self._resync_at:
+        if self.resync_seconds <= 0 or now < self._resync_at:
             return False
-        self._resync_at = now + self._resync_seconds
+        self._resync_at = now + self.resync_seconds
         return True
 
     def add(self, notifications: Sequence[Notification[T]], *, initial: int = 0) -> None:
@@ -158,12 +138,11 @@ class ProcessorListener(Generic[T]):
 
         Args: initial = how many of them are adds of the initial list.
         """
-        if initial:
-            self._tracker.start(initial)
         with self._changed:
             if not self._pending:
                 self._changed.notify()
             self._pending += notifications
+            self._initial += initial
 
     def run(self) -> None:
         """
@@ -244,10 +223,14 @@ class ProcessorListener(Generic[T]):
                 self._handled += 1
                 self._in_hand -= 1
             if initial:
-                self._tracker.finished(initial)
+                self._returned(initial)
                 initial = 0
         if initial:
-            self._tracker.finished(initial)
+            self._returned(initial)
+
+    def _returned(self, initial: int) -> None:
+        with self._changed:
+            self._initial -= initial
 
     def _panicked(self, notification: Notification[T], error: BaseException) -> None:
         # an add of the initial list that raised is never finished: this handler never reports synced
@@ -269,6 +252,21 @@ def _key_of(notification: Notification[T]) -> str:
     if isinstance(obj, DeletedFinalStateUnknown):
         return obj.key
     return str(object_name(obj))  # type: ignore[arg-type] # what is in a store has metadata
+
+
+class Registration(Generic[T]):
+    """The handle of a handler that was added; to ask whether it is synced, and to remove it."""
+
+    def __init__(self, listener: ProcessorListener[T]) -> None:
+        self.listener: Final = listener  # for the informer
+
+    def has_synced(self) -> bool:
+        """
+        Whether the informer has synced and this handler has returned from every add of the initial list.
+
+        The informer's own has_synced says less: that the store is filled.
+        """
+        return self.listener.has_synced()
 
 
 class SharedProcessor(Generic[T]):
@@ -327,6 +325,7 @@ class SharedProcessor(Generic[T]):
             for listener, syncing in self._syncing.items():
                 batch = notifications if syncing else changes
                 if batch:
+                    # (6) dispatch
                     listener.add(batch, initial=initial)
 
     def should_resync(self) -> bool:
@@ -341,7 +340,7 @@ class SharedProcessor(Generic[T]):
         """Recompute every listener's period from what it asked for."""
         with self._listeners_lock:
             for listener in self._syncing:
-                listener.set_resync_seconds(effective(listener.requested_resync_seconds))
+                listener.resync_seconds = effective(listener.requested_resync_seconds)
 
     def start(self) -> None:
         """Start the threads of all listeners."""
@@ -363,3 +362,55 @@ class SharedProcessor(Generic[T]):
             listener.stop()
         for listener in listeners:
             listener.join()
+
+
+class ResyncPeriods:
+    """
+    How often the handlers of one informer get everything again, in seconds; 0 = never.
+
+    An informer has one *check period*: how often it asks which listeners are due. A handler's period is in
+    effect a multiple of it.
+
+    State: check_seconds, shortened by handlers until the informer starts; guarded by the informer's lock.
+    """
+
+    def __init__(self, default_seconds: float) -> None:
+        self._default_seconds = default_seconds
+        self.check_seconds = default_seconds
+
+    def admit(self, requested: float | None, *, started: bool) -> float:
+        """
+        The period that a handler is taken to have asked for.
+
+        A period under the check period shortens that, or, once the informer has started, is raised to it.
+
+        Args: None = the informer's default.
+        """
+        seconds = self._default_seconds if requested is None else requested
+        if seconds <= 0:
+            return 0
+        if seconds < MINIMUM_RESYNC_SECONDS:
+            log.warning(
+                "Resync period is too small and was raised", period=seconds, raised=MINIMUM_RESYNC_SECONDS
+            )
+            seconds = MINIMUM_RESYNC_SECONDS
+        if seconds >= self.check_seconds:
+            return seconds
+        if started:
+            log.warning(
+                "Resync period is smaller than the check period of a started informer and was raised",
+                period=seconds,
+                raised=self.check_seconds,
+            )
+        else:
+            self.check_seconds = seconds
+        return self.check_seconds
+
+    def effective(self, admitted: float) -> float:
+        """The period at which a handler gets its resyncs."""
+        if admitted <= 0:
+            return 0
+        if self.check_seconds == 0:
+            log.warning("The informer does not resync, and so no handler of it", period=admitted)
+            return 0
+        return max(admitted, self.check_seconds)

@@ -13,8 +13,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")

@@ -5,19 +5,24 @@ One *round* lists and then watches until a new list is needed; `run` repeats rou
 round:
 
     EMPTY     nothing in hand                       -> LISTING
-    LISTING   pages or initial events are arriving  -> LISTING, LISTED, EMPTY (again, otherwise); by a stream
-    WATCHING LISTED    all of it is in the FIFO, no stream   -> WATCHING
-    WATCHING  a stream is open                      -> WATCHING; LISTED when it ends
+    LISTING   pages or initial events are arriving  -> LISTED after the last page, WATCHING after a streamed
+                                                       list, EMPTY to try another way
+    LISTED    the list is in the FIFO, no stream    -> WATCHING
+    WATCHING  a stream is open                      -> LISTED when it ends
 
 An error of a list ends the round. If a watch cannot be opened (no connection, 429, 5xx), the reflector waits
-and goes on from LISTED at the last resource version, without a new list; so it does after a stream that was
-cut, that could not be read, or that ended with 429. Any other answer ends the round, and the next one lists:
-410 and other 4xx to the request, and on the stream every ERROR event but 429, 5xx among them. Streams that
-again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold up the
-cache for ever.
+and goes on from LISTED at the last resource version, without a new list. It does the same after a stream that
+was cut, that could not be read, or that ended with 429. Any other answer ends the round, and the next one
+lists: 410 and other 4xx to the request, and on the stream every ERROR event but 429, 5xx among them. Streams
+that again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold
+up the cache for ever.
 
-The *last sync resource version* is where the next watch goes on: set only after what it stands for is in the
-FIFO. All of this runs on the thread `reflector-<resource>`; others may stop it and read statistics.
+The *last sync resource version* is where the next watch goes on. It is set only after what it stands for is
+in the FIFO. All of this runs on the thread `reflector-<resource>`; other threads may stop it and read
+statistics.
+
+The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake puts both into the
+FIFO, an Outage waits and says what is wrong, a RelistPolicy decides whether a watch's trouble needs a list.
 
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
 and every list is by pages; a cut stream or a very short watch is no reason for a list; a list from the past
@@ -28,159 +33,125 @@ informer loop's.
 from __future__ import annotations
 
 import random as _random
-import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind
 from handloop.client.decoding.watch_events import WatchEvent
-from handloop.client.errors import ClientError, DeadlineExceeded
-from handloop.client.options import ListOptions
-from handloop.client.reachability import Reachability
-from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.metrics import InformerMetrics
-from handloop.informers.reflecting.bookmark_ticker import BookmarkTicker
-from handloop.informers.reflecting.consistency_detector import (
-    ConsistencyDetector,
-    DataInconsistent,
-    is_consistency_detection_on,
+from handloop.client.errors import DeadlineExceeded
+from handloop.informers.consistency_detector import DataInconsistent
+from handloop.informers.event_intake import EventBlock, EventIntake, translate
+from handloop.informers.history_guard import is_older
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.informer_statistics import ReflectorStatistics, State
+from handloop.informers.initial_list import unchanged
+from handloop.informers.listing import (
+    DEFAULT_PAGE_SIZE,
+    VERY_SHORT_WATCH_SECONDS,
+    CompleteList,
+    ListFailed,
+    Listing,
+    StaleList,
 )
-from handloop.informers.reflecting.event_block import EventBlock, translate
-from handloop.informers.reflecting.event_intake import EventIntake, ReflectorStore
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.initial_list import NOT_OLDER_THAN
-from handloop.informers.reflecting.listing import VERY_SHORT_WATCH_SECONDS, CompleteList, ListFailed, Listing
-from handloop.informers.reflecting.open_response import OpenResponse
-from handloop.informers.reflecting.outage import Doing, Outage
-from handloop.informers.reflecting.quarantine import Quarantine
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
-from handloop.informers.reflecting.relist_policy import (
+from handloop.informers.listwatch import ListerWatcher, OpenResponse
+from handloop.informers.outage import Doing, Outage
+from handloop.informers.relist_policy import (
     RelistPolicy,
     RelistReason,
     VeryShortWatch,
     may_open_again,
     relist_reason,
 )
-from handloop.informers.reflecting.resource_versions import ResourceVersionFloor, Verdict, is_older
-from handloop.informers.reflecting.retry_pause import Backoff, RetryPause, default_backoff
-from handloop.informers.reflecting.tally import Tally
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 
-log = structlog.get_logger("informers")
-
 T = TypeVar("T", bound=Kind)
 
-DEFAULT_PAGE_SIZE: Final = 500
-MIN_WATCH_TIMEOUT_SECONDS: Final = 300.0
 UNTOLD_SECONDS: Final = 1.0
 
 
-class StaleList(ClientError):  # noqa: N818 - what it is
-    """The server answered with the past of something that it has already sent."""
+class Tally:
+    """
+    The counts of one reflector, for its statistics and its metrics.
 
+    State: last_event_at as Clock.now() counts, None before anything was heard.
+    Threads: the reflector's; others may read, one step behind.
+    """
 
-WatchErrorHandler = Callable[[Exception], None]
-"""Told of every error that ends a round, in place of the log line; on the reflector thread."""
+    def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._listed = False
+        self._relists: dict[str, int] = {}
+        self.watches = 0
+        self.last_event_at: float | None = None
+
+    @property
+    def relists(self) -> dict[str, int]:
+        """Lists after the first one by RelistReason; a copy."""
+        return dict(self._relists)
+
+    def list_taken(self, reason: RelistReason) -> None:
+        """A list is in the FIFO; the first one needs no reason."""
+        if self._listed:
+            self._relists[reason] = self._relists.get(reason, 0) + 1
+            self._metrics.relisted(reason)
+        self._listed = True
+
+    def watch_opened(self) -> None:
+        """A stream is open."""
+        if self.watches:
+            self._metrics.watch_restarts.inc()
+        self.watches += 1
+        self.heard()
+
+    def heard(self) -> None:
+        """The server was there: it answered, sent something, or ended a stream."""
+        self.last_event_at = self._clock.now()
+        self._metrics.last_event_timestamp.set(self._clock.time())
 
 
 class Reflector(Generic[T]):
     """
     The list-watch loop of one kind.
 
-    State: _last_rv, guarded by _rv_lock (16). All else is written by the reflector thread only; a reader may
-           be one step behind.
+    State: _last_rv, guarded by _rv_lock (16). The reflector thread alone writes all else; a reader may be one
+           step behind.
     """
 
     def __init__(
         self,
         lister_watcher: ListerWatcher[T],
         kind: type[T],
-        store: ReflectorStore[T],
+        intake: EventIntake[T],
+        outage: Outage,
         *,
-        name: str = "",
-        namespace: str = "",
+        metrics: InformerMetrics,
         page_size: int = DEFAULT_PAGE_SIZE,
-        min_watch_timeout_seconds: float = 0,
-        use_watch_list: bool = True,
-        check_consistency: bool | None = None,
-        backoff: Backoff | None = None,
-        watch_error_handler: WatchErrorHandler | None = None,
-        quarantine: Quarantine | None = None,
-        guard: HistoryGuard[T] | None = None,
-        transform: Callable[[T], T] | None = None,
-        metrics: InformerMetrics | None = None,
-        reachability: Reachability | None = None,
+        transform: Callable[[T], T] = unchanged,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
     ) -> None:
-        """
-        Make a reflector.
-
-        Args: namespace is only named in messages. min_watch_timeout_seconds: a watch asks the server to end
-              it after one to two times that long; less than five minutes counts as five.
-              check_consistency: compare each streamed list with a list, None = if
-              KUBE_WATCHLIST_INCONSISTENCY_DETECTOR says so. reachability of the server: see RetryPause.
-              transform: what is kept of a listed object, so that a list need not keep all that it came with.
-        """
-        self.name = name or kind.resource.group_resource
+        """Args: transform makes what is kept of a listed object, as it arrives."""
+        self.name = outage.name
         self._kind = kind
-        self._store = store
-        self._watch_timeout_seconds = max(min_watch_timeout_seconds, MIN_WATCH_TIMEOUT_SECONDS)
-        self._watch_error_handler = watch_error_handler
-        self._clock = clock
-        self._random = random
-        self._metrics = metrics or InformerMetrics(self.name)
-        self._tally = Tally(self._metrics, clock)
-        # an empty quarantine is false
-        self._quarantine = (
-            Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
-            if quarantine is None
-            else quarantine
-        )
-        self._intake = EventIntake(
-            store, guard=guard or HistoryGuard(), quarantine=self._quarantine, name=self.name
-        )
+        self._intake = intake
+        self._outage = outage
+        self._stop = outage.pause.stopped
+        self._metrics = metrics
+        self._tally = Tally(metrics, clock)
         self._policy = RelistPolicy()
-        self._reachability = reachability
-        self._floor = ResourceVersionFloor(clock)
-        self._stop = threading.Event()
-        self._outage = Outage(
-            name=self.name,
-            resource=kind.resource,
-            namespace=namespace,
-            pause=RetryPause(
-                backoff or default_backoff(clock, random),
-                clock=clock,
-                stop=self._stop,
-                reachability=reachability,
-                random=random,
-            ),
-            clock=clock,
-        )
-        self._response = OpenResponse(lister_watcher.watch, stopped=self._stop, clock=clock)
-        self._ticker = BookmarkTicker(self.name, clock=clock)
-        checked = is_consistency_detection_on() if check_consistency is None else check_consistency
-        detector = ConsistencyDetector(
-            self.name, lister_watcher.list, transform=transform, stopped=self._stop, clock=clock
-        )
+        self._response = OpenResponse(lister_watcher, stopped=self._stop, clock=clock, random=random)
         self._listing = Listing(
             lister_watcher,
             kind,
             self._response,
-            self._watch_options,
-            self._outage,
-            name=self.name,
+            outage,
             page_size=page_size,
-            use_watch_list=use_watch_list,
-            on_too_large=self._floor.server_denies,
-            ticker=self._ticker,
-            detector=detector if checked else None,
             transform=transform,
-            stopped=self._stop,
+            clock=clock,
         )
+        self._clock = clock
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
         self._state = State.EMPTY
@@ -195,14 +166,12 @@ class Reflector(Generic[T]):
 
         A list request that is under way is not cut short: its result is dropped.
         """
-        self._stop.set()
+        self._outage.pause.stop()
         self._response.stop()
-        if self._reachability is not None:
-            self._reachability.wake()
 
     def tick(self) -> None:
         """Warn if a streamed list does not come to its end; for another thread, every few seconds."""
-        self._ticker.tick()
+        self._listing.tick()
 
     def last_sync_resource_version(self) -> str:
         """The resource version up to which everything is in the FIFO, "" before the first list."""
@@ -220,7 +189,7 @@ class Reflector(Generic[T]):
             last_sync_resource_version=self.last_sync_resource_version(),
             last_event_at=self._tally.last_event_at,
             last_error=self._outage.last_error,
-            retry_at=self._outage.retry_at,
+            retry_at=self._outage.pause.retry_at,
         )
 
     def run(self) -> None:
@@ -247,18 +216,8 @@ class Reflector(Generic[T]):
         if self._stop.is_set():
             return
         self._relist_reason = relist_reason(error)
-        if self._watch_error_handler is not None:
-            self._hand_over(error, self._watch_error_handler)
-        doing = (
-            Doing.LIST if isinstance(error, ListFailed | StaleList | DataInconsistent) else Doing.OPEN_WATCH
-        )
-        self._outage.wait(doing, error, quiet=self._watch_error_handler is not None)
-
-    def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
-        try:
-            handler(error)
-        except Exception as failure:
-            log.exception("Watch error handler failed", reflector=self.name, err=repr(failure))
+        listing = isinstance(error, ListFailed | StaleList | DataInconsistent)
+        self._outage.wait(Doing.LIST if listing else Doing.OPEN_WATCH, error, ends_round=True)
 
     def list_and_watch(self) -> None:
         """
@@ -271,6 +230,7 @@ class Reflector(Generic[T]):
         self._round_error = None
         state: State | None = State.EMPTY
         try:
+            # (1) list & watch
             while state is not None and not self._stop.is_set():
                 self._state = state
                 state = self._step(state)
@@ -305,27 +265,20 @@ class Reflector(Generic[T]):
         return self._take(complete.rest) if complete.rest else State.WATCHING
 
     def _publish(self, complete: CompleteList[T]) -> None:
-        """Put a complete list into the FIFO, unless it is from the past."""
+        """Put a complete list into the FIFO."""
         rv = complete.resource_version
-        verdict = self._floor.judge(rv, self._last_rv)
-        if verdict is Verdict.WAIT:
-            self._listing.refused_rv = True
-            raise StaleList(f"the list is at resource version {rv}, {self._last_rv} was seen before")
-        if verdict is Verdict.TAKE_REWOUND:
-            log.error("Cluster history rewound", reflector=self.name, resourceVersion=rv, seen=self._last_rv)
         try:
-            self._store.replace(complete.items, rv)
+            self._intake.replace(complete.items, complete.undecodable, rv)
         except Exception as error:
             raise ListFailed(f"unable to sync list result: {error}") from error
-        self._listing.refused_rv = False
+        self._listing.published()
         self._set_last_rv(rv)
         self._tally.heard()
-        self._quarantine.replace(complete.undecodable)
         self._tally.list_taken(self._relist_reason)
 
     def _open_watch(self) -> State | None:
         try:
-            self._response.open(self._watch_options(self._last_rv))
+            self._response.open(self._last_rv)
         except Exception as error:
             if self._stop.is_set():
                 return None
@@ -336,15 +289,6 @@ class Reflector(Generic[T]):
         self._stream_opened()
         self._hold_rv = self._last_rv in ("", "0")
         return State.WATCHING
-
-    def _watch_options(self, resource_version: str, *, send_initial_events: bool = False) -> ListOptions:
-        return ListOptions(
-            resource_version=resource_version or None,
-            resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
-            allow_watch_bookmarks=True,
-            send_initial_events=send_initial_events,
-            timeout_seconds=int(self._watch_timeout_seconds * (1 + self._random())),
-        )
 
     def _stream_opened(self) -> None:
         self._accepted, self._hold_rv = 0, False

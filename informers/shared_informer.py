@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
+import msgspec
 import structlog
 
 from handloop.apis.immutable import mutable_parts
@@ -31,20 +32,26 @@ from handloop.apis.meta import Kind
 from handloop.client.reachability import Reachability
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
+from handloop.informers.event_intake import EventIntake
 from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.history_guard import HistoryGuard, is_older
+from handloop.informers.indexer import Indexer
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
+from handloop.informers.informer_metrics import InformerMetrics, MetricsProvider
 from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.listwatch import ListerWatcher
-from handloop.informers.metrics import InformerMetrics, MetricsProvider
-from handloop.informers.processor import AddNotification, ProcessorListener, SharedProcessor
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.quarantine import Quarantine, UndecodableCallback
-from handloop.informers.reflecting.resource_versions import is_older
-from handloop.informers.reflector import DEFAULT_PAGE_SIZE, Reflector, WatchErrorHandler
-from handloop.informers.registration import Registration
-from handloop.informers.resync_periods import ResyncPeriods
-from handloop.informers.store.indexer import Indexer
-from handloop.informers.store.store_index import Indexers
+from handloop.informers.outage import NO_HINTS, Hints, Outage, RetryPause, WatchErrorHandler
+from handloop.informers.processor import (
+    AddNotification,
+    ProcessorListener,
+    Registration,
+    ResyncPeriods,
+    SharedProcessor,
+)
+from handloop.informers.quarantine import Quarantine, UndecodableCallback
+from handloop.informers.reflector import Reflector
+from handloop.informers.store_index import Indexers
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Spawn, spawn_thread
@@ -60,9 +67,27 @@ REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
 
 
+class InformerOptions(msgspec.Struct, frozen=True):
+    """
+    What all informers of a program have in common.
+
+    page_size = objects per page of a list. metrics_provider None = nothing is measured. reachability of the
+    server: with it, waits for a server that is gone end when it is back. hints = what the program adds to the
+    fix of a list or watch that fails.
+    """
+
+    page_size: int = DEFAULT_PAGE_SIZE
+    metrics_provider: MetricsProvider | None = None
+    reachability: Reachability | None = None
+    hints: Hints = NO_HINTS
+
+
+DEFAULT_OPTIONS: Final = InformerOptions()
+
+
 class SharedIndexInformer(Generic[T]):
     """
-    See the head of this file.
+    See the head of this file. indexer is the store, to read; quarantine holds what does not fit its type.
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
@@ -76,16 +101,11 @@ class SharedIndexInformer(Generic[T]):
         lister_watcher: ListerWatcher[T],
         kind: type[T],
         *,
-        resync_seconds: float = 0,
-        indexers: Indexers[T] | None = None,
         name: str = "",
         namespace: str = "",
-        page_size: int = DEFAULT_PAGE_SIZE,
-        min_watch_timeout_seconds: float = 0,
-        use_watch_list: bool = True,
-        reflector_grace_seconds: float = REFLECTOR_GRACE_SECONDS,
-        metrics_provider: MetricsProvider | None = None,
-        reachability: Reachability | None = None,
+        resync_seconds: float = 0,
+        indexers: Indexers[T] | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
         spawn: Spawn = spawn_thread,
@@ -93,8 +113,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Make an informer; run starts it.
 
-        Args: resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
-              namespace is only named in messages; the rest as Reflector.
+        Args: name "" = the kind's, such as `deployments.apps`. namespace is only named in messages.
+              resync_seconds = how often handlers get everything again unless they ask otherwise, 0 = never.
         Raises: MutableKind.
         """
         if parts := mutable_parts(kind):
@@ -103,22 +123,18 @@ class SharedIndexInformer(Generic[T]):
         self.name = name or kind.resource.group_resource
         self._lister_watcher = lister_watcher
         self._namespace = namespace
-        self._page_size = page_size
-        self._min_watch_timeout_seconds = min_watch_timeout_seconds
-        self._use_watch_list = use_watch_list
-        self._reflector_grace_seconds = reflector_grace_seconds
-        self._reachability = reachability
+        self._options = options
         self._clock = clock
         self._random = random
         self._spawn = spawn
-        self._metrics = InformerMetrics(self.name, metrics_provider)
-        self._quarantine = Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
+        self._metrics = InformerMetrics(self.name, options.metrics_provider)
+        self.quarantine: Final = Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
         self._guard: HistoryGuard[T] = HistoryGuard()
-        self._indexer: Indexer[T] = Indexer(indexers=indexers)
+        self.indexer: Final[Indexer[T]] = Indexer(indexers=indexers)
         self._processor: SharedProcessor[T] = SharedProcessor(clock=clock, spawn=spawn)
         self._block_deltas = new_lock("SharedIndexInformer._block_deltas", 30)
         self._deltas = DeltaProcessor(
-            indexer=self._indexer,
+            indexer=self.indexer,
             processor=self._processor,
             block_deltas=self._block_deltas,
             guard=self._guard,
@@ -136,26 +152,11 @@ class SharedIndexInformer(Generic[T]):
         self._watch_error_handler: WatchErrorHandler | None = None
         self._listeners_made = 0
 
-    @property
-    def indexer(self) -> Indexer[T]:
-        """The store; to read."""
-        return self._indexer
-
-    @property
-    def quarantine(self) -> Quarantine:
-        """The objects that do not fit their type."""
-        return self._quarantine
-
     def has_synced(self) -> bool:
         """Whether the first list is completely in the store; for ever true after that."""
         with self._started_lock:
             fifo = self._fifo
         return fifo is not None and fifo.has_synced()
-
-    def is_started(self) -> bool:
-        """Whether run was called."""
-        with self._started_lock:
-            return self._started
 
     def is_stopped(self) -> bool:
         """Whether run has ended its loop."""
@@ -193,12 +194,12 @@ class SharedIndexInformer(Generic[T]):
             started=started,
             stopped=stopped,
             synced=fifo is not None and fifo.has_synced(),
-            objects=len(self._indexer),
+            objects=len(self.indexer),
             queued=0 if fifo is None else len(fifo),
-            quarantined=len(self._quarantine),
+            quarantined=len(self.quarantine),
             reflector=None if reflector is None else reflector.statistics(),
             listeners=tuple(listener.statistics() for listener in self._processor.listeners()),
-            unindexed=self._indexer.unindexed(),
+            unindexed=self.indexer.unindexed(),
         )
 
     # before run
@@ -237,11 +238,11 @@ class SharedIndexInformer(Generic[T]):
         with self._started_lock:
             if self._stopped:
                 raise InformerStopped("indexer was not added because it has stopped already")
-            self._indexer.add_indexers(indexers)
+            self.indexer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that does not fit its type, beginning with those there are."""
-        self._quarantine.on_undecodable(callback)
+        self.quarantine.on_undecodable(callback)
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
@@ -265,7 +266,7 @@ class SharedIndexInformer(Generic[T]):
             else:
                 # no event between the snapshot and the first notification: nothing missed, nothing twice
                 with self._block_deltas:
-                    snapshot = [AddNotification(obj, True) for obj in self._indexer.list()]
+                    snapshot = [AddNotification(obj, True) for obj in self.indexer.list()]
                     listener.add(snapshot, initial=len(snapshot))
                     self._processor.add_listener(listener)
         return Registration(listener)
@@ -310,7 +311,7 @@ class SharedIndexInformer(Generic[T]):
             self._loop(stop)
         finally:
             self.stop()
-            thread.join(self._reflector_grace_seconds)
+            thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
                 log.warning(
                     "Reflector is still in a request; its result will be dropped", reflector=self.name
@@ -335,32 +336,33 @@ class SharedIndexInformer(Generic[T]):
                 return None
             self._started = True
             self._fifo = DeltaFIFO(
-                known_objects=self._indexer,
-                emit_replaced=True,
-                transformer=self._transform,
-                name=self.name,
-                clock=self._clock,
+                self.indexer, transformer=self._transform, name=self.name, clock=self._clock
             )
             self._reflector = Reflector(
                 self._lister_watcher,
                 self.kind,
-                self._fifo,
-                name=self.name,
-                namespace=self._namespace,
-                page_size=self._page_size,
-                min_watch_timeout_seconds=self._min_watch_timeout_seconds,
-                use_watch_list=self._use_watch_list,
-                watch_error_handler=self._watch_error_handler,
-                quarantine=self._quarantine,
-                guard=self._guard,
-                transform=self._listed,
+                EventIntake(self._fifo, guard=self._guard, quarantine=self.quarantine, name=self.name),
+                self._new_outage_locked(),
                 metrics=self._metrics,
-                reachability=self._reachability,
+                page_size=self._options.page_size,
+                transform=self._listed,
                 clock=self._clock,
                 random=self._random,
             )
             self._processor.start()
             return self._reflector
+
+    def _new_outage_locked(self) -> Outage:
+        pause = RetryPause(reachability=self._options.reachability, clock=self._clock, random=self._random)
+        return Outage(
+            self.name,
+            self.kind.resource,
+            self._namespace,
+            pause=pause,
+            hints=self._options.hints,
+            watch_error_handler=self._watch_error_handler,
+            clock=self._clock,
+        )
 
     def _listed(self, obj: T) -> T:
         """
@@ -370,7 +372,7 @@ class SharedIndexInformer(Generic[T]):
         Whole objects are compared: another default or conversion does not give them a new version.
         """
         # reflector thread; before the transform, which may take away what makes the key
-        stored = self._indexer.get(obj)
+        stored = self.indexer.get(obj)
         if self._transform is not None:
             obj = self._transform(obj)
         return stored if stored == obj else obj

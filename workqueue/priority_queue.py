@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.metrics import MetricsProvider
 from handloop.workqueue.priority import DEFAULT_PRIORITY, PriorityOrder
 from handloop.workqueue.queue import T
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.spawn import Spawn, spawn_thread

@@ -28,7 +28,7 @@ from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
-from handloop.workqueue.metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
+from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
 T = TypeVar("T", bound=Hashable)
@@ -115,8 +115,8 @@ class Queue(Generic[T]):
         """
         Make an empty queue.
 
-        Args: name labels metrics and threads, without a name nothing is measured; metrics_provider None means
-        the one of `metrics.set_provider`; container None means first in, first out.
+        Args: name labels metrics and threads. Without a name or a metrics_provider nothing is measured.
+        container None means first in, first out.
         """
         self.name = name
         self._clock = clock
@@ -177,6 +177,7 @@ class Queue(Generic[T]):
                 if self._shutting_down:
                     raise ShutDown
                 self._wait_for_item_locked()
+            # (8) get key
             item = self._container.pop()
             self._processing.add(item)
             self._dirty.discard(item)
@@ -192,6 +193,7 @@ class Queue(Generic[T]):
             acquire_contended(self._lock)
         try:
             try:
+                # (11) done, forget
                 self._processing.remove(item)
             except KeyError:
                 return

@@ -23,11 +23,13 @@ from handloop.controller.cli.cached_fields import cached_fields
 from handloop.controller.cli.controllers import setups
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Check
+from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -40,6 +42,7 @@ ADD: Final[Mapping[str, Callable[..., object]]] = {"foo": add_foo, "myapp": add_
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
+_HINTS: Final = Hints(crd_command=f"{PROGRAM} manifests crd", rbac_command=f"{PROGRAM} manifests rbac")
 
 
 class Program:
@@ -83,6 +86,7 @@ class Program:
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
             progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
+            hints=_HINTS,
             clock=clock,
             spawn=spawn,
         )

@@ -64,8 +64,8 @@ from handloop.informers.lister import Lister
 from handloop.informers.sync import Progress, wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.metrics import MetricsProvider
 from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
@@ -272,7 +272,7 @@ class Controller:
         try:
             deployment = self._deployments_lister.namespace(namespace).get(name)
         except NotFound:
-            created = self._deployments.create(
+            created = self._deployments.create(  # (10) write
                 new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
             )
             return created, True
@@ -313,6 +313,7 @@ class Controller:
     def _enqueue_foo(self, obj: object) -> None:
         """Put the name of a Foo into the workqueue."""
         try:
+            # (7) enqueue key
             self._workqueue.add(object_name(obj))  # type: ignore[arg-type] # NoMetaError says what it is not
         except NoMetaError as error:
             _report_dropped(error)

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.client.reachability import Reachability
 from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
-from handloop.informers.metrics import MetricsProvider
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
-from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
@@ -45,8 +43,7 @@ class Caches:
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
         transform: Callable[[Any], Any] | None = None,
-        metrics_provider: MetricsProvider | None = None,
-        reachability: Reachability | None = None,
+        options: InformerOptions = DEFAULT_OPTIONS,
         progress_seconds: float = INTERVAL_SECONDS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
@@ -76,8 +73,7 @@ class Caches:
                 namespace=namespace,
                 transform=transform,
                 name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
-                metrics_provider=metrics_provider,
-                reachability=reachability,
+                options=options,
                 clock=clock,
                 spawn=spawn,
             )

@@ -14,8 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.serving.health import Check
-from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.reflecting.reflector_statistics import State
+from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import Clock
 

@@ -13,9 +13,9 @@ from handloop.apis.meta import Kind
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
-from handloop.informers.reflecting.quarantine import UndecodableCallback
+from handloop.informers.quarantine import UndecodableCallback
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.store_index import Indexers
+from handloop.informers.store_index import Indexers
 
 T = TypeVar("T", bound=Kind)
 

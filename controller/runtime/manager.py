@@ -52,8 +52,9 @@ from handloop.controller.runtime.runnable import (
 )
 from handloop.controller.runtime.serving.health import Check, stopped_check
 from handloop.informers.lister import Lister
+from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
-from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
@@ -94,6 +95,7 @@ class Manager:
         shutdown_timeout_seconds: float = 30.0,
         cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
         progress_seconds: float = INTERVAL_SECONDS,
+        hints: Hints = NO_HINTS,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
@@ -102,6 +104,7 @@ class Manager:
 
         Args: namespaces to watch, () = all; reading another one from the caches raises NamespaceNotWatched.
         transform makes what the caches keep of every object, and must be pure and idempotent.
+        hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is what controllers take that say nothing else; it may be infinite. A
         registry takes one manager.
         Raises: as Caches.
@@ -125,8 +128,11 @@ class Manager:
             namespaces=namespaces,
             resync_seconds=resync_seconds,
             transform=transform,
-            metrics_provider=InformerMetricsProvider(registry),
-            reachability=client.reachability,
+            options=InformerOptions(
+                metrics_provider=InformerMetricsProvider(registry),
+                reachability=client.reachability,
+                hints=hints,
+            ),
             progress_seconds=progress_seconds,
             clock=clock,
             spawn=spawn,

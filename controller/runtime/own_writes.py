@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from handloop.apis.meta import Kind, Object
+from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
-from handloop.informers.reflecting.resource_versions import is_older
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 

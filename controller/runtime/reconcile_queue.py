@@ -14,10 +14,10 @@ from handloop.controller.runtime.causes import Cause, Causes
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.metrics import MetricsProvider
 from handloop.workqueue.priority import DEFAULT_PRIORITY
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
+from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
 from handloop.workqueue.spawn import Spawn, spawn_thread
 

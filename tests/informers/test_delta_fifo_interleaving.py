@@ -6,13 +6,12 @@ import random
 
 import pytest
 
-from handloop.informers.delta import Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
+from handloop.informers.delta_fifo import Deltas, DeltaType, FIFOClosed
+from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.informers.store.indexer import Indexer
 from handloop.workqueue.locks import set_lock_factory
 from support.interleaving import Scheduler
-from support.plain_items import Item, item_key
+from support.plain_items import Item, ItemFIFO, item_key
 
 
 class Cluster:
@@ -22,18 +21,18 @@ class Cluster:
     Some changes are missed, as when a watch breaks; a list follows then.
     """
 
-    def __init__(self, fifo: DeltaFIFO[Item], seed: int) -> None:
+    def __init__(self, fifo: ItemFIFO, seed: int) -> None:
         self.objects: dict[str, Item] = {}
         self._fifo = fifo
         self._choose = random.Random(seed)
         self._value = 0
 
     def reflect(self) -> None:
-        self._fifo.replace(self.objects.values(), "0")
+        self._fifo.relist(*self.objects.values())
         for _ in range(12):
             events = [self._change() for _ in range(self._choose.randint(1, 4))]
             if self._choose.random() < 0.3:
-                self._fifo.replace(list(self.objects.values()), "0")
+                self._fifo.relist(*self.objects.values())
             else:
                 self._fifo.enqueue_batch(events)
         self._fifo.close()
@@ -54,7 +53,7 @@ class Cluster:
 class Informer:
     """Applies what is popped to a store, and resyncs now and then."""
 
-    def __init__(self, fifo: DeltaFIFO[Item], store: Indexer[Item], seed: int) -> None:
+    def __init__(self, fifo: ItemFIFO, store: Indexer[Item], seed: int) -> None:
         self._fifo = fifo
         self._store = store
         self._choose = random.Random(seed)
@@ -99,9 +98,7 @@ def test_the_store_ends_as_the_cluster_is(seed: int) -> None:
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     store: Indexer[Item] = Indexer(key_func=key_of_any)
-    fifo: DeltaFIFO[Item] = DeltaFIFO(
-        key_func=item_key, known_objects=store, emit_replaced=True, clock=scheduler.clock
-    )
+    fifo = ItemFIFO(store, clock=scheduler.clock)
     cluster = Cluster(fifo, seed)
     scheduler.run(cluster.reflect, Informer(fifo, store, seed).loop)
     assert {obj.key: obj for obj in store.list()} == cluster.objects

@@ -8,10 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from handloop.informers.delta import Delta, Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.delta_fifo import Delta, Deltas, DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
-from support.plain_items import Item, KnownItems, item_key
+from support.plain_items import Item, ItemFIFO, KnownItems
 
 KEYS = st.sampled_from("abcde")
 DELETED = DeltaType.DELETED
@@ -35,9 +34,7 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.known = KnownItems()
-        self.fifo: DeltaFIFO[Item] = DeltaFIFO(
-            key_func=item_key, known_objects=self.known, emit_replaced=True
-        )
+        self.fifo = ItemFIFO(self.known)
         self.line: Line = []
         self.pops_to_synced: int | None = None
         self.value = 0
@@ -97,7 +94,7 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
     @rule(keys=st.lists(KEYS, max_size=5))
     def replace(self, keys: list[str]) -> None:
         objects = [self.new_item(key) for key in keys]
-        self.fifo.replace(objects, "1")
+        self.fifo.relist(*objects)
         self.model_replace(objects)
 
     def model_replace(self, objects: list[Item]) -> None:
@@ -115,9 +112,9 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(KEYS, max_size=5))
     def relist_and_drain(self, keys: list[str]) -> None:
-        """Whatever was queued or stored before, a re-list makes the store what was listed (k/k#115658)."""
+        """Whatever was queued or stored before, a relist makes the store what was listed (k/k#115658)."""
         objects = {key: self.new_item(key) for key in keys}
-        self.fifo.replace(objects.values(), "1")
+        self.fifo.relist(*objects.values())
         self.model_replace(list(objects.values()))
         while self.line:
             self.pop_batch(3)
@@ -152,9 +149,8 @@ class DeltaFIFOMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.line)
     @rule()
     def pop(self) -> None:
-        (key, expected), *self.line = self.line
-        assert self.fifo.pop(lambda _deltas, _is_initial: None) == expected
-        assert self.fifo.key_of(expected) == key
+        (_, expected), *self.line = self.line
+        assert self.fifo.pop()[0] == expected
         if self.pops_to_synced:
             self.pops_to_synced -= 1
         self.store(expected)

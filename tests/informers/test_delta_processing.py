@@ -19,11 +19,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.delta import Delta, Deltas, DeltaType
-from handloop.informers.delta_fifo import DeltaFIFO
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Listed
 from handloop.informers.delta_processing import DeltaProcessor
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.indexer import Indexer, TransactionError
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from handloop.informers.metrics import InformerMetrics
 from handloop.informers.processor import (
     AddNotification,
     DeleteNotification,
@@ -31,8 +32,6 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.store.indexer import Indexer, TransactionError
 from handloop.workqueue.locks import new_lock
 from support.deployments import at_version, deployment, names
 from support.recording_metrics import RecordingMetricsProvider
@@ -76,7 +75,7 @@ class Rig:
         self.metrics = RecordingMetricsProvider()
         self.guard: HistoryGuard[Deployment] = HistoryGuard()
         self.indexer: Indexer[Deployment] = Indexer(key_func=refuse_bad)
-        self.fifo: DeltaFIFO[Deployment] = DeltaFIFO(known_objects=self.indexer, emit_replaced=True)
+        self.fifo: DeltaFIFO[Deployment] = DeltaFIFO(self.indexer)
         self.processor = RecordingProcessor()
         self.deltas = DeltaProcessor(
             indexer=self.indexer,
@@ -139,7 +138,10 @@ def test_only_what_the_store_took_is_told(
 
 def replace(rig: Rig, *objects: Deployment) -> None:
     """Put a list through the FIFO."""
-    rig.fifo.replace(objects, "1")
+    listed: Listed[Deployment] = Listed()
+    for obj in objects:
+        listed.take(f"default/{obj.metadata.name}", obj)
+    rig.fifo.replace(listed, "1")
     while len(rig.fifo):
         rig.fifo.pop_batch(rig.deltas.process)
 
@@ -166,9 +168,9 @@ def test_the_store_is_at_the_version_of_each_change(rig: Rig) -> None:
     """
     replace(rig, good("pod-1", 1))
     versions = versions_when_told(rig)
-    rig.fifo.update(good("pod-1", 2))
+    rig.fifo.enqueue_batch([(DeltaType.UPDATED, good("pod-1", 2))])
     rig.fifo.pop_batch(rig.deltas.process)
-    rig.fifo.delete(good("pod-1", 3))
+    rig.fifo.enqueue_batch([(DeltaType.DELETED, good("pod-1", 3))])
     rig.fifo.pop_batch(rig.deltas.process)
     assert versions == [["2"], []]
 

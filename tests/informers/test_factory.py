@@ -1,3 +1,10 @@
+"""
+A factory and its informers.
+
+FAC-06's periods of single kinds and FAC-09's informers by resource have no subject here: a handler asks for a
+period of its own, and a kind is its type.
+"""
+
 from __future__ import annotations
 
 import threading
@@ -16,11 +23,11 @@ from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
 from handloop.controller.foo.types import Foo
-from handloop.informers.factory import SharedInformerFactory, UnknownResource
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
-from handloop.informers.store.indexer import NAMESPACE_INDEX
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
@@ -48,6 +55,8 @@ class FakeCollection:
         return self.source.list(options)
 
     def watch(self, namespace: str = "", *, options: ListOptions) -> FakeWatch[Any]:
+        if options.send_initial_events:
+            raise api_error(422, "Invalid")  # a server without streaming lists
         self.namespaces.add(namespace)
         return self.source.watch(options)
 
@@ -75,7 +84,6 @@ class Rig:
             clock=self.clock,
             random=lambda: 0.0,
             spawn=self._spawn,
-            use_watch_list=False,
             **options,
         )
 
@@ -123,7 +131,7 @@ def test_one_informer_per_kind(make_rig: MakeRig) -> None:
     informer = rig.factory.informer_for(Deployment)
     assert rig.factory.informer_for(Deployment) is informer
     assert rig.factory.informers() == [informer]
-    assert not informer.is_started()
+    assert not informer.statistics().started
 
 
 def test_start_starts_each_informer_once(make_rig: MakeRig) -> None:
@@ -149,24 +157,21 @@ def test_informer_requested_after_the_start_waits_for_another(make_rig: MakeRig)
     rig.factory.start(rig.stop)
     late = rig.factory.informer_for(Foo)
     assert rig.wait_synced() == {Deployment: True}
-    assert not late.is_started()
+    assert not late.statistics().started
     rig.factory.start(rig.stop)
     assert rig.wait_synced() == {Deployment: True, Foo: True}
 
 
 def test_wait_tells_which_caches_are_not_filled(make_rig: MakeRig) -> None:
-    """FAC-04: stopped before, the map says False for them, and the result makes the error that names them."""
+    """FAC-04: stopped before, the map says False for them."""
     rig = _with_forbidden_foos(make_rig)
     with capture_logs():
         rig.factory.start(rig.stop)
         while not rig.factory.informer_for(Deployment).has_synced():
             rig.stop.wait(0.002)
         rig.stop.set()
-        result = rig.factory.wait_for_cache_sync_result(rig.stop)
-    assert result.synced == {Deployment: True, Foo: False}
-    error = result.error()
-    assert error is not None
-    assert error.unsynced == ["foos.samplecontroller.k8s.io/v1alpha1"]
+        synced = rig.factory.wait_for_cache_sync(rig.stop)
+    assert synced == {Deployment: True, Foo: False}
 
 
 def _with_forbidden_foos(make_rig: MakeRig) -> Rig:
@@ -253,10 +258,9 @@ def test_shutdown_can_be_bounded(make_rig: MakeRig) -> None:
     assert rig.factory.shutdown() == []
 
 
-def test_custom_resync_is_for_its_kind(make_rig: MakeRig) -> None:
-    """FAC-06: one kind has its own period, the others the default."""
-    rig = make_rig(resync_seconds=30, custom_resync={Foo: 7})
-    assert rig.factory.informer_for(Foo)._periods.check_seconds == 7
+def test_resync_is_for_every_kind(make_rig: MakeRig) -> None:
+    """FAC-06: without periods of single kinds; handlers ask for their own."""
+    rig = make_rig(resync_seconds=30)
     assert rig.factory.informer_for(Deployment)._periods.check_seconds == 30
 
 
@@ -305,16 +309,6 @@ def test_transform_is_for_every_kind(make_rig: MakeRig) -> None:
         rig.factory.informer_for(Deployment).set_transform(note)
 
 
-def test_resources_find_their_informers(make_rig: MakeRig) -> None:
-    """FAC-09: by group, version and plural; one that nobody typed is an error."""
-    rig = make_rig()
-    generic = rig.factory.for_resource(Lease.resource)
-    assert generic.informer is rig.factory.informer_for(Lease)
-    assert generic.lister.list() == []
-    with pytest.raises(UnknownResource, match=r"no informer found for widgets\.example\.com/v1"):
-        rig.factory.for_resource(Resource("example.com", "v1", "widgets", "Widget"))
-
-
 def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
     """The lister of a kind sees what its informer has stored."""
     rig = make_rig()
@@ -329,7 +323,7 @@ def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
 def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None:
     """With a namespace of its own the factory's listers say what they cannot know."""
     rig = make_rig(namespace="demo")
-    for lister in (rig.factory.lister_for(Deployment), rig.factory.for_resource(Lease.resource).lister):
+    for lister in (rig.factory.lister_for(Deployment), rig.factory.lister_for(Lease)):
         with pytest.raises(NotFound):
             lister.namespace("demo").get("missing")
         with pytest.raises(NamespaceNotWatched):

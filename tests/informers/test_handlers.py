@@ -7,7 +7,6 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.informers.handlers import (
     FilteringResourceEventHandler,
-    ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
     handler_name,
 )
@@ -84,29 +83,11 @@ def test_functions_are_called_with_what_happened() -> None:
 
 def test_missing_functions_ignore_their_events() -> None:
     """A handler without functions does nothing, whatever comes."""
-    plain: ResourceEventHandlerFuncs[Deployment] = ResourceEventHandlerFuncs()
-    detailed: ResourceEventHandlerDetailedFuncs[Deployment] = ResourceEventHandlerDetailedFuncs()
-    for handler in (plain, detailed):
-        handler.on_add(HIDDEN, True)
-        handler.on_update(HIDDEN, SHOWN)
-        handler.on_delete(SHOWN)
-    assert plain.functions() == detailed.functions() == ()
-
-
-def test_detailed_add_function_is_told_whether_the_add_is_initial() -> None:
-    """The detailed variant's add function gets the initial mark, the others are as usual."""
-    calls: list[object] = []
-    handler: ResourceEventHandlerDetailedFuncs[Deployment] = ResourceEventHandlerDetailedFuncs(
-        add_func=lambda obj, initial: calls.append((obj, initial)),
-        update_func=lambda old, new: calls.append((old, new)),
-        delete_func=calls.append,
-    )
+    handler: ResourceEventHandlerFuncs[Deployment] = ResourceEventHandlerFuncs()
     handler.on_add(HIDDEN, True)
-    handler.on_add(HIDDEN, False)
     handler.on_update(HIDDEN, SHOWN)
     handler.on_delete(SHOWN)
-    assert calls == [(HIDDEN, True), (HIDDEN, False), (HIDDEN, SHOWN), SHOWN]
-    assert len(handler.functions()) == 3
+    assert handler.functions() == ()
 
 
 class Owner:

@@ -1,27 +1,31 @@
+"""An informer and its reflector at one moment; what they say is in test_progress.py and test_reflector.py."""
+
 from __future__ import annotations
 
 import pytest
 
-from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.processor import ListenerStatistics
+from handloop.informers.informer_statistics import State
+from support.fake_lister_watcher import FakeListerWatcher, page
+from support.reflector_rig import ReflectorRig
 
 
-@pytest.mark.parametrize(("synced", "all_synced"), [((), True), ((True, True), True), ((True, False), False)])
-def test_listeners_are_synced_when_each_is(synced: tuple[bool, ...], all_synced: bool) -> None:
-    """An informer without handlers has nobody to wait for."""
-    listeners = tuple(
-        ListenerStatistics(name="h", pending=0, handled=0, panics=0, synced=one) for one in synced
-    )
-    statistics = InformerStatistics(
-        name="deployments.apps",
-        plural="deployments",
-        started=True,
-        stopped=False,
-        synced=True,
-        objects=0,
-        queued=0,
-        quarantined=0,
-        reflector=None,
-        listeners=listeners,
-    )
-    assert statistics.listeners_synced is all_synced
+def test_statistics_are_a_snapshot() -> None:
+    """What was taken does not change with the reflector, and nobody can change it."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
+    before = rig.reflector.statistics()
+    rig.last_watch()
+    rig.round()
+    after = rig.reflector.statistics()
+    assert (before.watches, before.last_sync_resource_version, before.last_event_at) == (0, "", None)
+    assert (after.watches, after.last_sync_resource_version) == (1, "5")
+    with pytest.raises(AttributeError):
+        after.watches = 2  # type: ignore[misc]
+
+
+def test_between_rounds_nothing_is_in_hand() -> None:
+    """A reflector that does not run is EMPTY, before its first round and after each."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page(rv=5)]))
+    assert rig.reflector.statistics().state is State.EMPTY
+    rig.last_watch()
+    rig.round()
+    assert rig.reflector.statistics().state is State.EMPTY

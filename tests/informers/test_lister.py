@@ -7,9 +7,8 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
 from handloop.client.errors import NotFound
+from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, IndexNotFound, namespace_index_func
 from handloop.informers.lister import Lister, MergedCache, NamespaceLister, NamespaceNotWatched
-from handloop.informers.store.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
-from handloop.informers.store.thread_safe_store import IndexNotFound
 from support.captured_logs import captured_logs
 from support.deployments import deployment, names
 

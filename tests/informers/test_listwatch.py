@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from handloop.apis.apps_v1 import Deployment
@@ -26,18 +28,12 @@ class FakeResources:
 
 
 def test_restrictions_bind_list_and_watch_alike() -> None:
-    """Namespace, selectors and tweak are in the options of both calls, over the reflector's own."""
+    """Namespace and tweak are in the options of both calls, over the reflector's own."""
     resources = FakeResources()
-
-    def tweak(options: ListOptions) -> ListOptions:
-        return msgspec.structs.replace(options, timeout_seconds=9)
-
-    source = ListWatch(
-        resources, "demo", label_selector="app=web", field_selector="metadata.name=a", tweak=tweak
-    )
+    wanted = {"label_selector": "app=web", "field_selector": "metadata.name=a", "timeout_seconds": 9}
+    source = ListWatch(resources, "demo", tweak=partial(msgspec.structs.replace, **wanted))
     assert source.list(ListOptions(limit=5)).resource_version == "7"
     assert source.watch(ListOptions(resource_version="7")) is resources.answer
-    wanted = {"label_selector": "app=web", "field_selector": "metadata.name=a", "timeout_seconds": 9}
     assert resources.asked == [
         ("list", "demo", ListOptions(limit=5, **wanted)),  # type: ignore[arg-type]
         ("watch", "demo", ListOptions(resource_version="7", **wanted)),  # type: ignore[arg-type]

@@ -1,4 +1,8 @@
-"""One handler, its buffer, its thread; and the set of them."""
+"""
+One handler, its buffer, its thread; and the set of them.
+
+INF-28's tracker is the listener's count of initial adds. That more finish than were started cannot happen.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from handloop.informers.processor import (
     DeleteNotification,
     Notification,
     ProcessorListener,
+    Registration,
     SharedProcessor,
     UpdateNotification,
 )
@@ -400,3 +405,42 @@ def test_statistics_count_what_was_handled(rig: Rig) -> None:
     statistics = listener.statistics()
     assert statistics.name == "support.recording_handler.RecordingHandler"
     assert (statistics.handled, statistics.pending, statistics.panics) == (3, 0, 0)
+
+
+# -- synced
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_listener_without_initial_adds_is_synced_with_its_informer(rig: Rig, synced: bool) -> None:
+    """INF-28: its registration says the same."""
+    _, listener = rig.listen()
+    rig.informer_synced = synced
+    assert listener.has_synced() is synced
+    assert Registration(listener).has_synced() is synced
+
+
+def test_every_initial_add_must_return_from_the_handler(rig: Rig) -> None:
+    """INF-28: as many as were handed over, whether the handler is slow or has not begun."""
+    gate = Gate()
+    recorder, listener = rig.listen(gate)
+    rig.distribute(add("a", initial=True), add("b", initial=True), initial=2)
+    assert not listener.has_synced()
+    rig.processor.start()
+    gate.wait()
+    assert not listener.has_synced()
+    gate.open()
+    rig.distribute(add("later"))
+    recorder.wait_for(3)
+    assert listener.has_synced()
+
+
+def test_informer_is_asked_before_the_count(rig: Rig) -> None:
+    """INF-28: an initial add that is handed over while the informer is asked counts."""
+    _, listener = rig.listen()
+
+    def ask() -> bool:
+        listener.add([add("a", initial=True)], initial=1)
+        return True
+
+    listener._informer_has_synced = ask
+    assert not listener.has_synced()

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from handloop.informers.informer_statistics import InformerStatistics
+from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from handloop.informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
 from support.stepping_clock import SteppingClock
 
 LISTING = ReflectorStatistics(

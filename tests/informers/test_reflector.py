@@ -6,7 +6,8 @@ REFL and WL scenarios that have no test in this form, and why:
     REFL-16         resyncs are the informer loop's and cannot fail: test_shared_informer.py
     REFL-17, -22    the pages themselves are in test_initial_list.py, the round is here
     REFL-27         the transformer is the FIFO's: test_shared_informer.py
-    REFL-28         test_listing.py
+    REFL-24         the shortest watch timeout is no setting: 5 minutes, as by default
+    REFL-28         a kind always knows its resource, which names it
     REFL-15, -29    the window in which internal errors of a stream are only retried is off in client-go
                     unless a program sets it; here there is none
     WL-11           test_bookmark_ticker.py, and in an informer: test_shared_informer.py
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -36,14 +38,16 @@ from handloop.client.errors import (
 )
 from handloop.client.options import ListOptions
 from handloop.client.reachability import Reachability
-from handloop.informers.delta import DeltaType
-from handloop.informers.reflecting import outage as outage_module
-from handloop.informers.reflecting.consistency_detector import DataInconsistent
-from handloop.informers.reflecting.history_guard import HistoryGuard
-from handloop.informers.reflecting.listing import ListFailed
-from handloop.informers.reflecting.reflector_statistics import State
-from handloop.informers.reflecting.retry_pause import default_backoff
-from handloop.informers.reflector import UNTOLD_SECONDS, Reflector, StaleList
+from handloop.informers import outage as outage_module
+from handloop.informers.consistency_detector import ENVIRONMENT_VARIABLE, DataInconsistent
+from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.informer_statistics import State
+from handloop.informers.listing import ListFailed, StaleList
+from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS
+from handloop.informers.reflector import UNTOLD_SECONDS, Tally
+from handloop.informers.relist_policy import RelistReason
 from handloop.workqueue.backoff import ExponentialBackoff
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
@@ -60,7 +64,7 @@ from support.fake_lister_watcher import (
     too_large,
     too_many_requests,
 )
-from support.recording_store import RecordingStore
+from support.recording_metrics import RecordingMetricsProvider
 from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
 from support.stepping_clock import SteppingClock
 from support.threads import Background
@@ -76,6 +80,13 @@ def listed(*items: Deployment, rv: int = 1) -> FakeListerWatcher:
 
 def streaming() -> FakeListerWatcher:
     return FakeListerWatcher(supports_watch_list=True)
+
+
+def reflector_backoff(clock: SteppingClock, draw: Callable[[], float]) -> ExponentialBackoff:
+    """The one that a reflector has in a program."""
+    return ExponentialBackoff(
+        BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=draw
+    )
 
 
 # -- the round
@@ -369,27 +380,24 @@ def test_stop_ends_a_wait_for_a_server_that_is_gone() -> None:
     clock = FakeClock()
     source = FakeListerWatcher()
     source.every_list = ConnectionRefused("refused")
-    reflector: Reflector[Deployment] = Reflector(
-        source,
-        Deployment,
-        RecordingStore(),
-        backoff=CountingBackoff(12.0),
-        reachability=Reachability(clock=clock),
-        use_watch_list=False,
-        clock=clock,
+    rig = ReflectorRig(
+        source, backoff=CountingBackoff(12.0), reachability=Reachability(clock=clock), clock=clock
     )
     with capture_logs():
-        thread = Background(reflector.run)
+        thread = Background(rig.reflector.run)
         clock.wait_for_deadline(12)
-        reflector.stop()
+        rig.reflector.stop()
         thread.result()
 
 
 @pytest.mark.parametrize(("listed_rv", "published"), [(1, ["2"]), (9, [])], ids=["same", "differs"])
-def test_an_inconsistent_stream_is_not_published(listed_rv: int, published: list[str]) -> None:
+def test_an_inconsistent_stream_is_not_published(
+    listed_rv: int, published: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """WL-12: with detection on, objects that a list does not show end the round, before the store."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "true")
     source = FakeListerWatcher(lists=[page(deployment("p1", listed_rv), rv=2)], supports_watch_list=True)
-    rig = ReflectorRig(source, check_consistency=True)
+    rig = ReflectorRig(source)
     rig.last_watch([added(deployment("p1", 1)), bookmark(2, ends_list=True)])
     with suppress(DataInconsistent), capture_logs():
         rig.round()
@@ -400,7 +408,7 @@ def test_an_inconsistent_stream_is_not_published(listed_rv: int, published: list
 def test_consistency_is_not_checked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """WL-12: one more list of everything is made only when the environment asks for it."""
     for value, lists in (("", 0), ("true", 1)):
-        monkeypatch.setenv("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", value)
+        monkeypatch.setenv(ENVIRONMENT_VARIABLE, value)
         source = FakeListerWatcher(lists=[page(rv=2)], supports_watch_list=True)
         rig = ReflectorRig(source)
         rig.last_watch([bookmark(2, ends_list=True)])
@@ -409,10 +417,11 @@ def test_consistency_is_not_checked_by_default(monkeypatch: pytest.MonkeyPatch) 
         assert len(source.list_options) == lists
 
 
-def test_a_difference_counts_as_a_failed_list() -> None:
+def test_a_difference_counts_as_a_failed_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """WL-12: run says which objects differ, and lists again after a pause."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "true")
     source = FakeListerWatcher(lists=[page(rv=2), page(deployment("p1", 1), rv=2)], supports_watch_list=True)
-    rig = ReflectorRig(source, check_consistency=True)
+    rig = ReflectorRig(source)
     block = [added(deployment("p1", 1)), bookmark(2, ends_list=True)]
     rig.watch(block)
     rig.last_watch(block)
@@ -507,8 +516,8 @@ def test_version_comes_from_the_bookmark(events: list[WatchEvent[Deployment]], r
 
 
 def test_streaming_can_be_turned_off() -> None:
-    """WL-13: by the reflector's option, whatever the source offers."""
-    rig = ReflectorRig(FakeListerWatcher(lists=[page()], supports_watch_list=True), use_watch_list=False)
+    """WL-13: by the source, which decides for its reflector."""
+    rig = ReflectorRig(FakeListerWatcher(lists=[page()], supports_watch_list=False))
     rig.last_watch()
     rig.round()
     assert not is_streaming(rig.source.watch_options[0])
@@ -584,9 +593,8 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
 def test_own_backoff_is_used() -> None:
     """REFL-12: 10 ms x2 up to 100 ms without jitter: 5 refusals take 250 ms."""
     clock = SteppingClock()
-    rig = ReflectorRig(
-        listed(), clock=clock, backoff=ExponentialBackoff(0.01, 0.1, 120, 2.0, 0.0, clock=clock)
-    )
+    backoff = ExponentialBackoff(0.01, 0.1, 120, clock=clock, random=lambda: 0.0)
+    rig = ReflectorRig(listed(), clock=clock, backoff=backoff)
     rig.source.watches += [ConnectionRefused("refused")] * 5
     rig.last_watch()
     with capture_logs():
@@ -626,13 +634,10 @@ def test_internal_error_of_a_stream_leads_to_a_list() -> None:
     assert (len(rig.source.list_options), len(rig.source.watch_options)) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("shortest", "drawn", "seconds"),
-    [(0, 0.0, 300), (0, 0.999, 599), (1, 0.5, 450), (1800, 0.0, 1800), (1800, 0.999, 3598)],
-)
-def test_watches_ask_to_be_ended_after_a_random_time(shortest: float, drawn: float, seconds: int) -> None:
-    """REFL-24: 300 to 600 s by default and for less than that; 30 min ask for 1800 to 3600 s."""
-    rig = ReflectorRig(listed(), random=lambda: drawn, min_watch_timeout_seconds=shortest)
+@pytest.mark.parametrize(("drawn", "seconds"), [(0.0, 300), (0.5, 450), (0.999, 599)])
+def test_watches_ask_to_be_ended_after_a_random_time(drawn: float, seconds: int) -> None:
+    """REFL-24: 300 to 600 s."""
+    rig = ReflectorRig(listed(), random=lambda: drawn)
     rig.last_watch()
     rig.round()
     assert rig.source.watch_options[0].timeout_seconds == seconds
@@ -708,7 +713,7 @@ def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     """REFL-34: under lasting failure the pause grows to 30 s and starts over about every two minutes."""
     clock = SteppingClock()
-    rig = ReflectorRig(listed(), clock=clock, backoff=default_backoff(clock, lambda: 0.5))
+    rig = ReflectorRig(listed(), clock=clock, backoff=reflector_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
     rig.last_watch()
     with capture_logs():
@@ -798,7 +803,7 @@ def test_thousand_short_watches_are_no_storm() -> None:
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
     source.every_watch = lambda _: FakeWatch(None)
-    rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
+    rig = ReflectorRig(source, clock=clock, backoff=reflector_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch(None)] * 1000, _stopping(rig)])
     with capture_logs() as logs:
         rig.reflector.run()
@@ -812,7 +817,7 @@ def test_thousand_expired_versions_are_no_storm() -> None:
     clock = SteppingClock()
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
-    rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))
+    rig = ReflectorRig(source, clock=clock, backoff=reflector_backoff(clock, random.Random(1).random))
     source.watches.extend([*[lambda _: FakeWatch([error_event(expired())])] * 1000, _stopping(rig)])
     with capture_logs() as logs:
         rig.reflector.run()
@@ -1020,7 +1025,7 @@ def test_missing_permission_is_said_at_once_and_passes_by_itself() -> None:
     with capture_logs() as logs:
         rig.reflector.run()
     assert [entry["event"] for entry in logs] == ["Failed to list", "Watching again"]
-    assert "manifests rbac" in logs[0]["fix"]
+    assert logs[0]["fix"].startswith("allow list and watch of deployments.apps at cluster scope")
     assert logs[0]["retryIn"] == "1.0 s"
 
 
@@ -1034,7 +1039,7 @@ def test_missing_resource_is_said_at_once_and_passes_by_itself() -> None:
     rig.last_watch()
     with capture_logs() as logs:
         rig.reflector.run()
-    assert "manifests crd | kubectl apply" in logs[0]["fix"]
+    assert "install its CustomResourceDefinition" in logs[0]["fix"]
     assert sorted(rig.store.objects) == ["a"]
 
 
@@ -1043,7 +1048,7 @@ def test_undecodable_objects_are_quarantined_and_released() -> None:
     broken = Undecodable("default", "a", "6", b"{}", "does not fit")
     rig = ReflectorRig(FakeListerWatcher(lists=[ListPage([deployment("b", 5)], "5", None, None, (broken,))]))
     held: list[list[str]] = []
-    quarantine = rig.reflector._quarantine
+    quarantine = rig.quarantine
     rig.store.on_change = lambda: held.append(quarantine.keys())
     rig.last_watch(
         [WatchEvent(EventType.MODIFIED, Undecodable("default", "b", "7", b"{}", "does not fit"))],
@@ -1113,13 +1118,52 @@ def test_restarts_of_watches_are_counted() -> None:
     assert rig.metrics.made["watch_restarts", NAME].count == 2
 
 
-def test_defaults_make_a_working_reflector() -> None:
-    """Without options a reflector names itself after its kind and measures into the process's provider."""
-    source = FakeListerWatcher(lists=[page(rv=5)])
-    reflector: Reflector[Deployment] = Reflector(source, Deployment, RecordingStore(), clock=FakeClock())
-    source.watches.append(FakeWatch[Deployment]().then(reflector.stop))
-    reflector.run()
-    assert reflector.name == "deployments.apps"
-    timeout = source.watch_options[0].timeout_seconds
-    assert timeout is not None
-    assert 300 <= timeout <= 600
+# -- its counts
+
+
+class Counted:
+    """A tally with what it publishes."""
+
+    def __init__(self) -> None:
+        self.provider = RecordingMetricsProvider()
+        self.clock = FakeClock()
+        self.tally = Tally(InformerMetrics(NAME, self.provider), self.clock)
+
+
+def test_the_first_list_is_no_relist() -> None:
+    """Lists after the first are counted by reason, here and in the metrics."""
+    counted = Counted()
+    for reason in (RelistReason.ERROR, RelistReason.EXPIRED, RelistReason.EXPIRED):
+        counted.tally.list_taken(reason)
+    assert counted.tally.relists == {RelistReason.EXPIRED: 2}
+    assert counted.provider.made["relists", NAME, RelistReason.EXPIRED].count == 2
+    assert ("relists", NAME, RelistReason.ERROR) not in counted.provider.made
+
+
+def test_the_relists_that_were_read_are_a_copy() -> None:
+    """What a reader holds does not change under it."""
+    tally = Counted().tally
+    before = tally.relists
+    tally.list_taken(RelistReason.ERROR)
+    tally.list_taken(RelistReason.ERROR)
+    assert (before, tally.relists) == ({}, {RelistReason.ERROR: 1})
+
+
+def test_the_first_watch_is_no_restart() -> None:
+    """Every stream is counted, and those after the first are restarts."""
+    counted = Counted()
+    for _ in range(3):
+        counted.tally.watch_opened()
+    assert counted.tally.watches == 3
+    assert counted.provider.made["watch_restarts", NAME].count == 2
+
+
+def test_when_the_server_was_last_heard_of() -> None:
+    """Statistics count as the clock's now, the metric in Unix seconds."""
+    counted = Counted()
+    seen = [counted.tally.last_event_at]
+    counted.clock.advance(7)
+    counted.tally.heard()
+    seen.append(counted.tally.last_event_at)
+    assert seen == [None, counted.clock.now()]
+    assert counted.provider.made["last_event_timestamp", NAME].values == [counted.clock.time()]

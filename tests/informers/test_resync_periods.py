@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from handloop.informers.resync_periods import ResyncPeriods
+from handloop.informers.processor import ResyncPeriods
 
 _HOUR = 3600.0
 

@@ -6,8 +6,9 @@ INF scenarios that have no test in this form, and why:
     INF-04, INF-32  test_resync_periods.py
     INF-21, INF-22, INF-25, INF-34    test_processor.py; the informer's side of INF-21 is here
     INF-14, INF-24  test_shared_informer_interleaving.py; with real threads here
-    INF-26, INF-27  test_sync.py
-    INF-28, INF-29  test_synctrack.py
+    INF-26, INF-27  none; see test_sync.py
+    INF-28          test_processor.py
+    INF-29          none: nothing here is computed lazily
     INF-35          test_handlers.py
 """
 
@@ -29,10 +30,13 @@ from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.errors import ConnectionBroken
 from handloop.client.options import ListOptions
-from handloop.informers.delta import Deltas
+from handloop.informers import shared_informer
+from handloop.informers.delta_fifo import Deltas
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.processor import PANIC_PAUSE_SECONDS
-from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.shared_informer import (
+    SharedIndexInformer,
+)
 from support.deployments import at_version, deployment, names
 from support.fake_lister_watcher import (
     FakeListerWatcher,
@@ -514,7 +518,7 @@ def test_states_of_an_informer(make_rig: MakeRig) -> None:
     states = []
 
     def note() -> None:
-        states.append((rig.informer.is_started(), rig.informer.is_stopped()))
+        states.append((rig.informer.statistics().started, rig.informer.is_stopped()))
 
     note()
     assert rig.informer.last_sync_resource_version() == ""
@@ -570,10 +574,12 @@ def test_stopped_stop_event_ends_run_at_once(make_rig: MakeRig) -> None:
     rig = make_rig()
     rig.stop.set()
     rig.informer.run(rig.stop)
-    assert (rig.informer.is_started(), rig.informer.is_stopped()) == (True, True)
+    assert (rig.informer.statistics().started, rig.informer.is_stopped()) == (True, True)
 
 
-def test_reflector_that_hangs_in_a_list_is_left_behind(make_rig: MakeRig) -> None:
+def test_reflector_that_hangs_in_a_list_is_left_behind(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A list request cannot be cut short: the informer ends without it, and its result is dropped."""
     listing, go_on = threading.Event(), threading.Event()
 
@@ -582,7 +588,8 @@ def test_reflector_that_hangs_in_a_list_is_left_behind(make_rig: MakeRig) -> Non
         assert go_on.wait(30)
         return page(deployment("late"))
 
-    rig = make_rig(FakeListerWatcher(lists=[hang]), reflector_grace_seconds=0.01)
+    monkeypatch.setattr(shared_informer, "REFLECTOR_GRACE_SECONDS", 0.01)
+    rig = make_rig(FakeListerWatcher(lists=[hang]))
     with capture_logs() as logs:
         rig.run()
         assert listing.wait(30)
@@ -821,7 +828,7 @@ def test_registration_knows_when_its_handler_is_up_to_date(make_rig: MakeRig) ->
     late, late_registration = rig.handle(block)
     assert entered.wait(30)
     assert not late_registration.has_synced()
-    assert not rig.informer.statistics().listeners_synced
+    assert [listener.synced for listener in rig.informer.statistics().listeners] == [True, False]
     go_on.set()
     late.wait_for(2)
     rig.until(late_registration.has_synced)

@@ -17,7 +17,7 @@ from handloop.client.decoding.watch_events import WatchEvent
 from handloop.client.errors import StreamClosed
 from handloop.client.options import ListOptions
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.informers.registration import Registration
+from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.locks import set_lock_factory
 from support.deployments import added, deleted, deployment, modified

@@ -1,21 +1,15 @@
+"""
+Waiting for caches.
+
+INF-26 and INF-27 have no subject here: upstream's wait_for with names, and the error that lists what is
+missing. A wait's progress names the caches that are not filled: test_progress.py.
+"""
+
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
-import pytest
-from structlog.testing import capture_logs
-
-from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import Kind
-from handloop.controller.foo.types import Foo
-from handloop.informers.sync import (
-    DoneChecker,
-    SyncResult,
-    wait_for,
-    wait_for_cache_sync,
-    wait_for_named_cache_sync,
-)
+from handloop.informers.sync import wait_for_cache_sync
 from support.stepping_clock import SteppingClock
 
 
@@ -94,81 +88,3 @@ def test_waiter_drives_the_progress_lines() -> None:
     progress = RecordingProgress()
     wait_for_cache_sync(stop, never, clock=StopAt(0, stop), progress=progress)
     assert progress.calls == ["tick"]
-
-
-@pytest.mark.parametrize(
-    ("check", "synced", "last"),
-    [(always, True, "Caches are synced"), (never, False, "Unable to sync caches")],
-)
-def test_named_wait_says_what_it_does(check: Callable[[], bool], synced: bool, last: str) -> None:
-    """cache.md 8.8: a line before and one after, with the controller's name."""
-    stop = threading.Event()
-    with capture_logs() as logs:
-        assert wait_for_named_cache_sync("Foo", stop, check, clock=StopAt(1, stop)) is synced
-    assert [entry["event"] for entry in logs] == ["Waiting for caches to sync", last]
-    assert {entry["controller"] for entry in logs} == {"Foo"}
-
-
-def test_wait_for_is_true_when_all_are_done() -> None:
-    """INF-26: each one that is not done yet is waited for by name; those that are done are not mentioned."""
-    with capture_logs() as logs:
-        done = wait_for(
-            threading.Event(),
-            "caches",
-            DoneChecker("slow", After(3)),
-            DoneChecker("done", always),
-            clock=SteppingClock(),
-        )
-    assert done
-    assert [(entry["event"], entry["name"]) for entry in logs] == [
-        ("Waiting", "slow"),
-        ("Done waiting", "slow"),
-    ]
-
-
-def test_wait_for_names_what_was_not_done() -> None:
-    """INF-26: stopped, it is False, and the missing names are listed, sorted; done ones count as done."""
-    stop = threading.Event()
-    checkers = [DoneChecker(name, never) for name in ("z", "a")]
-    with capture_logs() as logs:
-        assert not wait_for(stop, "caches", *checkers, DoneChecker("ok", always), clock=StopAt(2, stop))
-    assert logs[-1]["event"] == "Timed out waiting"
-    assert logs[-1]["names"] == ["a", "z"]
-
-
-def test_what_is_done_at_the_stop_counts() -> None:
-    """INF-26: a checker is asked once more when the wait has been stopped."""
-    stop = threading.Event()
-    stop.set()
-    assert wait_for(stop, "caches", DoneChecker("late", After(1)), clock=SteppingClock())
-    assert not wait_for(stop, "caches", DoneChecker("never", never), clock=SteppingClock())
-
-
-def test_wait_for_nothing_is_done() -> None:
-    """INF-26: no checkers, no waiting."""
-    assert wait_for(threading.Event(), "caches", clock=SteppingClock())
-
-
-def test_wait_for_nobody_is_silent() -> None:
-    """INF-26: with an empty purpose nothing is logged, done or not."""
-    stop = threading.Event()
-    with capture_logs() as logs:
-        wait_for(stop, "", DoneChecker("slow", After(1)), DoneChecker("never", never), clock=StopAt(3, stop))
-    assert logs == []
-
-
-def test_result_without_gaps_is_no_error() -> None:
-    """INF-27: all synced."""
-    assert SyncResult({Foo: True, Deployment: True}, "stopped").error() is None
-
-
-def test_result_names_what_is_missing() -> None:
-    """INF-27: the error lists the unsynced kinds, sorted, and why the wait ended."""
-    synced: dict[type[Kind], bool] = {Foo: False, Deployment: False}
-    error = SyncResult(synced, "stopped").error()
-    assert error is not None
-    assert error.unsynced == ["deployments.apps/v1", "foos.samplecontroller.k8s.io/v1alpha1"]
-    assert (
-        str(error)
-        == "failed to sync all caches: deployments.apps/v1, foos.samplecontroller.k8s.io/v1alpha1: stopped"
-    )

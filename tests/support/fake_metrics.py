@@ -41,7 +41,7 @@ class Instrument:
 
 
 class FakeMetricsProvider:
-    """Implements handloop.workqueue.metrics.MetricsProvider; `names` are the queues that asked."""
+    """Implements handloop.workqueue.queue_metrics.MetricsProvider; `names` are the queues that asked."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -13,10 +13,10 @@ from handloop.controller.foo.controller import Controller
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake import FakeRecorder
 from handloop.informers.handlers import ResourceEventHandler
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
-from handloop.informers.registration import Registration
+from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.reflecting.reflector_statistics import State
-from handloop.informers.registration import Registration
-from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.informers.informer_statistics import State
+from handloop.informers.listing import DEFAULT_PAGE_SIZE
+from handloop.informers.processor import Registration
+from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.recording_handler import Hook, RecordingHandler
@@ -26,7 +27,9 @@ class InformerRig:
     The clock moves only when the test says so: the reflector's pauses last until then.
     """
 
-    def __init__(self, source: FakeListerWatcher, **options: Any) -> None:
+    def __init__(
+        self, source: FakeListerWatcher, *, page_size: int = DEFAULT_PAGE_SIZE, **options: Any
+    ) -> None:
         self.source = source
         self.clock = FakeClock()
         self.metrics = RecordingMetricsProvider()
@@ -34,7 +37,7 @@ class InformerRig:
         self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
             source,
             Deployment,
-            metrics_provider=self.metrics,
+            options=InformerOptions(page_size=page_size, metrics_provider=self.metrics),
             clock=self.clock,
             random=lambda: 0.0,
             **options,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from handloop.informers.delta import Delta, Deltas, DeltaType
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, KnownObjects, Listed
 from handloop.informers.keys import DeletedFinalStateUnknown
 
 
@@ -44,3 +44,40 @@ class KnownItems:
 
     def get_by_key(self, key: str) -> Item | None:
         return self.items.get(key)
+
+
+def listed(objects: Iterable[Item]) -> Listed[Item]:
+    """Items as a list has them."""
+    made: Listed[Item] = Listed()
+    for obj in objects:
+        made.take(item_key(obj), obj)
+    return made
+
+
+class ItemFIFO(DeltaFIFO[Item]):
+    """A DeltaFIFO of items; one watch event at a time, one key at a time."""
+
+    def __init__(self, known: KnownObjects[Item] | None = None, **options: Any) -> None:
+        super().__init__(KnownItems() if known is None else known, key_func=item_key, **options)
+
+    def add(self, obj: Item) -> None:
+        """Queue Added."""
+        self.enqueue_batch([(DeltaType.ADDED, obj)])
+
+    def update(self, obj: Item) -> None:
+        """Queue Updated."""
+        self.enqueue_batch([(DeltaType.UPDATED, obj)])
+
+    def delete(self, obj: Item | DeletedFinalStateUnknown[Item]) -> None:
+        """Queue Deleted."""
+        self.enqueue_batch([(DeltaType.DELETED, obj)])
+
+    def relist(self, *objects: Item) -> None:
+        """Replace."""
+        self.replace(listed(objects), "0")
+
+    def pop(self) -> tuple[Deltas[Item], bool]:
+        """The deltas of the oldest key, and whether it was in the initial list; blocks until there is one."""
+        taken: list[tuple[Deltas[Item], bool]] = []
+        self.pop_batch(taken.extend, 1)
+        return taken[0]

@@ -29,7 +29,7 @@ class Instrument:
 
 class RecordingMetricsProvider:
     """
-    Implements handloop.informers.metrics.MetricsProvider.
+    Implements handloop.informers.informer_metrics.MetricsProvider.
 
     `made` maps (value, name[, reason]) to the instrument.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.informers.delta import DeltaType
+from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
 
 Entry = tuple[DeltaType, Deployment | DeletedFinalStateUnknown[Deployment]]

@@ -8,7 +8,12 @@ from typing import Any
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.options import ListOptions
-from handloop.informers.metrics import InformerMetrics
+from handloop.client.reachability import Reachability
+from handloop.informers.event_intake import EventIntake
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
+from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider
@@ -42,20 +47,34 @@ class ReflectorRig:
         source: FakeListerWatcher | None = None,
         *,
         random: Callable[[], float] = lambda: 0.0,
-        clock: SteppingClock | None = None,
+        clock: Any = None,
+        backoff: Backoff | None = None,
+        guard: HistoryGuard[Deployment] | None = None,
+        reachability: Reachability | None = None,
+        watch_error_handler: WatchErrorHandler | None = None,
         **options: Any,
     ) -> None:
         self.source = source or FakeListerWatcher()
-        self.clock = clock or SteppingClock()
+        self.clock: SteppingClock = clock or SteppingClock()
         self.store = RecordingStore()
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()
-        options.setdefault("backoff", self.backoff)
+        metrics = InformerMetrics(NAME, self.metrics)
+        self.quarantine = Quarantine(kind="Deployment", gauge=metrics.quarantined)
         self.reflector: Reflector[Deployment] = Reflector(
             self.source,
             Deployment,
-            self.store,
-            metrics=InformerMetrics(NAME, self.metrics),
+            EventIntake(self.store, guard=guard or HistoryGuard(), quarantine=self.quarantine, name=NAME),
+            Outage(
+                NAME,
+                Deployment.resource,
+                pause=RetryPause(
+                    backoff or self.backoff, reachability=reachability, clock=self.clock, random=random
+                ),
+                watch_error_handler=watch_error_handler,
+                clock=self.clock,
+            ),
+            metrics=metrics,
             clock=self.clock,
             random=random,
             **options,

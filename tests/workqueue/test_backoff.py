@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from handloop.workqueue.backoff import Backoff, ExponentialBackoff
+from handloop.workqueue.backoff import ExponentialBackoff
 from support.fake_clock import FakeClock
 
 REFLECTOR_BASES = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
@@ -22,28 +22,6 @@ def almost_one() -> float:
 def reflector_backoff(clock: FakeClock, seed: int | None = None) -> ExponentialBackoff:
     draw = zero if seed is None else random.Random(seed).random
     return ExponentialBackoff(0.8, 30, 120, clock=clock, random=draw)
-
-
-def test_steps_grow_by_the_factor_up_to_the_cap() -> None:
-    """Delays are multiplied until the cap, which ends the growth."""
-    backoff = Backoff(1, factor=3, steps=10, cap_seconds=20)
-
-    assert [backoff.step() for _ in range(6)] == [1, 3, 9, 20, 20, 20]
-    assert backoff.steps == 0
-
-
-def test_without_steps_left_the_delay_stays() -> None:
-    """After the last step the delay that was reached is repeated."""
-    backoff = Backoff(1, factor=2, steps=2)
-
-    assert [backoff.step() for _ in range(5)] == [1, 2, 4, 4, 4]
-
-
-def test_jitter_comes_on_top() -> None:
-    """A jitter of 0.5 adds up to half of the delay and does not feed into the next."""
-    backoff = Backoff(1, factor=2, jitter=0.5, steps=5, random=lambda: 0.5)
-
-    assert [backoff.step() for _ in range(3)] == [1.25, 2.5, 5]
 
 
 def test_reflector_sequence() -> None:

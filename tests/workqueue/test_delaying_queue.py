@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from handloop.workqueue.delaying_queue import DelayingQueue
 from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.rate_limiting_queue import DelayingQueue
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background

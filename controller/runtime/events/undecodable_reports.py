@@ -16,7 +16,7 @@ class UndecodableReports:
     """
     Records an event per object and version.
 
-    Implements handloop.informers.reflecting.quarantine.UndecodableCallback.
+    Implements handloop.informers.quarantine.UndecodableCallback.
 
     Whoever is to be silent as a standby hands it to the informer at the start only: nothing is missed.
     """

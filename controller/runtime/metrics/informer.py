@@ -5,14 +5,14 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from handloop.controller.runtime.metrics.buckets import B_EXP
-from handloop.informers.reflecting.relist_policy import RelistReason
+from handloop.informers.relist_policy import RelistReason
 
 
 class InformerMetricsProvider:
     """
     Makes the informer_* instruments of an informer.
 
-    Implements handloop.informers.metrics.MetricsProvider.
+    Implements handloop.informers.informer_metrics.MetricsProvider.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -84,7 +84,7 @@ class QueueDepth(Collector):
 
 
 class PlainDepth:
-    """The depth of a plain queue. Implements handloop.workqueue.metrics.GaugeMetric."""
+    """The depth of a plain queue. Implements handloop.workqueue.queue_metrics.GaugeMetric."""
 
     __slots__ = ("_depth", "_name")
 

@@ -16,7 +16,7 @@ class WorkqueueMetricsProvider:
     """
     Makes the seven workqueue_* instruments of a queue.
 
-    Implements handloop.workqueue.metrics.MetricsProvider.
+    Implements handloop.workqueue.queue_metrics.MetricsProvider.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -9,8 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.freshness import FRESH_SECONDS, InformerLag, freshness_check, lag_seconds
-from handloop.informers.informer_statistics import InformerStatistics
-from handloop.informers.reflecting.reflector_statistics import ReflectorStatistics, State
+from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from support.fake_clock import FakeClock
 
 HEARD_AT = 1000.0

@@ -10,9 +10,9 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
-from handloop.informers.store.indexer import NAMESPACE_INDEX, namespace_index_func
 from support.api_errors import api_error
 from support.deployments import deployment
 from support.fake_lister_watcher import FakeSource

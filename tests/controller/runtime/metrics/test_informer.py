@@ -5,8 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
-from handloop.informers.metrics import InformerMetrics
-from handloop.informers.reflecting.relist_policy import RelistReason
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.relist_policy import RelistReason
 
 
 def test_an_informer_tells_of_its_cache_and_its_watch() -> None:

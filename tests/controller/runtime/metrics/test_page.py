@@ -18,7 +18,7 @@ from handloop.controller.runtime.metrics.page import new_registry
 from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
-from handloop.informers.metrics import InformerMetrics
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher

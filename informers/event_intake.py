@@ -1,0 +1,185 @@
+"""
+The way into the FIFO: complete lists, and blocks of watch events. What does not fit its type is quarantined.
+
+`translate` turns a block of watch events into what the FIFO takes; it is pure. `EventIntake` puts it in.
+Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event
+does not move the resource version. An object without name or resource version ends the stream, because the
+reflector could not go on from it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+import structlog
+
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.errors import APIError, ClientError, DecodeError
+from handloop.informers.delta_fifo import DeltaType, Listed
+from handloop.informers.history_guard import HistoryGuard, is_older
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.informers.quarantine import Quarantine, store_key
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+
+_ADDED: Final = DeltaType.ADDED
+_DELETED: Final = DeltaType.DELETED
+_DELTA_TYPES: Final = {
+    EventType.ADDED: DeltaType.ADDED,
+    EventType.MODIFIED: DeltaType.UPDATED,
+    EventType.DELETED: DeltaType.DELETED,
+}
+
+
+class StaleBookmark(ClientError):  # noqa: N818 - what it is
+    """A server says that its history ends before something that it has already sent."""
+
+
+class EventBlock(NamedTuple, Generic[T]):
+    """
+    What a block of watch events says.
+
+    entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
+    were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
+    out_of_order = whether an event is older than one before it; undecodable = (type, object) of those among
+    entries that do not fit; end = what ends the stream after the entries, None = nothing.
+    """
+
+    entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
+    resource_version: str
+    accepted: int
+    initial: bool
+    deletions: int
+    out_of_order: bool
+    undecodable: list[tuple[EventType, Undecodable]]
+    end: Exception | None
+
+
+def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> EventBlock[T]:
+    """
+    Read a block.
+
+    Args: seen = the newest resource version before it.
+    """
+    entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
+    undecodable: list[tuple[EventType, Undecodable]] = []
+    rv, newest, bookmarks = "", seen, 0
+    initial, out_of_order, deletions = True, False, 0
+    end: Exception | None = None
+    delta_type_of = _DELTA_TYPES.get
+    for event_type, obj in events:
+        delta_type = delta_type_of(event_type)
+        if isinstance(obj, kind) and delta_type is not None:
+            metadata = obj.metadata
+            if not metadata.resource_version or not metadata.name:
+                end = DecodeError(f"the object of a {event_type} event has no name or no resource version")
+                break
+            rv = metadata.resource_version
+            # the first two comparisons are false for nearly all events of a healthy server
+            if (rv < newest or len(rv) < len(newest)) and is_older(rv, newest):
+                out_of_order = True
+            else:
+                newest = rv
+            entries.append((delta_type, obj))
+            if delta_type is not _ADDED:
+                initial = False
+                if delta_type is _DELETED:
+                    deletions += 1
+        elif isinstance(obj, Undecodable) and delta_type is not None:
+            # what it was before must not live on in the store: see quarantine.py
+            entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
+            undecodable.append((event_type, obj))
+            rv, initial = obj.resource_version or rv, False
+        elif isinstance(obj, Bookmark):
+            if is_older(obj.resource_version, seen):
+                end = StaleBookmark(f"bookmark at resource version {obj.resource_version}, seen {seen}")
+                break
+            rv, initial = obj.resource_version or rv, False
+            bookmarks += 1
+        elif isinstance(obj, APIError):
+            end = obj
+            break
+        else:
+            log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
+    return EventBlock(
+        entries, rv, bookmarks + len(entries), initial, deletions, out_of_order, undecodable, end
+    )
+
+
+class ReflectorStore(Protocol[T]):
+    """Where a reflector puts what it reads: a DeltaFIFO."""
+
+    def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
+        """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""
+
+    def replace(self, objects: Listed[T], resource_version: str) -> None:
+        """Take a complete list."""
+
+
+class EventIntake(Generic[T]):
+    """
+    Takes in what a reflector reads, and notes what tells the past from the present later.
+
+    Threads: the reflector's.
+    """
+
+    def __init__(
+        self, store: ReflectorStore[T], *, guard: HistoryGuard[T], quarantine: Quarantine, name: str
+    ) -> None:
+        """Args: name is that of the reflector, for messages."""
+        self._store = store
+        self._guard = guard
+        self._quarantine = quarantine
+        self._name = name
+
+    def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
+        """
+        Take a complete list.
+
+        Raises: what the store raises; nothing is taken then.
+        """
+        self._store.replace(objects, resource_version)
+        self._quarantine.replace(undecodable)
+
+    def put(self, block: EventBlock[T]) -> None:
+        """Take a block; what the store refuses is logged, and the rest goes in."""
+        self._note(block)
+        if block.entries:
+            self._enqueue(block)
+        if block.accepted and (block.undecodable or len(self._quarantine)):
+            self._quarantine_block(block)
+
+    def _note(self, block: EventBlock[T]) -> None:
+        if block.out_of_order and not self._guard.is_needed:
+            log.warning("Server sends events out of order, old ones are dropped", reflector=self._name)
+            self._guard.saw_disorder()
+        if block.deletions:
+            for delta_type, obj in block.entries:
+                if delta_type is DeltaType.DELETED:
+                    self._guard.note_deleted(obj)
+
+    def _enqueue(self, block: EventBlock[T]) -> None:
+        try:
+            self._store.enqueue_batch(block.entries)
+        except ExceptionGroup as group:
+            for error in group.exceptions:
+                log.error(  # noqa: TRY400 - one line for each, without the group's traceback
+                    "Unable to queue watch event object", reflector=self._name, err=str(error)
+                )
+
+    def _quarantine_block(self, block: EventBlock[T]) -> None:
+        fits = (obj for _, obj in block.entries)
+        self._quarantine.release(
+            deletion_handling_meta_namespace_key_func(obj)
+            for obj in fits
+            if not isinstance(obj, DeletedFinalStateUnknown)
+        )
+        for event_type, undecodable in block.undecodable:
+            if event_type is EventType.DELETED:
+                self._quarantine.release([store_key(undecodable)])
+            else:
+                self._quarantine.add(undecodable)

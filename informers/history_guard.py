@@ -1,0 +1,138 @@
+"""
+Tells the past from the present: which of two resource versions is older, whether a list from the past may be
+taken, and which watch events are echoes of the past.
+
+Resource versions are opaque to a component that merely stores them. Those of one resource may be compared, as
+numbers. A version that is no number compares with nothing, and then nothing is ever refused.
+"""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum, auto
+from typing import Final, Generic, TypeVar
+
+from handloop.apis.meta import Object
+from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.keys import DeletedFinalStateUnknown
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.locks import new_lock
+
+T = TypeVar("T", bound=Object)
+
+_PATIENCE_SECONDS: Final = 30.0
+# deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
+_REMEMBERED: Final = 1000
+
+
+def is_older(resource_version: str, than: str) -> bool:
+    """Whether the first resource version is certainly older than the second."""
+    # decimal numbers without leading zeros order by length, then as text
+    if len(resource_version) > len(than) or (len(resource_version) == len(than) and resource_version >= than):
+        return False
+    return resource_version.isdecimal() and than.isdecimal()
+
+
+class Verdict(Enum):
+    """What to do with a list."""
+
+    TAKE = auto()  # not older than what was seen
+    WAIT = auto()  # older; ask again
+    TAKE_REWOUND = auto()  # older, and that is what the history is now
+
+
+class ResourceVersionFloor:
+    """
+    Decides about a list that is older than what was already published.
+
+    Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
+    Once the server itself has said that the version we saw is too large, or has answered with the past for
+    30 s, its history was rewound (a restored backup): then the list is the truth.
+
+    State: _behind_since = when the past was first seen, None while there is nothing odd.
+    Threads: the reflector's only.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._behind_since: float | None = None
+        self._server_denies = False
+
+    def server_denies(self) -> None:
+        """The server has not seen the resource version that we have."""
+        self._server_denies = True
+
+    def judge(self, listed: str, seen: str) -> Verdict:
+        """
+        Decide about one list.
+
+        Args: listed = the list's resource version; seen = the newest one published, "" when there is none.
+        """
+        if not is_older(listed, seen):
+            self._behind_since, self._server_denies = None, False
+            return Verdict.TAKE
+        now = self._clock.now()
+        if self._behind_since is None:
+            self._behind_since = now
+        if not self._server_denies and now - self._behind_since < _PATIENCE_SECONDS:
+            return Verdict.WAIT
+        self._behind_since, self._server_denies = None, False
+        return Verdict.TAKE_REWOUND
+
+
+class HistoryGuard(Generic[T]):
+    """
+    Keeps an object from going back in time when a server sends events twice or out of order.
+
+    The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event
+    that is not. From then on the informer compares every change with the stored object, by UID and resource
+    version, before it applies the change.
+
+    State: _out_of_order: set by the reflector before it queues such an event, never cleared.
+           _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
+                  reflector writes it, because the FIFO drops deletions of what it does not know; the informer
+                  reads it.
+    """
+
+    def __init__(self) -> None:
+        self._out_of_order = threading.Event()
+        self._lock = new_lock("HistoryGuard._lock", 97)
+        self._deleted: dict[str, str] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether this server has sent an event out of order."""
+        return self._out_of_order.is_set()
+
+    def saw_disorder(self) -> None:
+        """An event was older than one before it on the same watch."""
+        self._out_of_order.set()
+
+    def note_deleted(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """Remember a deletion."""
+        if isinstance(obj, DeletedFinalStateUnknown) or not obj.metadata.uid:
+            return
+        with self._lock:
+            self._deleted[obj.metadata.uid] = obj.metadata.resource_version
+            if len(self._deleted) > _REMEMBERED:
+                del self._deleted[next(iter(self._deleted))]
+
+    def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
+        """
+        Whether a delta tells of a time before what is stored.
+
+        Never so for what a list or a resync says, for tombstones, and for objects without a UID.
+        """
+        if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
+            return False
+        uid, rv = obj.metadata.uid, obj.metadata.resource_version
+        if not uid:
+            return False
+        if stored is None:
+            with self._lock:
+                ended = self._deleted.get(uid)
+            return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
+        if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
+            return False
+        # else: a former state, or the end of a former object of this name
+        return is_older(rv, stored.metadata.resource_version)

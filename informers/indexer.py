@@ -1,0 +1,315 @@
+"""
+The cache of an informer: objects by the key their metadata gives, with any number of indexes over them.
+
+Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
+  * Indexer and ThreadSafeStore are one class: nothing here uses the store by explicit keys.
+  * An object on which an index function fails is stored all the same and only absent from that index;
+    upstream panics after storing it.
+  * A transaction takes deltas and returns the objects that were replaced, so the informer need not look them
+    up first.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import structlog
+
+from handloop.apis.meta import Object
+from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.keys import (
+    CacheError,
+    DeletedFinalStateUnknown,
+    KeyFunc,
+    NoMetaError,
+    StoreKeyError,
+    deletion_handling_meta_namespace_key_func,
+)
+from handloop.informers.store_index import Indexers, IndexFunc, StoreIndex
+from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T")
+
+NAMESPACE_INDEX: Final = "namespace"
+
+_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
+
+Change: TypeAlias = tuple[DeltaType, T | DeletedFinalStateUnknown[T]]
+"""A step of a transaction, such as a Delta: Deleted takes the object out, every other type puts it in."""
+
+
+class IndexNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
+    """There is no index of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Index with name {name} does not exist")
+
+
+class IndexerConflict(CacheError):  # noqa: N818 - as handloop.client.errors.Conflict
+    """Indexers of these names exist; none was added."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"indexer conflict: {', '.join(names)}")
+
+
+class TransactionError(CacheError, Generic[T]):
+    """
+    Some changes of a transaction failed; the others were applied.
+
+    errors maps positions in the request to what went wrong; previous is what apply would have returned.
+    """
+
+    def __init__(
+        self, total: int, errors: Mapping[int, Exception], previous: builtins.list[T | None]
+    ) -> None:
+        causes = ", ".join(str(error) for error in errors.values())
+        super().__init__(f"failed to execute ({len(errors)}/{total}) transactions failed due to: [{causes}]")
+        self.errors = dict(errors)
+        self.previous = previous
+
+
+def namespace_index_func(obj: Object) -> Sequence[str]:
+    """
+    The object's namespace; "" for a cluster-scoped one.
+
+    Raises: NoMetaError.
+    """
+    try:
+        return (obj.metadata.namespace,)
+    except AttributeError as error:
+        raise NoMetaError(obj) from error
+
+
+class Indexer(Generic[T]):
+    """
+    A store of objects by key: every write is atomic, and every index fits the contents at any time.
+
+    The store logs an object on which an index function fails, once per index until the object fits or goes.
+
+    State, guarded by _lock (50):
+        _items     key -> object; an object is never changed after insertion.
+        _indexes   name -> index; each equals its function over _items, but for those on which it fails.
+
+    Threads: any may read; in an informer its loop alone writes. Returned lists are the caller's own, in no
+    particular order; the objects in them are shared and immutable.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
+        indexers: Indexers[T] | None = None,
+    ) -> None:
+        """Make an empty store."""
+        self._key_func = key_func
+        self._lock = new_lock("Indexer._lock", 50)
+        self._items: dict[str, T] = {}
+        self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
+
+    def add(self, obj: T) -> None:
+        """
+        Put obj in, in the place of what had its key.
+
+        Raises: StoreKeyError; nothing is changed then.
+        """
+        key = self._key(obj)
+        with self._changing():
+            self._put_locked(key, obj)
+
+    update = add
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """
+        Take out what has the key of obj, if anything.
+
+        Raises: StoreKeyError.
+        """
+        key = self._key(obj)
+        with self._changing():
+            self._delete_locked(key)
+
+    def get(self, obj: T) -> T | None:
+        """
+        The stored object with the key of obj, or None.
+
+        Raises: StoreKeyError.
+        """
+        return self.get_by_key(self._key(obj))
+
+    def get_by_key(self, key: str) -> T | None:
+        """The stored object with this key, or None."""
+        with self._lock:
+            return self._items.get(key)
+
+    def list(self) -> builtins.list[T]:
+        """All objects."""
+        with self._lock:
+            return list(self._items.values())
+
+    def list_keys(self) -> builtins.list[str]:
+        """All keys."""
+        with self._lock:
+            return list(self._items)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._items)
+
+    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
+        """
+        Hold exactly objects from here on; the last of several with one key counts.
+
+        Raises: StoreKeyError; nothing is changed then.
+        """
+        items = {self._key(obj): obj for obj in objects}
+        with self._changing():
+            for key in self._items.keys() - items.keys():
+                self._delete_locked(key)
+            for key, obj in items.items():
+                self._put_locked(key, obj)
+
+    def apply(self, changes: Sequence[Change[T]]) -> builtins.list[T | None]:
+        """
+        Apply changes in order under one hold of the lock; one that fails does not stop the others.
+
+        Returns: for each, the object that had its key just before, or None: what a handler calls `old`.
+        Raises: TransactionError when any failed; it says which, and carries what would have been returned.
+        """
+        keyed, errors = self._keyed(changes)
+        with self._changing():
+            previous = [
+                self._delete_locked(key) if kind is _DELETED else self._put_locked(key, obj)  # type: ignore[arg-type] # only a Deleted carries a tombstone
+                for key, (kind, obj) in keyed
+            ]
+        if not errors:
+            return previous
+        applied = iter(previous)
+        positions = range(len(changes))
+        raise TransactionError(
+            len(changes), errors, [None if position in errors else next(applied) for position in positions]
+        )
+
+    def index(self, name: str, obj: T) -> builtins.list[T]:
+        """
+        The objects that share a value with obj under an index, each once.
+
+        Raises: IndexNotFound; what the index function raises on obj.
+        """
+        with self._lock:
+            index = self._index_locked(name)
+            keys = set[str]().union(*(index.keys(value) for value in index.values(obj)))
+            return [self._items[key] for key in keys]
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with this value under an index.
+
+        Raises: IndexNotFound.
+        """
+        with self._lock:
+            return [self._items[key] for key in self._index_locked(name).keys(value)]
+
+    def index_keys(self, name: str, value: str) -> builtins.list[str]:
+        """
+        The keys of the objects with this value under an index, sorted.
+
+        Raises: IndexNotFound.
+        """
+        with self._lock:
+            return sorted(self._index_locked(name).keys(value))
+
+    def list_index_func_values(self, name: str) -> builtins.list[str]:
+        """The values that occur under an index; none when there is no such index."""
+        with self._lock:
+            index = self._indexes.get(name)
+            return index.all_values() if index else []
+
+    def indexers(self) -> dict[str, IndexFunc[T]]:
+        """The index functions by name."""
+        with self._lock:
+            return {name: index.index_func for name, index in self._indexes.items()}
+
+    def unindexed(self) -> int:
+        """How many entries the indexes lack, because an index function failed on a stored object."""
+        with self._lock:
+            return sum(index.failed for index in self._indexes.values())
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Add indexes and fill them from what is stored.
+
+        Raises: IndexerConflict when a name is taken; nothing is added then.
+        """
+        with self._changing():
+            if taken := sorted(set(self._indexes) & set(indexers)):
+                raise IndexerConflict(taken)
+            for name, function in indexers.items():
+                index = self._indexes[name] = StoreIndex(function)
+                for key, obj in self._items.items():
+                    index.change(key, None, obj)
+
+    def _key(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
+        try:
+            return self._key_func(obj)
+        except Exception as error:
+            raise StoreKeyError(obj, error) from error
+
+    def _keyed(
+        self, changes: Sequence[Change[T]]
+    ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
+        """The changes that have a key, with it, and by position what is wrong with the others."""
+        key_func = self._key_func
+        with suppress(Exception):  # the usual case at half the price; below says which one failed, and how
+            return [(key_func(change[1]), change) for change in changes], {}
+        keyed: builtins.list[tuple[str, Change[T]]] = []
+        errors: dict[int, Exception] = {}
+        for position, change in enumerate(changes):
+            try:
+                keyed.append((self._key(change[1]), change))
+            except StoreKeyError as error:
+                errors[position] = error
+        return keyed, errors
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock for a change; then, without it, log one line per index that lacks objects."""
+        with self._lock:
+            yield
+            failures = [(name, index.take_failures()) for name, index in self._indexes.items()]
+        for name, failed in failures:
+            if failed:
+                key, error = failed[0]
+                log.error(
+                    "Index function failed: the object is in the cache, but not in this index",
+                    index=name,
+                    key=key,
+                    err=repr(error),
+                    othersLikeIt=len(failed) - 1,
+                )
+
+    def _put_locked(self, key: str, obj: T) -> T | None:
+        old = self._items.get(key)
+        # (4) update index
+        for index in self._indexes.values():
+            index.change(key, old, obj)
+        # (5) store
+        self._items[key] = obj
+        return old
+
+    def _delete_locked(self, key: str) -> T | None:
+        old = self._items.pop(key, None)
+        if old is not None:
+            for index in self._indexes.values():
+                index.change(key, old, None)
+        return old
+
+    def _index_locked(self, name: str) -> StoreIndex[T]:
+        index = self._indexes.get(name)
+        if index is None:
+            raise IndexNotFound(name)
+        return index

@@ -1,0 +1,181 @@
+"""
+The two ways to get all objects of a kind: page by page, or as the beginning of a watch.
+
+Both are consistent: the list is the state at one resource version, and nothing of it is used until it is
+complete. Neither asks for resourceVersion=0: a server may answer that from an arbitrarily old cache, and then
+deleted objects come back after a restart (kubernetes#59848).
+Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
+Differs: objects pass the transform once, as they arrive, whichever way they come; upstream's streamed objects
+pass it a second time when they enter the FIFO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from handloop.apis.meta import Object
+from handloop.client.decoding.pages import ListPage, Undecodable
+from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.errors import APIError, is_expired
+from handloop.client.options import ListOptions
+from handloop.informers.delta_fifo import Listed
+from handloop.informers.keys import meta_namespace_key_func
+from handloop.informers.listwatch import NOT_OLDER_THAN
+from handloop.informers.quarantine import store_key
+
+T = TypeVar("T", bound=Object)
+
+_ADDED: Final = EventType.ADDED
+_MODIFIED: Final = EventType.MODIFIED
+_DELETED: Final = EventType.DELETED
+
+
+def unchanged(obj: T) -> T:
+    """The transform that keeps all of an object."""
+    return obj
+
+
+class PagedList(Generic[T]):
+    """
+    A list by pages, all at the resource version of the first.
+
+    If the continue token expires on the way, the list begins again, this time in one piece: pages of two
+    lists are never mixed.
+
+    Args: resource_version = the list must not be older than that; "" = the newest state. transform makes
+    what is kept of an object as it arrives, so a list is never in memory with all it came with.
+    Threads: the reflector's; items_so_far and pages may be read from any, one step behind.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[ListOptions], ListPage[T]],
+        *,
+        resource_version: str,
+        page_size: int,
+        transform: Callable[[T], T] = unchanged,
+    ) -> None:
+        self._fetch = fetch
+        self._transform = transform
+        self._options = ListOptions(
+            resource_version=resource_version or None,
+            resource_version_match=NOT_OLDER_THAN if resource_version else "",
+            limit=page_size,
+        )
+        self._token = ""
+        self.items: Listed[T] = Listed()
+        self.undecodable: list[Undecodable] = []
+        self.resource_version = ""
+        self.pages = 0
+
+    @property
+    def items_so_far(self) -> int:
+        """How many objects have arrived."""
+        return len(self.items)
+
+    def fetch_page(self) -> bool:
+        """
+        Read the next page.
+
+        Returns: True when that was the last one.
+        Raises: whatever the list call raises, but for an expired continue token.
+        """
+        page = self._next_page()
+        if self.pages == 0:
+            self.resource_version = page.resource_version
+        self.pages += 1
+        for obj in page.items:
+            self.items.take(meta_namespace_key_func(obj), self._transform(obj))
+        self.undecodable += page.undecodable
+        self._token = page.continue_token or ""
+        return not self._token
+
+    def _next_page(self) -> ListPage[T]:
+        if not self._token:
+            return self._fetch(self._options)
+        try:
+            return self._fetch(ListOptions(limit=self._options.limit, continue_token=self._token))
+        except APIError as error:
+            if not is_expired(error):
+                raise
+        self.items, self.undecodable, self.pages = Listed(), [], 0
+        return self._fetch(msgspec.structs.replace(self._options, limit=0))
+
+
+class StreamedList(Generic[T]):
+    """
+    A list that arrives as the first events of a watch, until a bookmark ends it.
+
+    State: _objects = store key -> newest state; _undecodable = by the same keys. A key is in one of them.
+    Threads: as PagedList.
+    """
+
+    pages: Final = 0
+
+    def __init__(self, kind: type[T], transform: Callable[[T], T] = unchanged) -> None:
+        self._kind = kind
+        self._transform = transform
+        self._objects: dict[str, T] = {}
+        self._undecodable: dict[str, Undecodable] = {}
+        self.resource_version = ""
+
+    @property
+    def items_so_far(self) -> int:
+        """How many objects have arrived."""
+        return len(self._objects)
+
+    @property
+    def items(self) -> Listed[T]:
+        """The objects."""
+        items: Listed[T] = Listed()
+        for key, obj in self._objects.items():
+            items.take(key, obj)
+        return items
+
+    @property
+    def undecodable(self) -> list[Undecodable]:
+        """The objects that did not fit their type."""
+        return list(self._undecodable.values())
+
+    def take(self, events: list[WatchEvent[T]]) -> list[WatchEvent[T]] | None:
+        """
+        Take in a block of watch events.
+
+        Returns: None while the list is not complete; then the events that came after its end.
+        Raises: the APIError of an ERROR event.
+        """
+        kind, objects, transform = self._kind, self._objects, self._transform
+        for position, (event_type, obj) in enumerate(events):
+            if isinstance(obj, kind) and event_type is _ADDED and not self._undecodable:
+                objects[meta_namespace_key_func(obj)] = transform(obj)
+            elif isinstance(obj, Bookmark):
+                if obj.ends_initial_events:
+                    self.resource_version = obj.resource_version
+                    return events[position + 1 :]
+            elif isinstance(obj, APIError):
+                raise obj
+            else:
+                self._take_one(event_type, obj)
+        return None
+
+    def _take_one(self, event_type: EventType, obj: object) -> None:
+        """Apply an event that is not simply an add; other kinds and unknown events change nothing."""
+        if event_type not in (_ADDED, _MODIFIED, _DELETED):
+            return
+        if isinstance(obj, Undecodable):
+            key = store_key(obj)
+        elif isinstance(obj, self._kind):
+            key = meta_namespace_key_func(obj)
+        else:
+            return
+        self._objects.pop(key, None)
+        self._undecodable.pop(key, None)
+        if event_type is _DELETED:
+            return
+        if isinstance(obj, Undecodable):
+            self._undecodable[key] = obj
+        else:
+            self._objects[key] = self._transform(obj)

@@ -1,0 +1,338 @@
+"""
+Gets one complete list: by a stream where the server offers it, else by pages.
+
+If the server refuses or cuts the stream, pages replace it until the next round. If the server no longer has
+the resource version that the list must not be older than, or has not yet seen it, the reflector asks for the
+newest state instead. A list from the past is refused, until it is certain that the history was rewound
+(kubernetes#107457).
+Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList, initialEventsEndBookmarkTicker).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import structlog
+
+from handloop.apis.meta import Kind
+from handloop.client.decoding.pages import Undecodable
+from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.errors import (
+    ClientError,
+    ConnectionRefused,
+    TooManyRequests,
+    is_expired,
+    is_too_large_resource_version,
+)
+from handloop.client.options import ListOptions
+from handloop.informers.consistency_detector import ConsistencyDetector, is_consistency_detection_on
+from handloop.informers.delta_fifo import Listed
+from handloop.informers.history_guard import ResourceVersionFloor, Verdict
+from handloop.informers.initial_list import PagedList, StreamedList, unchanged
+from handloop.informers.listwatch import ListerWatcher, OpenResponse
+from handloop.informers.outage import Doing, Outage
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
+
+log = structlog.get_logger("informers")
+
+T = TypeVar("T", bound=Kind)
+
+DEFAULT_PAGE_SIZE: Final = 500
+VERY_SHORT_WATCH_SECONDS: Final = 1.0
+# streams in a row that ended before their list was complete, until this round lists by pages
+CUT_STREAMED_LISTS: Final = 3
+TICK_SECONDS: Final = 10.0
+
+
+class ListFailed(ClientError):  # noqa: N818 - what happened
+    """A list could not be read or not be taken in; the exception's cause says why."""
+
+
+class StaleList(ClientError):  # noqa: N818 - what it is
+    """The server answered with the past of something that it has already sent."""
+
+
+class CompleteList(NamedTuple, Generic[T]):
+    """
+    All objects at one resource version.
+
+    rest = the events that came after the list on its stream, which is still open; None for a list by pages.
+    """
+
+    items: Listed[T]
+    undecodable: list[Undecodable]
+    resource_version: str
+    rest: list[WatchEvent[T]] | None
+
+
+class Listing(Generic[T]):
+    """
+    The list of one round.
+
+    State: _current = the list that is being read, None between lists; _streaming = whether this round tries
+           streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
+           resource version; _seen = the newest one published before this list.
+    Threads: the reflector's; listed and page may be read from any, one step behind; tick from any.
+    """
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher[T],
+        kind: type[T],
+        response: OpenResponse[T],
+        outage: Outage,
+        *,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        transform: Callable[[T], T] = unchanged,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._lister_watcher = lister_watcher
+        self._kind = kind
+        self._response = response
+        self._outage = outage
+        self._page_size = page_size
+        self._transform = transform
+        self._stopped = outage.pause.stopped
+        self._floor = ResourceVersionFloor(clock)
+        self._ticker = BookmarkTicker(outage.name, clock=clock)
+        # costs a list of everything after each streamed list
+        self._detector = (
+            ConsistencyDetector(
+                outage.name, lister_watcher.list, transform=transform, stopped=self._stopped, clock=clock
+            )
+            if is_consistency_detection_on()
+            else None
+        )
+        self._current: PagedList[T] | StreamedList[T] | None = None
+        self._streaming = False
+        self._cut = 0
+        self._refused_rv = False
+        self._seen = ""
+
+    @property
+    def listed(self) -> int:
+        """Objects of the list that is being read."""
+        current = self._current
+        return 0 if current is None else current.items_so_far
+
+    @property
+    def page(self) -> int:
+        """Pages of the list that is being read; 0 while it is streamed."""
+        current = self._current
+        return 0 if current is None else current.pages
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether a list has begun and is neither complete nor given up."""
+        return self._current is not None
+
+    def tick(self) -> None:
+        """Warn if a streamed list does not come to its end; for another thread, every few seconds."""
+        self._ticker.tick()
+
+    def begin_round(self) -> None:
+        """Forget what was tried in the last round."""
+        self._streaming = self._lister_watcher.supports_watch_list
+        self._cut = 0
+
+    def begin(self, seen: str) -> bool:
+        """
+        Start a list.
+
+        Args: seen = the resource version that it must not be older than, "" = none was seen.
+        Returns: False when it has to be tried again, in another way or after the pause that was made.
+        """
+        self._seen = seen
+        rv = "" if self._refused_rv else seen
+        if self._streaming:
+            return self._open_stream(rv)
+        self._current = PagedList(
+            self._lister_watcher.list,
+            resource_version=rv,
+            page_size=self._page_size,
+            transform=self._transform,
+        )
+        return True
+
+    def advance(self) -> CompleteList[T] | None:
+        """
+        Read one page or one block of events.
+
+        Returns: None while the list is not complete; then `in_progress` says whether it goes on or begins
+                 anew.
+        Raises: ListFailed; StaleList for a list from the past; DataInconsistent if there is a detector.
+        """
+        assert self._current is not None
+        if isinstance(self._current, StreamedList):
+            complete = self._read_stream(self._current)
+        else:
+            complete = self._read_page(self._current)
+        if complete is not None and not self._stopped.is_set():
+            self._judge(complete.resource_version)
+        return complete
+
+    def published(self) -> None:
+        """The complete list is in the FIFO."""
+        self._refused_rv = False
+
+    def newest_resource_version(self) -> str:
+        """
+        The server's, learned from a list of one object.
+
+        Raises: what list() raises.
+        """
+        return self._lister_watcher.list(ListOptions(limit=1)).resource_version
+
+    def abandon(self) -> None:
+        """Drop what was read."""
+        self._current = None
+        self._ticker.end()
+
+    def _judge(self, rv: str) -> None:
+        verdict = self._floor.judge(rv, self._seen)
+        if verdict is Verdict.WAIT:
+            self._refused_rv = True
+            raise StaleList(f"the list is at resource version {rv}, {self._seen} was seen before")
+        if verdict is Verdict.TAKE_REWOUND:
+            log.error(
+                "Cluster history rewound", reflector=self._outage.name, resourceVersion=rv, seen=self._seen
+            )
+
+    def _read_page(self, pages: PagedList[T]) -> CompleteList[T] | None:
+        try:
+            complete = pages.fetch_page()
+        except Exception as error:
+            self._current = None
+            if self._forget_rv(error):
+                return None
+            raise ListFailed(f"failed to list {self._kind.resource}: {error}") from error
+        if not complete:
+            return None
+        self._current = None
+        return CompleteList(pages.items, pages.undecodable, pages.resource_version, None)
+
+    def _open_stream(self, rv: str) -> bool:
+        self._ticker.begin()
+        try:
+            self._response.open(rv, send_initial_events=True)
+        except Exception as error:  # noqa: BLE001 - decided by kind in one place
+            self._stream_failed(error)
+            return False
+        self._current = StreamedList(self._kind, self._transform)
+        return True
+
+    def _read_stream(self, stream: StreamedList[T]) -> CompleteList[T] | None:
+        try:
+            events = self._response.read()
+            rest = stream.take(events)
+        except Exception as error:  # noqa: BLE001 - decided by kind in one place
+            self._stream_failed(error)
+            return None
+        if rest is not None:
+            return self._stream_complete(stream, rest)
+        if events:
+            self._ticker.heard()
+        else:
+            self._stream_cut()
+        return None
+
+    def _stream_complete(self, stream: StreamedList[T], rest: list[WatchEvent[T]]) -> CompleteList[T]:
+        self._current = None
+        self._ticker.end()
+        items = stream.items
+        if self._detector is not None:
+            self._detector.check(items, stream.resource_version)
+        return CompleteList(items, stream.undecodable, stream.resource_version, rest)
+
+    def _stream_cut(self) -> None:
+        """The server ended the stream before its list was complete: what came is no list."""
+        self._give_up_stream()
+        self._cut += 1
+        if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:
+            self._list_by_pages("the stream ended before the list was complete")
+
+    def _stream_failed(self, error: Exception) -> None:
+        self._give_up_stream()
+        if self._stopped.is_set() or self._forget_rv(error):
+            return
+        if isinstance(error, ConnectionRefused | TooManyRequests):
+            self._outage.wait(Doing.LIST, error)
+        else:
+            self._list_by_pages(str(error))
+
+    def _give_up_stream(self) -> None:
+        self._current = None
+        self._ticker.end()
+        self._response.close()
+
+    def _list_by_pages(self, why: str) -> None:
+        log.debug("Listing by pages instead of a stream", v=2, reflector=self._outage.name, err=why)
+        self._streaming = False
+
+    def _forget_rv(self, error: Exception) -> bool:
+        """If our resource version is of no use to the server: ask for its newest state instead, at once."""
+        too_large = is_too_large_resource_version(error)
+        if self._refused_rv or not (too_large or is_expired(error)):
+            return False
+        if too_large:
+            self._floor.server_denies()
+        self._refused_rv = True
+        return True
+
+
+class BookmarkTicker:
+    """
+    Warns every TICK_SECONDS that a streamed list still lacks its bookmark, unless events came meanwhile.
+
+    The reflector's thread sits in the read, so another one looks at the clock: the informer's loop.
+
+    State, under _lock (96), all as Clock.now() counts: _began_at, None while no list is streamed; _heard_at =
+        the last event, None before the first; _due_at = the next look.
+    Threads: the reflector's calls begin, heard and end; any other tick.
+    """
+
+    def __init__(self, name: str, *, clock: Clock) -> None:
+        self._name = name
+        self._clock = clock
+        self._lock = new_lock("BookmarkTicker._lock", 96)
+        self._began_at: float | None = None
+        self._heard_at: float | None = None
+        self._due_at = 0.0
+
+    def begin(self) -> None:
+        """The reflector asks for a list as a stream."""
+        with self._lock:
+            self._began_at, self._heard_at = self._clock.now(), None
+            self._due_at = self._began_at + TICK_SECONDS
+
+    def heard(self) -> None:
+        """Something came that was not the bookmark."""
+        with self._lock:
+            self._heard_at = self._clock.now()
+
+    def end(self) -> None:
+        """The list is complete, or given up."""
+        with self._lock:
+            self._began_at = None
+
+    def tick(self) -> None:
+        """Warn if it is time to; to be called at least as often."""
+        warning = self._warning()
+        if warning:
+            log.warning("Event bookmark expired", reflector=self._name, err=warning)
+
+    def _warning(self) -> str:
+        with self._lock:
+            now = self._clock.now()
+            if self._began_at is None or now < self._due_at:
+                return ""
+            self._due_at = now + TICK_SECONDS
+            if self._heard_at is None:
+                silent = now - self._began_at
+                return f"awaiting the bookmark that ends the list, no events received for {silent:.0f}s"
+            silent = now - self._heard_at
+            if silent < TICK_SECONDS:
+                return ""
+            return f"awaiting the bookmark that ends the list, received last event {silent:.0f}s ago"

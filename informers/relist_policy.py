@@ -1,0 +1,115 @@
+"""
+Whether trouble with a watch needs a new list, or only a new watch.
+
+A list costs the server and us as much as all objects together, so it is made when nothing else leads on: when
+the server says that our resource version is of no use to it, or when watch after watch brings nothing. A
+broken connection, an overloaded server, an unreadable tail are no such reasons.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
+429 leads to a new list, and an event that cannot be read does so for ever.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from handloop.client.errors import (
+    APIError,
+    ClientError,
+    DeadlineExceeded,
+    DecodeError,
+    TooManyRequests,
+    TransportError,
+    is_expired,
+    is_too_large_resource_version,
+)
+from handloop.informers.event_intake import StaleBookmark
+
+_SERVER_ERRORS: Final = 500
+
+# Watches in a row that brought nothing, before a new list. The lower bound is for silent ones where the
+# server is known to send bookmarks: where something happens it sends one about every minute, so two silent
+# watches miss several. That is how a server looks whose history was rewound behind our resource version, and
+# how an idle one looks: the reflector asks which it is before it lists.
+FRUITLESS_WATCHES: Final = 5
+SILENT_WATCHES: Final = 2
+
+
+class RelistReason(StrEnum):
+    """Why a list was made after the first."""
+
+    EXPIRED = "expired"  # 410
+    TOO_LARGE = "too-large"  # the server has not seen our resource version
+    REWOUND = "rewound"  # a bookmark from the past
+    ERROR = "error"  # anything else that was said
+    UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
+    SILENT = "silent"  # watches on which not even bookmarks came, as the server is behind what it said
+
+
+class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
+    """A watch ended at once and brought nothing."""
+
+
+def relist_reason(error: Exception) -> RelistReason:
+    """The reason that an error stands for."""
+    own = isinstance(error, APIError | StaleBookmark)  # what is behind these is a detail of the transport
+    cause = error if own or error.__cause__ is None else error.__cause__
+    if isinstance(cause, StaleBookmark):
+        return RelistReason.REWOUND
+    if isinstance(cause, APIError) and is_too_large_resource_version(cause):
+        return RelistReason.TOO_LARGE
+    if isinstance(cause, APIError) and is_expired(cause):
+        return RelistReason.EXPIRED
+    return RelistReason.ERROR
+
+
+def may_open_again(error: Exception) -> bool:
+    """Whether a watch that could not be opened is tried again as it is: no connection, 429 and 5xx."""
+    if isinstance(error, TransportError | TooManyRequests):
+        return True
+    if is_too_large_resource_version(error):
+        return False
+    return isinstance(error, APIError) and error.code >= _SERVER_ERRORS
+
+
+class RelistPolicy:
+    """
+    Decides after each watch that ended with an error.
+
+    State: _fruitless = watches in a row that brought nothing; _bookmarks_seen = this server sends bookmarks.
+    Threads: the reflector's only.
+    """
+
+    def __init__(self) -> None:
+        self._fruitless = 0
+        self._bookmarks_seen = False
+
+    def events_came(self, *, bookmarks: bool) -> None:
+        """A watch brought something that was understood."""
+        self._fruitless = 0
+        self._bookmarks_seen = self._bookmarks_seen or bookmarks
+
+    def why_relist(self, error: Exception, *, brought_nothing: bool) -> RelistReason | None:
+        """
+        Decide.
+
+        Args: brought_nothing = no event of this watch was understood.
+        Returns: None when a new watch, after a pause, goes on from the same resource version.
+        """
+        if isinstance(error, TooManyRequests):
+            return None
+        if not isinstance(error, TransportError | DecodeError | VeryShortWatch):
+            return relist_reason(error)
+        self._fruitless += brought_nothing
+        reason = self._after_fruitless(error)
+        if reason is not None:
+            self._fruitless = 0
+        return reason
+
+    def _after_fruitless(self, error: Exception) -> RelistReason | None:
+        if isinstance(error, DeadlineExceeded):
+            silent = self._bookmarks_seen and self._fruitless >= SILENT_WATCHES
+            return RelistReason.SILENT if silent else None
+        if isinstance(error, TransportError) or self._fruitless < FRUITLESS_WATCHES:
+            return None
+        return RelistReason.UNREADABLE

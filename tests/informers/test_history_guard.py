@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.history_guard import HistoryGuard
+from handloop.informers.keys import DeletedFinalStateUnknown
+from support.deployments import deployment
+
+
+def state(rv: int, uid: str = "u1") -> Deployment:
+    return deployment("a", rv, uid=uid)
+
+
+def test_guard_is_asleep_until_disorder_was_seen() -> None:
+    """A healthy server costs no comparisons."""
+    guard: HistoryGuard[Deployment] = HistoryGuard()
+    assert not guard.is_needed
+    guard.saw_disorder()
+    assert guard.is_needed
+
+
+@pytest.mark.parametrize(
+    ("delta_type", "obj", "stored", "echo"),
+    [
+        (DeltaType.UPDATED, state(5), state(6), True),
+        (DeltaType.ADDED, state(5), state(6), True),
+        (DeltaType.UPDATED, state(6), state(6), False),
+        (DeltaType.UPDATED, state(7), state(6), False),
+        (DeltaType.UPDATED, state(5), None, False),
+        (DeltaType.UPDATED, state(5, "u2"), state(6), True),
+        (DeltaType.ADDED, state(7, "u2"), state(6), False),
+        (DeltaType.UPDATED, state(5, ""), state(6, ""), False),
+        (DeltaType.REPLACED, state(5), state(6), False),
+        (DeltaType.SYNC, state(5), state(6), False),
+        (DeltaType.DELETED, state(5), state(6), False),
+        (DeltaType.DELETED, state(5, "u1"), state(6, "u2"), True),
+        (DeltaType.DELETED, state(7, "u1"), state(6, "u2"), False),
+        (DeltaType.DELETED, state(5), None, False),
+    ],
+)
+def test_what_counts_as_an_echo(
+    delta_type: DeltaType, obj: Deployment, stored: Deployment | None, echo: bool
+) -> None:
+    """T31, T33: an older state of the name, or the end of a former object; never what a list says."""
+    assert HistoryGuard[Deployment]().is_echo(delta_type, obj, stored) is echo
+
+
+def test_deleted_object_does_not_come_back() -> None:
+    """T33: a state from before a deletion is an echo, by UID; one from after it is not."""
+    guard: HistoryGuard[Deployment] = HistoryGuard()
+    guard.note_deleted(state(8))
+    assert guard.is_echo(DeltaType.UPDATED, state(7), None)
+    assert guard.is_echo(DeltaType.ADDED, state(8), None)
+    assert not guard.is_echo(DeltaType.ADDED, state(9), None)
+    assert not guard.is_echo(DeltaType.ADDED, state(7, "u2"), None)
+
+
+def test_tombstones_are_never_echoes() -> None:
+    """A tombstone comes from a list, which is the truth; it is not remembered as a deletion either."""
+    guard: HistoryGuard[Deployment] = HistoryGuard()
+    tombstone = DeletedFinalStateUnknown("default/a", state(8))
+    guard.note_deleted(tombstone)
+    guard.note_deleted(deployment("without-uid", 8))
+    assert not guard.is_echo(DeltaType.DELETED, tombstone, state(9, "u2"))
+    assert not guard.is_echo(DeltaType.UPDATED, state(7), None)
+
+
+def test_memory_of_deletions_is_bounded() -> None:
+    """The oldest of more than a thousand deletions is forgotten."""
+    guard: HistoryGuard[Deployment] = HistoryGuard()
+    for number in range(1001):
+        guard.note_deleted(state(8, f"u{number}"))
+    assert not guard.is_echo(DeltaType.ADDED, state(7, "u0"), None)
+    assert guard.is_echo(DeltaType.ADDED, state(7, "u1"), None)

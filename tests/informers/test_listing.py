@@ -1,0 +1,213 @@
+"""How one complete list is had. WL and REFL scenarios that need a round are in test_reflector.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import pytest
+from structlog.testing import capture_logs
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.errors import APIError, ConnectionBroken, ConnectionRefused
+from handloop.client.options import ListOptions
+from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleList
+from handloop.informers.listwatch import OpenResponse
+from handloop.informers.outage import Outage, RetryPause
+from support.deployments import added, bookmark, deployment, names
+from support.fake_lister_watcher import (
+    FakeListerWatcher,
+    FakeWatch,
+    ListAnswer,
+    WatchAnswer,
+    api_error,
+    expired,
+    page,
+    too_large,
+    too_many_requests,
+)
+from support.reflector_rig import CountingBackoff
+from support.stepping_clock import SteppingClock
+
+
+class Rig:
+    def __init__(self, source: FakeListerWatcher) -> None:
+        self.source = source
+        self.clock = SteppingClock()
+        self.pause = RetryPause(CountingBackoff(), clock=self.clock)
+        self.response = OpenResponse(source, stopped=self.pause.stopped, clock=self.clock, random=lambda: 0.0)
+        self.listing: Listing[Deployment] = Listing(
+            source,
+            Deployment,
+            self.response,
+            Outage("deployments.apps", Deployment.resource, pause=self.pause, clock=self.clock),
+            clock=self.clock,
+        )
+        self.listing.begin_round()
+
+    def get(self, not_older_than: str = "") -> CompleteList[Deployment]:
+        """Read until the list is complete, as a round does."""
+        while True:
+            while not self.listing.in_progress:
+                self.listing.begin(not_older_than)
+            complete = self.listing.advance()
+            if complete is not None:
+                return complete
+
+
+def pages(*answers: ListAnswer) -> Rig:
+    return Rig(FakeListerWatcher(lists=answers))
+
+
+def streams(*answers: WatchAnswer, lists: Sequence[ListAnswer] = ()) -> Rig:
+    return Rig(FakeListerWatcher(watches=answers, lists=lists, supports_watch_list=True))
+
+
+def initial(*objects: Deployment, rv: str = "5") -> list[WatchEvent[Deployment]]:
+    return [*(added(obj) for obj in objects), bookmark(rv, ends_list=True)]
+
+
+def test_pages_make_a_list() -> None:
+    """A source without streaming lists is read by pages; what is read so far can be seen."""
+    rig = pages(page(deployment("a"), rv=5, token="C1"), page(deployment("b"), rv=5))
+    rig.listing.begin("")
+    assert rig.listing.advance() is None
+    assert (rig.listing.listed, rig.listing.page) == (1, 1)
+    complete = rig.listing.advance()
+    assert complete is not None
+    assert (names(complete.items), complete.resource_version, complete.rest) == (["a", "b"], "5", None)
+    assert (rig.listing.listed, rig.listing.page) == (0, 0)
+
+
+def test_stream_makes_a_list_and_stays_open() -> None:
+    """WL-03: one request; what came after the list is handed over with it."""
+    later = added(deployment("c"))
+    watch: FakeWatch[Deployment] = FakeWatch([*initial(deployment("a"), deployment("b")), later])
+    rig = streams(watch)
+    complete = rig.get()
+    assert (names(complete.items), complete.resource_version, complete.rest) == (["a", "b"], "5", [later])
+    assert not watch.is_closed
+    assert rig.source.list_options == []
+
+
+@pytest.mark.parametrize(
+    "error", [api_error(422, "Invalid"), api_error(500, "InternalError"), ConnectionBroken("reset")], ids=repr
+)
+def test_refused_stream_is_replaced_by_pages(error: Exception) -> None:
+    """WL-02: whatever the server has against streaming, it is asked for pages, in this round."""
+    rig = streams(error, lists=[page(deployment("a"))])
+    assert names(rig.get().items) == ["a"]
+    assert rig.clock.slept == []
+
+
+@pytest.mark.parametrize("error", [ConnectionRefused("refused"), too_many_requests()], ids=repr)
+def test_unreachable_or_busy_server_is_asked_for_the_stream_again(error: Exception) -> None:
+    """WL-05: twice refused, the third request succeeds; all three are the same; one pause before each."""
+    rig = streams(error, error, FakeWatch(initial(deployment("a"))))
+    with capture_logs():
+        rig.get("3")
+    assert [options.resource_version for options in rig.source.watch_options] == ["3", "3", "3"]
+    assert rig.clock.slept == [1, 1]
+
+
+@pytest.mark.parametrize("error", [expired(), too_large()], ids=repr)
+@pytest.mark.parametrize("where", ["open", "event"])
+def test_stream_at_a_useless_version_is_asked_for_the_newest_state(where: str, error: APIError) -> None:
+    """Expired or too large, on opening or as an event: at once, without a version, the next time as well."""
+    first: WatchAnswer = error
+    if where == "event":
+        first = FakeWatch([WatchEvent(EventType.ERROR, error)])
+    rig = streams(first, *[FakeWatch(initial(deployment("a"))) for _ in range(3)])
+    rig.get("3")
+    rig.response.close()
+    rig.get("3")
+    rig.response.close()
+    rig.listing.published()
+    rig.get("3")
+    assert [options.resource_version for options in rig.source.watch_options] == ["3", None, None, "3"]
+    assert rig.clock.slept == []
+
+
+@pytest.mark.parametrize(("error", "taken"), [(expired(), False), (too_large(), True)], ids=repr)
+def test_list_from_the_past_is_refused_unless_the_server_denies_what_was_seen(
+    error: Exception, taken: bool
+) -> None:
+    """kubernetes#107457: a server that says "too large" has no later state; one that lags behind may have."""
+    rig = pages(error, page(deployment("a"), rv=2))
+    with nullcontext() if taken else pytest.raises(StaleList, match="at resource version 2, 3 was seen"):
+        rig.get("3")
+
+
+def test_server_that_expires_even_its_newest_state_is_asked_for_pages() -> None:
+    """A server that lies is not asked in a hot loop."""
+    rig = streams(expired(), expired(), lists=[page(deployment("a"), rv=5)])
+    assert names(rig.get("3").items) == ["a"]
+
+
+def test_stream_that_ends_early_is_begun_anew() -> None:
+    """WL-06: the second stream is the same request, and starts from nothing."""
+
+    def aged(_: ListOptions) -> FakeWatch[Deployment]:
+        return FakeWatch[Deployment]([added(deployment("dropped"))]).then(lambda: rig.clock.advance(2)).end()
+
+    rig = streams(aged, FakeWatch(initial(deployment("a"))))
+    assert names(rig.get("3").items) == ["a"]
+    assert rig.source.watch_options[0] == rig.source.watch_options[1]
+
+
+def test_streams_that_keep_ending_early_are_replaced_by_pages() -> None:
+    """After three of them the round lists by pages."""
+
+    def aged(_: ListOptions) -> FakeWatch[Deployment]:
+        return FakeWatch[Deployment]().then(lambda: rig.clock.advance(2)).end()
+
+    rig = streams(aged, aged, aged, lists=[page(deployment("a"))])
+    assert names(rig.get().items) == ["a"]
+
+
+def test_stream_that_ends_at_once_is_replaced_by_pages() -> None:
+    """A server that closes streams at once does not serve streaming lists."""
+    rig = streams(FakeWatch(None), lists=[page(deployment("a"))])
+    assert names(rig.get().items) == ["a"]
+
+
+@pytest.mark.parametrize("error", [expired(), too_large()], ids=repr)
+def test_pages_at_a_useless_version_are_asked_for_at_the_newest_state(error: Exception) -> None:
+    """REFL-21, REFL-23: the second request follows at once, without a version."""
+    rig = pages(error, page(deployment("a"), rv=5))
+    rig.get("3")
+    assert rig.source.list_versions() == ["3", ""]
+
+
+@pytest.mark.parametrize("error", [api_error(403, "Forbidden", "no"), ValueError("no")], ids=repr)
+def test_failed_list_says_what_it_was_and_why(error: Exception) -> None:
+    """REFL-10: the error names the kind and carries its cause."""
+    rig = pages(error)
+    with pytest.raises(ListFailed, match=r"failed to list deployments\.apps/v1: no") as caught:
+        rig.get()
+    assert caught.value.__cause__ is error
+    assert not rig.listing.in_progress
+
+
+def test_stop_while_a_stream_fails_says_nothing() -> None:
+    """REFL-04: the error of a stream that we closed ourselves is none."""
+    watch: FakeWatch[Deployment] = FakeWatch()
+    rig = streams(watch)
+    assert rig.listing.begin("")
+    rig.pause.stop()
+    rig.response.stop()
+    with capture_logs() as logs:
+        assert rig.listing.advance() is None
+    assert logs == []
+    assert not rig.listing.in_progress
+
+
+def test_abandoned_list_is_dropped() -> None:
+    """A round that ends in the middle of a list leaves nothing of it."""
+    rig = pages(page(deployment("a"), token="C1"))
+    rig.listing.begin("")
+    rig.listing.advance()
+    rig.listing.abandon()
+    assert not rig.listing.in_progress
+    assert rig.listing.listed == 0

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded, TLSError
+from handloop.informers.listing import ListFailed
+from handloop.informers.outage import (
+    Doing,
+    Hints,
+    Outage,
+    RetryPause,
+    WatchErrorHandler,
+    cause_of,
+    fix_for,
+    is_unanswered,
+)
+from support.fake_lister_watcher import (
+    api_error,
+    expired,
+    internal_error,
+    too_many_requests,
+)
+from support.reflector_rig import CountingBackoff
+from support.stepping_clock import SteppingClock
+
+Entry = MutableMapping[str, Any]
+
+HINTS = Hints(crd_command="operator crds", rbac_command="operator roles")
+
+
+class Rig:
+    def __init__(
+        self, *, seconds: float = 1.6, namespace: str = "", handler: WatchErrorHandler | None = None
+    ) -> None:
+        self.clock = SteppingClock()
+        self.outage = Outage(
+            "deployments.apps",
+            Deployment.resource,
+            namespace,
+            pause=RetryPause(CountingBackoff(seconds), clock=self.clock),
+            hints=HINTS,
+            watch_error_handler=handler,
+            clock=self.clock,
+        )
+
+
+def refused() -> ConnectionRefused:
+    error = ConnectionRefused("connection refused", host="https://127.0.0.1:6443", request="GET /x")
+    error.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    return error
+
+
+def broken() -> ConnectionBroken:
+    error = ConnectionBroken("the answer was cut off")
+    error.__cause__ = OSError("incomplete read")
+    return error
+
+
+def wrapped(error: Exception) -> ListFailed:
+    failed = ListFailed(f"failed to list: {error}")
+    failed.__cause__ = error
+    return failed
+
+
+def lines(logs: list[Entry]) -> list[tuple[str, str]]:
+    return [(entry["log_level"], entry["event"]) for entry in logs]
+
+
+def test_first_failure_is_said_in_full() -> None:
+    """T01: what was tried, what the server said, and when it is tried again."""
+    with capture_logs() as logs:
+        Rig().outage.wait(Doing.OPEN_WATCH, refused())
+    assert logs == [
+        {
+            "event": "Failed to watch",
+            "log_level": "warning",
+            "reflector": "deployments.apps",
+            "err": "GET https://127.0.0.1:6443/x: connection refused",
+            "retryIn": "1.6 s",
+        }
+    ]
+
+
+def test_dead_server_is_one_line_a_count_per_minute_and_one_line_at_the_end() -> None:
+    """T27: hours of the same trouble are one line a minute, not one per try."""
+    rig = Rig(seconds=10)
+    with capture_logs() as logs:
+        for _ in range(20):
+            rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert lines(logs) == [
+        ("warning", "Failed to watch"),
+        ("warning", "Failed to watch (×6 in 60 s)"),  # noqa: RUF001 - times
+        ("warning", "Failed to watch (×6 in 60 s)"),  # noqa: RUF001 - times
+        ("warning", "Failed to watch (×6 in 60 s)"),  # noqa: RUF001 - times
+        ("info", "Watching again"),
+    ]
+    assert logs[-1]["after"] == "200.0 s"
+
+
+def test_a_watch_on_which_nothing_came_is_no_warning() -> None:
+    """T07: nothing may have happened; but a server that does not answer after that is said at once."""
+    silence = DeadlineExceeded("no complete answer in 75 s", host="https://127.0.0.1:6443", request="GET /x")
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, silence)
+        rig.outage.wait(Doing.OPEN_WATCH, silence)
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+    assert lines(logs) == [("info", "Failed to watch"), ("warning", "Failed to watch")]
+    assert logs[0]["err"] == "GET https://127.0.0.1:6443/x: no complete answer in 75 s"
+
+
+def test_another_kind_of_trouble_is_said_in_full() -> None:
+    """A new error, or the same one at another step, is a new state; the outage began with the first."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.wait(Doing.OPEN_WATCH, internal_error())
+        rig.outage.wait(Doing.LIST, wrapped(internal_error()))
+        rig.outage.wait(Doing.LIST, wrapped(internal_error()))
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert [entry["event"] for entry in logs] == [
+        "Failed to watch",
+        "Failed to watch",
+        "Failed to list",
+        "Watching again",
+    ]
+    assert logs[-1]["after"] == "6.4 s"
+
+
+def test_server_that_goes_is_one_trouble() -> None:
+    """T01: cut off, then refused at the watch and the list: one line, and one when it is over."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, broken())
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.wait(Doing.LIST, wrapped(refused()))
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        rig.outage.over(Doing.OPEN_WATCH)
+    assert lines(logs) == [("warning", "Failed to watch"), ("info", "Watching again")]
+    assert logs[-1]["after"] == "6.4 s"
+
+
+def test_streams_that_are_cut_off_again_are_one_trouble() -> None:
+    """T27: each opens and breaks; that it opens is no end of it, and each break is no news."""
+    rig = Rig()
+    with capture_logs() as logs:
+        for _ in range(3):
+            rig.outage.wait(Doing.READ_WATCH, broken())
+            rig.outage.over(Doing.OPEN_WATCH)
+    assert lines(logs) == [("warning", "Failed to watch")]
+
+
+def test_success_ends_only_the_trouble_up_to_it() -> None:
+    """T27: that a watch can be opened is no end of trouble with reading it; an event is."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, expired())
+        rig.outage.over(Doing.OPEN_WATCH)
+        rig.outage.wait(Doing.READ_WATCH, expired())
+        rig.outage.over(Doing.READ_WATCH)
+        rig.outage.over(Doing.READ_WATCH)
+    assert lines(logs) == [("info", "Failed to watch"), ("info", "Watching again")]
+
+
+def test_waiting_without_trouble_says_nothing() -> None:
+    """A round that merely ended waits in silence, and so does one whose error the program's handler gets."""
+    told: list[Exception] = []
+    rig = Rig(handler=told.append)
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.READ_WATCH, None)
+        rig.outage.wait(Doing.LIST, refused(), ends_round=True)
+        rig.outage.over(Doing.READ_WATCH)
+    assert logs == []
+    assert [str(error) for error in told] == [str(refused())]
+    assert rig.clock.slept == [1.6, 1.6]
+    assert rig.outage.last_error == str(refused())
+
+
+def test_bug_is_logged_with_its_traceback() -> None:
+    """What neither a server nor a network does is an error that shows where it came from."""
+    with capture_logs() as logs:
+        Rig().outage.wait(Doing.OPEN_WATCH, ValueError("a bug"))
+    assert logs[0]["log_level"] == "error"
+    assert isinstance(logs[0]["exc_info"], ValueError)
+
+
+def forbidden() -> ListFailed:
+    error = ListFailed("failed to list deployments.apps/v1: 403")
+    error.__cause__ = api_error(403, "Forbidden")
+    return error
+
+
+@pytest.mark.parametrize("namespace", ["", "demo"])
+def test_the_line_says_what_to_do(namespace: str) -> None:
+    """E06, E07, E09: where somebody has to do something, the first line has it, for the right namespace."""
+    rig = Rig(namespace=namespace)
+    for code, reason in ((401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")):
+        error = api_error(code, reason)
+        with capture_logs() as logs:
+            rig.outage.wait(Doing.LIST, error)
+        assert logs[0]["fix"] == fix_for(error, Deployment.resource, namespace, hints=HINTS)
+
+
+def test_403_at_first_names_the_roles_at_once() -> None:
+    """What never worked lacks permission: the fix is in the first line."""
+    rig = Rig()
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.LIST, forbidden())
+    assert "operator roles | kubectl apply" in logs[0]["fix"]
+    assert "hint" not in logs[0]
+
+
+def test_403_after_a_restart_of_the_server_does_not_blame_the_roles() -> None:
+    """What worked before is given 15 s, in which a server reads its roles; then the fix is said."""
+    rig = Rig(seconds=6.0)
+    rig.outage.over(Doing.OPEN_WATCH)
+    with capture_logs() as logs:
+        rig.outage.wait(Doing.OPEN_WATCH, refused())
+        for _ in range(5):
+            rig.outage.wait(Doing.LIST, forbidden())
+        rig.outage.over(Doing.OPEN_WATCH)
+        rig.outage.wait(Doing.LIST, forbidden())
+    gone, anew, lasting, well, again = logs
+    assert gone["event"] == "Failed to watch"
+    assert (anew["hint"].startswith("this was allowed before"), "fix" in anew) == (True, False)
+    assert ("hint" in lasting, "operator roles | kubectl apply" in lasting["fix"]) == (False, True)
+    assert well["event"] == "Watching again"
+    assert ("hint" in again, "fix" in again) == (True, False)
+
+
+# -- what is behind a failure
+
+
+def _behind(cause: Exception, error: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def test_behind_ours_is_theirs() -> None:
+    """A failed list failed because of what the server said."""
+    said = api_error(403, "Forbidden")
+    assert cause_of(_behind(said, ListFailed("failed to list"))) is said
+
+
+def test_behind_theirs_is_a_detail() -> None:
+    """That a connection was refused is the cause, not the number that the system has for it."""
+    refused = _behind(ConnectionRefusedError(111, "refused"), ConnectionRefused("refused"))
+    assert cause_of(refused) is refused
+
+
+@pytest.mark.parametrize("error", [None, ListFailed("failed to list"), ValueError("a bug")], ids=repr)
+def test_what_has_nothing_behind_it_is_the_cause_itself(error: Exception | None) -> None:
+    """So is nothing."""
+    assert cause_of(error) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "unanswered"),
+    [
+        (ConnectionRefused("refused"), True),
+        (ConnectionBroken("reset"), True),
+        (DeadlineExceeded("10 s"), True),
+        (_behind(ConnectionRefused("refused"), ListFailed("failed to list")), True),
+        (TLSError("unknown authority"), False),
+        (api_error(500, "InternalError"), False),
+        (None, False),
+    ],
+    ids=repr,
+)
+def test_no_answer_shows_in_several_ways(error: Exception | None, unanswered: bool) -> None:
+    """Refused, cut off, or silent; a server that is not trusted, or fails, is there."""
+    assert is_unanswered(error) is unanswered
+
+
+# -- what to do about it
+
+
+@pytest.mark.parametrize("wrap", [False, True], ids=["as it is", "wrapped"])
+@pytest.mark.parametrize(
+    ("error", "parts"),
+    [
+        (
+            api_error(404, "NotFound"),
+            ["deployments.apps/v1", ", `operator crds | kubectl apply -f -`; watching starts by itself"],
+        ),
+        (
+            api_error(403, "Forbidden"),
+            [
+                "list and watch of deployments.apps at cluster scope, ",
+                ", `operator roles | kubectl apply -f -`; watching starts by itself",
+            ],
+        ),
+        (api_error(401, "Unauthorized"), ["log in again"]),
+    ],
+    ids=["E07", "E09", "E06"],
+)
+def test_message_contains_the_fix(error: Exception, parts: list[str], wrap: bool) -> None:
+    """E06, E07, E09, T20: where somebody has to do something, the line says what."""
+    fix = fix_for(wrapped(error) if wrap else error, Deployment.resource, hints=HINTS)
+    assert [part for part in parts if part not in fix] == []
+
+
+def test_fix_names_the_namespace() -> None:
+    """E09: in a namespaced controller the missing permission is the namespace's."""
+    fix = fix_for(api_error(403, "Forbidden"), Deployment.resource, "demo", hints=HINTS)
+    assert 'in namespace "demo", `operator roles -n demo | kubectl apply -f -`; ' in fix
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (404, "install its CustomResourceDefinition; watching starts by itself when it appears"),
+        (403, "allow list and watch of deployments.apps at cluster scope; watching starts by itself"),
+    ],
+)
+def test_fix_of_a_program_without_commands_names_none(code: int, words: str) -> None:
+    """E07, E09: the words alone say what to do; somebody else's command would not help."""
+    fix = fix_for(api_error(code, "NotFound" if code == 404 else "Forbidden"), Deployment.resource)
+    assert words in fix
+    assert "`" not in fix
+
+
+def test_there_is_no_fix_for_what_passes() -> None:
+    """A server that is down or busy needs patience only."""
+    for error in (ConnectionRefused("refused"), internal_error(), too_many_requests(), expired()):
+        assert fix_for(error, Deployment.resource) == ""

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from structlog.testing import capture_logs
+
+from handloop.client.decoding.pages import Undecodable
+from handloop.informers.quarantine import Quarantine, store_key
+from support.recording_metrics import Instrument
+
+
+def undecodable(name: str, rv: str = "1", *, namespace: str = "default") -> Undecodable:
+    return Undecodable(namespace, name, rv, b'{"spec":{"replicas":"three\xff"}}', "Expected `int`, got `str`")
+
+
+def test_an_object_is_said_once_per_version() -> None:
+    """The same object at the same version is said once, another version again; its content is not shown."""
+    told: list[Undecodable] = []
+    gauge = Instrument()
+    quarantine = Quarantine(kind="Foo", gauge=gauge)
+    quarantine.on_undecodable(told.append)
+    with capture_logs() as logs:
+        for rv in ("1", "1", "2"):
+            quarantine.add(undecodable("a", rv))
+    assert [entry["resourceVersion"] for entry in logs] == ["1", "2"]
+    assert logs[0]["key"] == "default/a"
+    assert logs[0]["err"] == "Expected `int`, got `str`"
+    assert "three" not in str(logs)
+    assert [one.resource_version for one in told] == ["1", "2"]
+    assert (len(quarantine), gauge.last) == (1, 1)
+    assert quarantine.is_quarantined("default/a")
+
+
+def test_released_objects_are_no_longer_held() -> None:
+    """An object that fits again, or is gone, leaves; others stay; unknown keys are ignored."""
+    gauge = Instrument()
+    quarantine = Quarantine(kind="Foo", gauge=gauge)
+    quarantine.add(undecodable("a"))
+    quarantine.add(undecodable("node", namespace=""))
+    quarantine.release(["default/a", "default/unknown"])
+    assert quarantine.keys() == ["node"]
+    assert gauge.last == 1
+    quarantine.release(["default/unknown"])
+    assert gauge.values == [1, 2, 1]
+
+
+def test_complete_list_decides_who_is_held() -> None:
+    """After a list exactly its undecodable objects are held; those held before are not said again."""
+    told: list[Undecodable] = []
+    quarantine = Quarantine(kind="Foo", gauge=Instrument())
+    quarantine.on_undecodable(told.append)
+    quarantine.add(undecodable("a"))
+    quarantine.add(undecodable("b"))
+    quarantine.replace([undecodable("b"), undecodable("c")])
+    assert quarantine.keys() == ["default/b", "default/c"]
+    assert [one.key_name for one in told] == ["a", "b", "c"]
+
+
+def test_a_late_callback_is_told_of_those_that_are_held() -> None:
+    """Once each, at their newest version, and of later ones as everybody is."""
+    told: list[tuple[str, str]] = []
+    quarantine = Quarantine(kind="Foo", gauge=Instrument())
+    for one in (undecodable("a"), undecodable("gone"), undecodable("a", "2"), undecodable("b")):
+        quarantine.add(one)
+    quarantine.release(["default/gone"])
+    quarantine.on_undecodable(lambda one: told.append((one.key_name, one.resource_version)))
+    assert told == [("a", "2"), ("b", "1")]
+    quarantine.add(undecodable("b"))
+    quarantine.add(undecodable("b", "3"))
+    assert told[2:] == [("b", "3")]
+
+
+def test_callback_that_raises_does_not_stop_the_others() -> None:
+    """A broken callback is logged and the next one is called."""
+    told: list[Undecodable] = []
+
+    def broken(_: Undecodable) -> None:
+        raise RuntimeError("broken callback")
+
+    quarantine = Quarantine(kind="Foo", gauge=Instrument())
+    quarantine.on_undecodable(broken)
+    quarantine.on_undecodable(told.append)
+    with capture_logs() as logs:
+        quarantine.add(undecodable("a"))
+    assert len(told) == 1
+    assert "broken callback" in logs[1]["err"]
+
+
+def test_store_key_is_that_of_the_object() -> None:
+    """The key is namespace/name, or the bare name of a cluster-scoped object."""
+    assert store_key(undecodable("a")) == "default/a"
+    assert store_key(undecodable("a", namespace="")) == "a"

@@ -1,0 +1,162 @@
+"""
+What a queue measures.
+
+WQM-10 has no subject here: upstream's provider can be set once for a process. Ours is handed to each queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from handloop.workqueue import queue_metrics as metrics
+from handloop.workqueue.queue import Queue
+from handloop.workqueue.rate_limiting_queue import DelayingQueue
+from handloop.workqueue.spawn import Joinable, spawn_thread
+from support.fake_clock import FakeClock
+from support.fake_metrics import FakeMetricsProvider
+
+US = 1e-6
+MS = 1e-3
+
+
+def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WQM-01: one update per tick; none after shut_down. Follows TestMetricShutdown."""
+    monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
+    clock, provider = FakeClock(), FakeMetricsProvider()
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, clock=clock)
+    queue.add("foo")
+    assert queue.get() == "foo"
+    clock.wait_for_deadline(1 * MS)
+    clock.advance(1 * MS)
+    provider.longest_running_processor.wait_for_sets(1)
+    queue.shut_down()
+    clock.advance(3600)
+
+    assert provider.unfinished_work.set_count == 1
+    assert provider.longest_running_processor.set_count == 1
+
+
+def test_a_queue_that_nobody_works_on_has_no_thread() -> None:
+    """Whatever is added, the thread starts with the first get, once; after shut_down none does."""
+    provider, names = FakeMetricsProvider(), list[str]()
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        names.append(name)
+        return spawn_thread(name, target)
+
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, spawn=spawn)
+    queue.add_all(["a", "b"])
+    assert names == []
+    assert (queue.get(), queue.get()) == ("a", "b")
+    assert names == ["metrics-test"]
+    queue.shut_down()
+
+    unused: Queue[str] = Queue(name="unused", metrics_provider=provider, spawn=spawn)
+    unused.add("left")
+    unused.shut_down()
+    assert unused.get() == "left"
+    assert names == ["metrics-test"]
+
+
+def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    WQM-02 to WQM-08: adds, depth, latency, duration and unfinished work of one item's life.
+
+    Follows TestMetrics.
+    """
+    monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
+    clock, provider = FakeClock(), FakeMetricsProvider()
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, clock=clock)
+
+    queue.add("foo")  # WQM-02
+    assert (provider.adds.value, provider.depth.value) == (1, 1)
+
+    clock.advance(50 * US)  # WQM-03
+    assert queue.get() == "foo"
+    assert provider.latency.observed == pytest.approx([50 * US])
+    assert provider.depth.value == 0
+
+    for _ in range(5):  # WQM-04
+        queue.add("foo")
+    assert (provider.adds.value, provider.depth.value, len(queue)) == (2, 1, 0)
+
+    clock.advance(25 * US)  # WQM-05
+    queue.done("foo")
+    assert provider.work_duration.observed == pytest.approx([25 * US])
+    assert provider.depth.value == 1
+
+    assert queue.get() == "foo"  # WQM-06
+    assert provider.latency.observed == pytest.approx([50 * US, 25 * US])
+
+    clock.advance(1 * MS)  # WQM-07
+    provider.longest_running_processor.wait_for_sets(1)
+    assert provider.unfinished_work.value == pytest.approx(1 * MS)
+    assert provider.longest_running_processor.value == pytest.approx(1 * MS)
+
+    queue.done("foo")  # WQM-08
+    assert provider.work_duration.observed == pytest.approx([25 * US, 1 * MS])
+    assert provider.depth.value == 0
+    queue.shut_down()
+
+
+def test_unfinished_work_is_the_sum_of_ages_every_half_second() -> None:
+    """Two items in flight: the sum and the maximum of their ages at each tick, 0 when all is done."""
+    clock, provider = FakeClock(), FakeMetricsProvider()
+    with Queue[str](name="test", metrics_provider=provider, clock=clock) as queue:
+        queue.add_all(["a", "b"])
+        assert queue.get() == "a"
+        clock.advance(0.25)
+        assert queue.get() == "b"
+        clock.advance(0.25)
+        provider.longest_running_processor.wait_for_sets(1)
+        assert (provider.unfinished_work.value, provider.longest_running_processor.value) == (0.75, 0.5)
+
+        queue.done("a")
+        queue.done("b")
+        clock.wait_for_deadline(1)
+        clock.advance(0.5)
+        provider.longest_running_processor.wait_for_sets(2)
+        assert (provider.unfinished_work.value, provider.longest_running_processor.value) == (0, 0)
+
+
+def test_a_queue_without_a_name_measures_nothing() -> None:
+    """WQM-09: the provider of an unnamed queue is never asked for instruments."""
+    provider = FakeMetricsProvider()
+    with DelayingQueue[str](metrics_provider=provider, clock=FakeClock()) as queue:
+        queue.add("foo")
+        queue.add_after("bar", 1)
+        queue.done(queue.get())
+
+    assert provider.names == []
+    assert queue._updater is None
+
+
+def test_a_queue_without_a_provider_measures_nothing() -> None:
+    """A name alone makes no instruments, for retries neither."""
+    with DelayingQueue[str](name="test") as queue:
+        queue.add_after("foo", 0)
+        assert (queue._metrics, queue._retries) == (None, None)
+
+
+def test_delayed_adds_are_counted_as_retries() -> None:
+    """Beside the add that follows."""
+    own = FakeMetricsProvider()
+    with DelayingQueue[str](name="test", metrics_provider=own) as queue:
+        queue.add_after("foo", 0)
+
+    assert (own.retries.value, own.adds.value) == (1, 1)
+
+
+def test_a_done_or_get_without_a_known_start_is_not_measured() -> None:
+    """What was never added or handed out leaves no sample behind."""
+    provider = FakeMetricsProvider()
+    with Queue[str](name="test", metrics_provider=provider) as queue:
+        queue.done("never got")
+        assert queue._metrics is not None
+        queue._metrics.get("never added")
+        queue._metrics.done("never got")
+
+    assert provider.latency.observed == []
+    assert provider.work_duration.observed == []

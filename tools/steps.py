@@ -1,0 +1,59 @@
+"""
+The twelve steps of README's picture: where they stand in the source.
+
+    python -m tools.steps
+
+writes the lines into README's table. A step is a comment such as `# (3) pop`, at the line where it happens.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parent.parent
+README: Final = ROOT / "README.md"
+COUNT: Final = 12
+_PRODUCT: Final = ("apis", "client", "workqueue", "informers", "controller")
+_STEP: Final = re.compile(r"# \((\d+)\) (.+)$")
+_ROW: Final = re.compile(r"^\| \((\d+)\) [^|]*\| [^|]*\|", re.MULTILINE)
+
+
+class Step(NamedTuple):
+    """One step, and the file and line of its comment."""
+
+    number: int
+    words: str
+    path: str
+    line: int
+
+    def row(self) -> str:
+        """How its row of the table begins."""
+        return f"| ({self.number}) {self.words} | [`{self.path}`]({self.path}#L{self.line}) |"
+
+
+def steps() -> list[Step]:
+    """Every step that stands in the source, by number."""
+    found = []
+    for folder in _PRODUCT:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if match := _STEP.search(text):
+                    found.append(Step(int(match[1]), match[2], str(path.relative_to(ROOT)), line))
+    return sorted(found)
+
+
+def with_lines(readme: str) -> str:
+    """README with each row of the table as the source has it; what follows the link stays."""
+    rows = {step.number: step.row() for step in steps()}
+    return _ROW.sub(lambda match: rows.get(int(match[1]), match[0]), readme)
+
+
+def main() -> None:
+    """Write README."""
+    README.write_text(with_lines(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
