@@ -1,5 +1,5 @@
 """
-The queue between reflector and informer: per key, what happened to the object since it was last popped.
+The queue between reflector and informer: per key, the changes of the object since the last pop.
 
 A *delta* is one thing that happened: a type, and the object's state with it. *Deltas* are the unseen deltas
 of one key, oldest first, never empty. A key stands in line once and keeps its place while deltas come in.
@@ -124,7 +124,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Hands each key's unseen deltas to one consumer, oldest key first, and finds what a re-list shows deleted.
+    Hands each key's unseen deltas to one consumer, oldest key first, and finds what a relist shows deleted.
 
     State, guarded by _lock except where said:
         _items     key -> its Deltas, never empty.
@@ -236,7 +236,7 @@ class DeltaFIFO(Generic[T]):
             try:
                 process(batch)
             finally:
-                # after process: nobody sees has_synced before the last initial object is in the store
+                # after process: has_synced turns true only once the last initial object is in the store
                 self._count_down_locked(len(batch))
         self._report_slow(depth, self._clock.now() - started_at)
         return len(batch)

@@ -1,10 +1,10 @@
 """
-What the informer thread does with a batch of deltas: store first, then tell the handlers.
+Applies a batch of deltas on the informer thread: the store first, then the listeners.
 
-Whether an object is new is decided by the store, not by the type of the delta: Added on a stored key is an
-update, Updated on an absent one an add.
+The store decides whether an object is new, not the type of the delta: Added on a stored key is an update,
+Updated on an absent one an add.
 Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: always
-a transaction per batch; a change from before what is stored is dropped (see history_guard.py).
+a transaction per batch; a change that is older than the stored object is dropped (see history_guard.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DELETED: Final = DeltaType.DELETED
 
 class DeltaProcessor(Generic[T]):
     """
-    Applies batches to the store and distributes what changed.
+    Applies batches to the store and distributes the changes.
 
     State: none of its own.
     Threads: the informer's, with the FIFO lock (20) held. Takes block_deltas (30) for the whole batch, so
@@ -68,8 +68,8 @@ class DeltaProcessor(Generic[T]):
         """
         Apply one batch, oldest delta first.
 
-        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers are
-                told of the others.
+        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers get
+                the others.
         """
         started_at = self._clock.now()
         with self._block_deltas:
@@ -82,7 +82,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply the deltas one by one, but for those that tell of the past."""
+        """Apply the deltas one by one, but for echoes of the past."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -109,7 +109,7 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners; previous = what each delta found in the store, failed = to leave out."""
+        """Notify the listeners; previous = the objects that the deltas found stored; failed = left out."""
         notifications: list[Notification[T]] = []
         # without the sync ones; the same list as long as there are none
         changes = notifications

@@ -1,5 +1,5 @@
 """
-The way into the FIFO: complete lists, and blocks of watch events. What does not fit its type is quarantined.
+The way into the FIFO, for complete lists and for blocks of watch events. Misfits go into the quarantine.
 
 `translate` turns a block of watch events into what the FIFO takes; it is pure. `EventIntake` puts it in.
 Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event
@@ -90,7 +90,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 if delta_type is _DELETED:
                     deletions += 1
         elif isinstance(obj, Undecodable) and delta_type is not None:
-            # what it was before must not live on in the store: see quarantine.py
+            # its former state must not live on in the store: see quarantine.py
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
             rv, initial = obj.resource_version or rv, False

@@ -1,8 +1,8 @@
 """
-One informer per kind, shared by everybody who asks.
+One informer per kind, shared by all components of a program.
 
 Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so that
-one factory serves typed and later untyped kinds alike; shutdown ends the informers itself.
+one factory serves typed and later untyped kinds alike; shutdown itself ends the informers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What a user of an informer hangs into it: functions called for every object added, updated and deleted.
+What an informer calls: a handler's functions, for every object that is added, updated or deleted.
 
 Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time;
 it should put a key into a workqueue and return. A delete may arrive as a tombstone,
@@ -24,14 +24,14 @@ FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Receives what happened, in the order in which the store changed. What it returns is ignored."""
+    """Receives changes in the order of the store's. Its return values are ignored."""
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
         """
         An object is new to the store.
 
-        Args: is_in_initial_list is True for what the first list held, and for what the store held when this
-              handler was added to a running informer.
+        Args: is_in_initial_list is True for the objects of the first list, and for those that the store held
+              when this handler was added to a running informer.
         """
 
     def on_update(self, old: T_contra, new: T_contra) -> None:

@@ -1,9 +1,8 @@
 """
-What informers measure, and the seam through which it leaves: a provider makes one instrument per informer and
-value.
+What informers measure. A provider makes one instrument per informer and value.
 
-Without a provider nothing is recorded. Values are set once per batch, never per object, so measuring costs
-nothing that shows.
+Without a provider nothing is recorded. Values are set once per batch, never per object: no measurement shows
+their cost.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for the first three; the others are ours.
 """
 

@@ -1,5 +1,5 @@
 """
-What names an object: store keys, object names, and the tombstone of an object deleted while nobody looked.
+What names an object: store keys, object names, and the tombstone of an object whose deletion was missed.
 
 A store key is `namespace/name`, or `name` for a cluster-scoped object.
 Follows: client-go tools/cache (store.go, object-names.go, controller.go, delta_fifo.go).
@@ -15,7 +15,7 @@ from handloop.apis.meta import Object
 T = TypeVar("T")
 
 KeyFunc = Callable[[Any], str]
-"""Object to store key; where deletions arrive it gets tombstones too. Pure; raises when there is no key."""
+"""Object to store key; where deletions arrive it gets tombstones too. Pure; raises if there is no key."""
 
 _SHOWN_CHARACTERS: Final = 200
 
@@ -23,7 +23,7 @@ _new_tuple = tuple.__new__  # makes an ObjectName at half the price of its const
 
 
 class CacheError(Exception):
-    """Root of what stores and FIFOs raise."""
+    """Root of the errors of stores and FIFOs."""
 
 
 class NoMetaError(CacheError):
@@ -145,7 +145,7 @@ def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]
 
 
 def final_state(obj: T | DeletedFinalStateUnknown[T]) -> T | None:
-    """The object itself, or what a tombstone knows of it: the one place that unwraps tombstones."""
+    """The object itself, or the last state that a tombstone knows: the one place that unwraps tombstones."""
     if isinstance(obj, DeletedFinalStateUnknown):
         return obj.obj
     return obj

@@ -1,7 +1,7 @@
 """
 Reading the cache of an informer: by name, by namespace, by label selector.
 
-What is read may be older than the server's state, and incomplete until the informer has synced.
+A cache may be older than the server's state, and is incomplete until the informer has synced.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
 answers for no other.
 """
@@ -30,7 +30,7 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """What is read: an Indexer, or several as one."""
+    """What a lister reads: an Indexer, or several as one."""
 
     def list(self) -> builtins.list[S]:
         """All objects."""
@@ -47,7 +47,7 @@ class Cache(Protocol[S]):
 
 
 class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
-    """A cache of some namespaces was asked about another one: what is there it cannot say."""
+    """A cache of some namespaces was asked about another one, which it knows nothing of."""
 
     def __init__(self, what: str, namespace: str, watched: Iterable[str]) -> None:
         super().__init__(

@@ -247,7 +247,7 @@ class Listing(Generic[T]):
         return CompleteList(items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
-        """The server ended the stream before its list was complete: what came is no list."""
+        """The server ended the stream before its list was complete: the objects so far are no list."""
         self._give_up_stream()
         self._cut += 1
         if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:

@@ -1,5 +1,5 @@
 """
-What the reflector reads from: something that can list and watch one kind, and the one stream that is open.
+What a reflector reads from: a source that can list and watch one kind, and the one stream that is open.
 
 The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.

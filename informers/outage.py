@@ -1,5 +1,5 @@
 """
-What a reflector does while the server does not give it what it needs: wait, longer each time, and say so.
+What a reflector does while lists and watches fail: it waits, longer each time, and says so.
 
 The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
 counted once a minute. The end of the trouble is one line.
@@ -52,7 +52,7 @@ _LONG_SECONDS: Final = 2.0
 # A return of the server starts the back-off over once in this time. So a server that comes and goes is still
 # backed off from, and so is a stream that is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
-# over how long those who waited come back, so that they do not all come at once
+# over how long reflectors come back after such a wait, so that they do not all come at once
 _SPREAD_SECONDS: Final = 1.0
 # how much of a server's Retry-After is believed
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
@@ -73,7 +73,7 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 
 
 def cause_of(error: Exception | None) -> BaseException | None:
-    """The error of the server or the network behind one of ours; what is behind theirs is a detail."""
+    """The error of the server or the network behind one of ours; the cause of theirs is a detail."""
     if error is None or error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
@@ -231,7 +231,7 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """What makes two failures the same: not their text, which may hold addresses and times."""
+    """Failures with equal fields are the same. Their texts do not count: they hold addresses and times."""
 
     doing: Doing
     error: str
@@ -246,7 +246,7 @@ class Outage:
     """
     The log lines of one reflector's trouble, and the waiting in it.
 
-    State: _trouble = what was last said, None while all is well; _repeats = the same again since that line.
+    State: _trouble = the last one said, None while all is well; _repeats = the same again since that line.
            _worked = something has succeeded before; _forbidden_at = since when nothing but 403 comes.
            last_error is for others to read, one step behind.
     Threads: the reflector's.
@@ -367,7 +367,7 @@ def _kind_of(doing: Doing, error: Exception | None) -> str:
 
 def _is_silence(doing: Doing, error: Exception | None) -> bool:
     """
-    Whether an open watch brought nothing for too long, so that it is opened anew in case nobody is there.
+    Whether an open watch brought nothing for too long, so that it is opened anew in case the server is gone.
 
     That alone is no trouble: a server does not repeat a bookmark, so an idle kind is silent after one.
     """

@@ -1,6 +1,6 @@
 """
-From the store to the handlers: every handler has its own buffer and its own thread, so a slow one delays
-nobody.
+From the store to the handlers. Every handler has its own buffer and its own thread, so a slow one delays no
+other.
 
 A *listener* is one handler with its buffer and thread. A *notification* says what happened to one object. A
 *sync* notification is an update whose two states have the same resource version: nothing happened, a resync
@@ -148,7 +148,7 @@ class ProcessorListener(Generic[T]):
         """
         Call the handler for everything handed over.
 
-        Blocks: until stop(); a call that is running then ends, what is buffered is dropped.
+        Blocks: until stop(); the handler call under way then returns first, and the buffer is dropped.
         """
         self._thread_id = threading.get_ident()
         while notifications := self._take():
@@ -318,7 +318,7 @@ class SharedProcessor(Generic[T]):
         """
         Hand a batch to all listeners.
 
-        Args: changes = notifications without the sync ones: what listeners get that are not syncing;
+        Args: changes = notifications without the sync ones, for listeners that are not syncing;
               initial = how many are adds of the initial list.
         """
         with self._listeners_lock:
@@ -337,7 +337,7 @@ class SharedProcessor(Generic[T]):
             return any(self._syncing.values())
 
     def resync_check_period_changed(self, effective: Callable[[float], float]) -> None:
-        """Recompute every listener's period from what it asked for."""
+        """Recompute every listener's period from the one that it asked for."""
         with self._listeners_lock:
             for listener in self._syncing:
                 listener.resync_seconds = effective(listener.requested_resync_seconds)

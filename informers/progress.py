@@ -1,9 +1,9 @@
 """
-The lines that a long first sync writes, so that nobody waits in silence.
+The lines that a long first sync writes, so that a wait is never silent.
 
     waiting for caches: deployments 3 500 objects (page 7), foos ✓ 12 — 20s
 
-Whoever waits calls tick; nothing here has a thread.
+The thread that waits calls tick; nothing here has a thread.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ log = structlog.get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# a stream that says nothing for so long is worth a word
+# a stream that is silent for so long is mentioned
 _SILENT_SECONDS: Final = 10.0
 
 
 class Observed(Protocol):
-    """What has statistics: an informer."""
+    """Something with statistics: an informer."""
 
     def statistics(self) -> InformerStatistics:
         """A snapshot."""

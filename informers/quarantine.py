@@ -1,10 +1,10 @@
 """
 Objects that exist on the server and do not fit their type: kept out of the store, counted, said once.
 
-The store never holds an undecodable object, nor what it was before it became one: a copy that no longer
-describes the object must not be acted on. So such an object leaves the store with a tombstone, as if its
-deletion had been missed, and comes back with an add once it fits again. Whoever must tell the two apart asks
-`is_quarantined` or registers with `on_undecodable`.
+The store holds neither an undecodable object nor its former state: a controller must not act on a copy that
+no longer describes the object. So such an object leaves the store with a tombstone, as if its deletion had
+been missed, and comes back with an add once it fits again. To tell the two apart, ask `is_quarantined` or
+register with `on_undecodable`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = structlog.get_logger("informers")
 
 UndecodableCallback = Callable[[Undecodable], None]
 """
-Told once per object and resource version, on the reflector thread; of those that are held already, on the
-thread that brings it. It should not block.
+Called once per object and resource version, on the reflector thread. On registration it is also called for
+the objects already held, on the registering thread. Must not block.
 """
 
 
@@ -31,7 +31,7 @@ class Quarantine:
     """
     The objects of one informer that do not fit.
 
-    State: _held = store key -> what did not fit, written by the reflector thread.
+    State: _held = store key -> the object that did not fit; the reflector thread writes it.
     Threads: callbacks are added and questions asked from any.
     """
 
@@ -59,7 +59,7 @@ class Quarantine:
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that is held, and for those to come."""
         with self._lock:
-            # in one step: what is added from here on reaches the callback by add
+            # in one step: from here on, add calls the callback
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:

@@ -17,7 +17,7 @@ lists: 410 and other 4xx to the request, and on the stream every ERROR event but
 that again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold
 up the cache for ever.
 
-The *last sync resource version* is where the next watch goes on. It is set only after what it stands for is
+The *last sync resource version* is where the next watch goes on. It is set only after everything up to it is
 in the FIFO. All of this runs on the thread `reflector-<resource>`; other threads may stop it and read
 statistics.
 
@@ -132,7 +132,7 @@ class Reflector(Generic[T]):
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = _random.random,
     ) -> None:
-        """Args: transform makes what is kept of a listed object, as it arrives."""
+        """Args: transform is applied to every listed object as it arrives."""
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -201,7 +201,7 @@ class Reflector(Generic[T]):
         while not self._stop.is_set():
             try:
                 self._run_round()
-            except Exception:  # noqa: BLE001 - trouble with telling of trouble: a log that cannot be written
+            except Exception:  # noqa: BLE001 - such as a log that cannot be written
                 self._clock.sleep(UNTOLD_SECONDS, self._stop)
 
     def _run_round(self) -> None:
@@ -224,7 +224,7 @@ class Reflector(Generic[T]):
         One round: list, publish, watch until a new list is needed.
 
         Blocks: until then, or until stop().
-        Raises: what kept it from listing or from opening a watch. What ends an open stream is not raised.
+        Raises: the error of a list or of opening a watch; not the one that ends an open stream.
         """
         self._listing.begin_round()
         self._round_error = None
@@ -344,7 +344,7 @@ class Reflector(Generic[T]):
         return None
 
     def _may_be_rewound(self) -> bool:
-        """Whether the server is behind what was seen; where a cluster is merely idle it is not."""
+        """Whether the server is behind our resource version; the server of an idle cluster is not."""
         try:
             return is_older(self._listing.newest_resource_version(), self._last_rv)
         except Exception:  # noqa: BLE001 - the list that follows meets the same, and says it

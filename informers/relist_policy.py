@@ -1,9 +1,9 @@
 """
 Whether trouble with a watch needs a new list, or only a new watch.
 
-A list costs the server and us as much as all objects together, so it is made when nothing else leads on: when
-the server says that our resource version is of no use to it, or when watch after watch brings nothing. A
-broken connection, an overloaded server, an unreadable tail are no such reasons.
+A list costs the server and us as much as all objects together. So the reflector lists only when nothing else
+leads on: when the server says that our resource version is of no use to it, or when watch after watch brings
+nothing. A broken connection, an overloaded server, an unreadable tail are no such reasons.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
 429 leads to a new list, and an event that cannot be read does so for ever.
 """
@@ -43,7 +43,7 @@ class RelistReason(StrEnum):
     REWOUND = "rewound"  # a bookmark from the past
     ERROR = "error"  # anything else that was said
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
-    SILENT = "silent"  # watches on which not even bookmarks came, as the server is behind what it said
+    SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
@@ -52,7 +52,7 @@ class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
 
 def relist_reason(error: Exception) -> RelistReason:
     """The reason that an error stands for."""
-    own = isinstance(error, APIError | StaleBookmark)  # what is behind these is a detail of the transport
+    own = isinstance(error, APIError | StaleBookmark)  # their causes are details of the transport
     cause = error if own or error.__cause__ is None else error.__cause__
     if isinstance(cause, StaleBookmark):
         return RelistReason.REWOUND

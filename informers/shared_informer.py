@@ -1,5 +1,5 @@
 """
-One kind, mirrored into an indexed store, with any number of handlers told of every change.
+One kind, mirrored into an indexed store, with any number of handlers that are called for every change.
 
     server -> Reflector -> DeltaFIFO -> informer loop -> Indexer
                                                      '-> SharedProcessor -> one listener per handler
@@ -8,13 +8,13 @@ Threads: `reflector-<plural>` reads the server and fills the FIFO. The thread th
 loop: it empties the FIFO by batches into the store and the listeners' buffers, and fires resyncs when a pop
 times out. `listener-<plural>-<n>` calls one handler.
 
-Guarantees: the store changes before any handler is told. Each handler sees the changes of an object in their
-order, and every object at least once; intermediate states may be skipped. After stop nothing is called any
-more, and an informer does not start again.
+Guarantees: the store changes before any handler is called. Each handler sees the changes of an object in
+their order, and every object at least once; intermediate states may be skipped. After stop no handler is
+called any more, and an informer does not start again.
 
-Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: what is not delivered
-to a handler when the informer stops is dropped at once; instead of a detector of changes to cached objects, a
-kind whose objects could be changed is refused.
+Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: when the informer
+stops, it drops undelivered notifications at once. Instead of a detector of changes to cached objects, it
+refuses a kind whose objects could be changed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SharedIndexInformer(Generic[T]):
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
         _reflector, _fifo     None until run.
-        _periods              who gets resyncs how often; the check period is fixed once started.
+        _periods              the handlers' resync periods; the check period is fixed once started.
         _transform, _watch_error_handler
     """
 
@@ -171,7 +171,7 @@ class SharedIndexInformer(Generic[T]):
 
     def has_seen(self, resource_version: str) -> bool:
         """
-        Whether all that happened up to resource_version is in the store: what is not in it is no more.
+        Whether the store has all changes up to resource_version: an object that it lacks was deleted by then.
 
         False also when the informer has not heard of that version yet. Blocks: for one batch at most.
         """
@@ -179,7 +179,7 @@ class SharedIndexInformer(Generic[T]):
             reflector, fifo = self._reflector, self._fifo
         if reflector is None or fifo is None:
             return False
-        # in this order: what was queued before this moment is in the store once the queue is drained
+        # in this order: once the queue is drained, all that was queued before this moment is in the store
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
@@ -248,7 +248,7 @@ class SharedIndexInformer(Generic[T]):
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Registration[T]:
         """
-        Tell handler of every change; a handler that comes late is first told of every stored object.
+        Call handler for every change; a handler that comes late first gets an add for every stored object.
 
         Args: resync_seconds = how often it gets everything again, 0 = never, None = as the informer says; at
               least 1 s, and in effect a multiple of the shortest period that was asked for before run.
@@ -273,9 +273,9 @@ class SharedIndexInformer(Generic[T]):
 
     def remove_event_handler(self, registration: Registration[T]) -> None:
         """
-        Tell a handler nothing more; a call may still be running. Unknown and removed ones are ignored.
+        Call a handler no more; a call may still be running. Unknown and removed ones are ignored.
 
-        Raises: TypeError for what is no registration.
+        Raises: TypeError for anything but a registration.
         """
         if not isinstance(registration, Registration):
             raise TypeError(f"invalid registration {registration!r}")
@@ -285,7 +285,7 @@ class SharedIndexInformer(Generic[T]):
         """
         As remove_event_handler.
 
-        Blocks: until the handler's last call has returned, whoever removed it.
+        Blocks: until the handler's last call has returned, also if it was removed before.
         Raises: TypeError; RuntimeError when that handler itself calls it, as it would wait for itself.
         """
         if registration.listener.is_current_thread():
@@ -295,7 +295,7 @@ class SharedIndexInformer(Generic[T]):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Mirror and tell, in this thread; a second call returns at once.
+        Mirror and distribute, in this thread; a second call returns at once.
 
         Blocks: until stop() is called (at once) or stop is set (seen within a second); then until the handler
                 calls that are running have returned.
@@ -330,7 +330,7 @@ class SharedIndexInformer(Generic[T]):
             fifo.close()
 
     def _start(self) -> Reflector[T] | None:
-        """Build what run needs; None if that was done before."""
+        """Build FIFO and reflector; None if run was called before."""
         with self._started_lock:
             if self._started:
                 return None
@@ -366,9 +366,9 @@ class SharedIndexInformer(Generic[T]):
 
     def _listed(self, obj: T) -> T:
         """
-        What is kept of a listed object: the stored object itself, where nothing has changed.
+        Transform a listed object, and give back the stored one if the two are equal.
 
-        So a later list takes memory for a page and for what has changed, not for all objects a second time.
+        So a relist takes memory for a page and for the changed objects, not for all objects a second time.
         Whole objects are compared: another default or conversion does not give them a new version.
         """
         # reflector thread; before the transform, which may take away what makes the key

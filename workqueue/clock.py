@@ -48,7 +48,7 @@ def _boot_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-# where there is one that goes on while the machine sleeps: others' leases, tokens and connections do
+# on Linux, one that goes on while the machine sleeps: others' leases, tokens and connections do
 _monotonic: Final[Callable[[], float]] = _boot_seconds if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 
 

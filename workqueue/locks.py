@@ -63,7 +63,7 @@ def condition_over(lock: Lock) -> threading.Condition:
     """
     A condition over a lock that guards more than this condition.
 
-    A lock with a `new_condition()` of its own is asked for it: so a test can decide who runs after a wake-up.
+    A lock with a `new_condition()` of its own makes it: so a test can decide which thread a wake-up lets run.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -75,8 +75,8 @@ def acquire_contended(lock: Lock) -> None:
 
     Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
     the interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from
-    there on every operation of a busy lock costs a switch of threads. Whoever yields instead lets the owner
-    finish.
+    there on every operation of a busy lock costs a switch of threads. A thread that yields instead lets the
+    owner finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

@@ -252,7 +252,7 @@ class Queue(Generic[T]):
         self.shut_down()
 
     def _accept_locked(self, item: T) -> bool:
-        """Add item without waking anybody; True when it went into the container."""
+        """Add item without waking a getter; True when it went into the container."""
         if self._shutting_down:
             return False
         if item in self._dirty:
@@ -262,7 +262,7 @@ class Queue(Generic[T]):
         self._dirty.add(item)
         if self._metrics is not None:
             self._metrics.add(item)
-        # pushed here, a second worker could get what is in flight: its done() pushes it
+        # pushed here, a second worker could get an item in flight: its done() pushes it
         if item in self._processing:
             return False
         self._container.push(item)

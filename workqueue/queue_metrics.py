@@ -2,7 +2,8 @@
 What a queue measures, and the provider that makes the instruments.
 
 Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
-starts with the first get. Before that there is none, and a queue that nobody works on has no thread.
+starts with the first get, so a queue without workers has no thread. A provider is handed to each queue, not
+set once for a process.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class MetricsProvider(Protocol):
         """Seconds from get to done."""
 
     def new_unfinished_work_seconds_metric(self, name: str) -> SettableGaugeMetric:
-        """Sum of the ages of what is with workers."""
+        """Sum of the ages of the items with workers."""
 
     def new_longest_running_processor_seconds_metric(self, name: str) -> SettableGaugeMetric:
         """Age of the oldest item with a worker."""

@@ -21,7 +21,7 @@ _MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyon
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides per item how long to wait. Thread-safe. What is never forgotten is remembered for ever."""
+    """Decides per item how long to wait. Thread-safe. It remembers an item until forget, even for ever."""
 
     def when(self, item: T_contra) -> float:
         """Count one more failure; seconds to wait before the next try."""

@@ -25,7 +25,7 @@ class TokenBucket:
     """
     Holds up to burst tokens and gains rate tokens per second; starts full.
 
-    State: `_tokens` as of `_updated_at`; below zero it counts the tokens promised to those who wait.
+    State: `_tokens` as of `_updated_at`; below zero it counts the tokens promised to waiting callers.
     Threads: any; one leaf lock, under which nothing but the clock is asked.
     """
 
