@@ -11,8 +11,8 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.access import Access, merged
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.access import Access, merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from handloop.apis.meta import Kind
 from handloop.controller.cli.controllers import access, kinds
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.access import Access
-from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.election.lease_access import leader_election_access
+from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 _COMMAND: Final = "python -m controller manifests rbac"

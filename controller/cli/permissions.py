@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from handloop.client.access import Permission
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
-from handloop.controller.runtime.access import Access
-from handloop.controller.runtime.roles import RolePlace, grouped
+from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.roles import RolePlace, grouped
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 

@@ -27,7 +27,7 @@ from handloop.controller.cli.problems import (
     no_status_subresource,
 )
 from handloop.controller.cli.server_problems import Effort, server_problem
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 
 T = TypeVar("T")

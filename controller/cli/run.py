@@ -37,8 +37,8 @@ from handloop.controller.cli.version import version
 from handloop.controller.cli.version_skew import version_skew
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from handloop.controller.runtime.metrics.client import ClientMetrics
-from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.runnable import StopTimeoutError
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS

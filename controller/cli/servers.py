@@ -14,7 +14,7 @@ from handloop.client.rest_client import RESTClient
 from handloop.controller.cli.bind_address import BindAddress
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import Program
-from handloop.controller.runtime.metrics.page import metrics_page
+from handloop.controller.runtime.metrics.metrics_page import metrics_page
 from handloop.controller.runtime.serving.certificate_watcher import (
     CERTIFICATE,
     KEY,

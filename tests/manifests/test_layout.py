@@ -13,7 +13,7 @@ from handloop.controller.cli.controllers import CONTROLLERS
 from handloop.controller.cli.declared import declared_access
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.metrics_auth import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

@@ -6,7 +6,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.resource import Resource
 from handloop.controller.cli.permissions import Need, missing_permissions, needs
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 COMMAND = "python -m controller manifests rbac"

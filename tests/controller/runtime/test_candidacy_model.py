@@ -17,8 +17,8 @@ from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import NoLeaderMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.election.metrics import NoLeaderMetrics
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, refusal
 

@@ -20,15 +20,14 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError
+from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.reconcile import ReconcileContext
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
-from handloop.controller.runtime.reconcile_reports import is_expected
+from handloop.controller.runtime.outcomes import is_expected
+from handloop.controller.runtime.reconcile import DeadlineExceededError, ReconcileContext
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs

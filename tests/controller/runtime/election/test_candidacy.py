@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, failing, no_answer, refusal

@@ -19,7 +19,11 @@ from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from handloop.controller.runtime.election.leader_election import (
+    LeaderCallbacks,
+    LeaderElector,
+    LeadershipLost,
+)
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.captured_logs import captured_logs
 from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
@@ -129,7 +133,7 @@ def test_a_standby_knocks_at_jittered_times() -> None:
         if len(tried_at) > 200:
             rig.stop.set()
 
-    rig.elector._on_waiting = note
+    rig.call(on_waiting=note)
     rig.run()
     waits = [later - earlier for earlier, later in pairwise(tried_at)]
     assert all(2.0 - 1e-6 <= wait < 4.4 for wait in waits)
@@ -217,7 +221,7 @@ def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: 
 def test_a_listener_that_raises_ends_nothing() -> None:
     """LE-09: it is logged, and renewing goes on."""
     rig = ElectionRig()
-    rig.elector._on_new_leader = lambda _holder: 1 / 0  # type: ignore[assignment] # a listener
+    rig.call(on_new_leader=lambda _holder: 1 / 0)
     rig.at_sleep = stopping(rig, 3)
     with captured_logs() as entries:
         rig.run()
@@ -430,8 +434,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
         held = LeaseLock(api.client(), namespace="demo", name="foo", identity=identity)
         return LeaderElector(
             LeaderElection(held, 15.0, 10.0, 0.01),
-            on_started_leading=work,
-            on_stopped_leading=lambda: None,
+            LeaderCallbacks(on_started_leading=work),
             random=random.Random(identity).random,
         )
 

@@ -11,7 +11,7 @@ from handloop.apis.events_v1 import Event, EventSeries
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import SinkStatistics
 from handloop.controller.runtime.events.series import SeriesCache
-from handloop.controller.runtime.events.series_sink import SeriesWriter, series_patch
+from handloop.controller.runtime.events.series_broadcaster import SeriesWriter, series_patch
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_series_sink import FakeSeriesSink, SeriesCall

@@ -7,9 +7,9 @@ import pytest
 
 from handloop.apis.core_v1 import Event
 from handloop.client.errors import ConnectionBroken, ConnectionRefused, DecodeError
+from handloop.controller.runtime.events.broadcaster import EventWriter
 from handloop.controller.runtime.events.correlator import CorrelatorOptions, EventCorrelator
 from handloop.controller.runtime.events.delivery import SinkStatistics
-from handloop.controller.runtime.events.sink import EventWriter
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
