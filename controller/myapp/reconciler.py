@@ -1,7 +1,7 @@
 """
 MyApp with the runtime: one name in, the children as that MyApp wants them, and a true status.
 
-    MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, events
+    MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
 A reconcile reads the caches, takes each step even if another one fails, and writes only differences: without
 a change in the cluster it writes nothing. The fields that a MyApp owns in its children: changes.py. The

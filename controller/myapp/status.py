@@ -179,7 +179,7 @@ def _healthy(*, settled: bool) -> _Claim:
 
 
 class MyAppReporter:
-    """Records the events of the MyApp controller. State: none. Threads: any."""
+    """Records the Events of the MyApp controller. State: none. Threads: any."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder

@@ -267,10 +267,6 @@ class Manager:
         """All informers, in the order of the first requests."""
         return self._caches.informers()
 
-    def may_write(self) -> bool:
-        """Whether no other process can be leading; True without leader election."""
-        return self.seconds_to_write() > 0
-
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading; infinity without election."""
         return math.inf if self._elector is None else self._elector.seconds_to_write()

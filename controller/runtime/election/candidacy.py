@@ -104,10 +104,6 @@ class Candidacy:
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
-    def may_write(self) -> bool:
-        """Whether no other process can be leading: we lead, and have renewed within the renew deadline."""
-        return self.seconds_to_write() > 0
-
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
         now = self._clock.now()

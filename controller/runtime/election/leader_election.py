@@ -154,10 +154,6 @@ class LeaderElector:
         """The holder as last seen, "" for nobody."""
         return self._candidacy.get_leader()
 
-    def may_write(self) -> bool:
-        """Whether no other process can be leading: we lead, and have renewed within the renew deadline."""
-        return self._candidacy.may_write()
-
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
         return self._candidacy.seconds_to_write()

@@ -146,7 +146,7 @@ _DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
 
 def reference_to(obj: object) -> ObjectReference | None:
     """
-    A reference to a Kind's object; a reference is its own.
+    A reference to an object of a Kind; a reference is its own.
 
     Returns: None for anything else.
     """
@@ -156,7 +156,7 @@ def reference_to(obj: object) -> ObjectReference | None:
 
 
 def reference_to_kind(obj: Kind) -> ObjectReference:
-    """A reference to a Kind's object."""
+    """A reference to an object of a Kind."""
     return ObjectReference(
         api_version=obj.resource.api_version,
         kind=obj.resource.kind,

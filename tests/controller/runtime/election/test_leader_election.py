@@ -256,7 +256,7 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
     assert lost.value.why == "last error: https://test:6443: no answer within 5 s"
     assert lost.value.lease == PATH
     assert set(rig.calls) >= {"started", "stopped"}
-    assert not rig.elector.may_write()
+    assert rig.elector.seconds_to_write() == 0
     assert rig.status() == 0
 
 
@@ -362,7 +362,7 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
     def act(number: int) -> None:
         if number == 2:
             rig.clock.advance(600.0)
-            assert not rig.elector.may_write()
+            assert rig.elector.seconds_to_write() == 0
 
     rig.at_sleep = act
     with pytest.raises(LeadershipLost) as lost:
@@ -399,7 +399,7 @@ def test_checks_and_renewals_do_not_race() -> None:
             statistics = rig.elector.statistics()
             if statistics.leading and statistics.holder != "baz":
                 wrong.append(statistics)
-            rig.elector.may_write()
+            assert rig.elector.seconds_to_write() >= 0
             time.sleep(0)
 
     rig.at_sleep = stopping(rig, 500)
