@@ -42,7 +42,7 @@ _MODULES = {
     "client.options": "ListOptions",
     "client.resource_client": "Client PatchType",
     "client.transport": "HTTPTransport",
-    "controller.runtime.access": "Access",
+    "controller.runtime.rbac.access": "Access",
     "controller.runtime.apply": "apply is_applied owned_fields",
     "controller.runtime.builder": "controller_for",
     "controller.runtime.election.config": "LeaderElection",
@@ -53,9 +53,8 @@ _MODULES = {
         "AnnotationsChanged GenerationChanged LabelsChanged LabelsMatch PredicateFuncs "
         "ResourceVersionChanged all_of any_of negate"
     ),
-    "controller.runtime.reconcile": "DONE ReconcileContext Reconciler Result",
-    "controller.runtime.reconcile_errors": "ReconcileError TerminalError",
-    "controller.runtime.roles": "roles",
+    "controller.runtime.reconcile": "DONE ReconcileContext ReconcileError Reconciler Result TerminalError",
+    "controller.runtime.rbac.roles": "roles",
     "informers.factory": "SharedInformerFactory",
     "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",
     "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func",

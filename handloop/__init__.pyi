@@ -36,7 +36,6 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType
 from handloop.client.transport import HTTPTransport
-from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.election.config import LeaderElection
@@ -64,9 +63,16 @@ from handloop.controller.runtime.predicates import (
     any_of,
     negate,
 )
-from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
-from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    ReconcileContext,
+    ReconcileError,
+    Reconciler,
+    Result,
+    TerminalError,
+)
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from handloop.informers.indexer import Indexer

@@ -12,8 +12,8 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.access import Access, merged
-from handloop.controller.runtime.election.access import leader_election_access
+from handloop.controller.runtime.election.lease_access import leader_election_access
+from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 
 

@@ -10,7 +10,7 @@ import yaml
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.cli.controllers import declared_access, kinds
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 
 HEADER: Final = "# made by `python -m controller manifests {what}`; do not edit\n"
 

@@ -11,8 +11,8 @@ from handloop.client.access_review import Permission
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
 from handloop.controller.cli.terminal import PROGRAM
-from handloop.controller.runtime.access import Access
-from handloop.controller.runtime.roles import RolePlace, grouped
+from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.roles import RolePlace, grouped
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 

@@ -32,8 +32,8 @@ from handloop.controller.cli.problems import (
 from handloop.controller.cli.servers import Servers
 from handloop.controller.cli.version import version
 from handloop.controller.runtime.collector import relax_collector
-from handloop.controller.runtime.metrics.client import ClientMetrics
-from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from handloop.client.rest_client import RESTClient
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.values import BindAddress
-from handloop.controller.runtime.metrics.page import metrics_page
+from handloop.controller.runtime.metrics.metrics_page import metrics_page
 from handloop.controller.runtime.serving.certificate_watcher import (
     CERTIFICATE,
     KEY,

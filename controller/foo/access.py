@@ -1,4 +1,4 @@
-"""What the Foo controller asks of the API server."""
+"""The requests that the Foo controller makes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 
 FOO_ACCESS: Final = (
     Access(resource=Foo.resource, verbs=("get", "list", "watch")),

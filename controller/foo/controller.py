@@ -1,26 +1,29 @@
 """
-sample-controller by hand: a Foo names a Deployment, and this keeps the two in step.
+sample-controller by hand: a Foo names a Deployment, and this controller keeps the two in step.
 
     informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
 
-Handlers only enqueue names; a worker reads the present state from the caches, whatever happened in between.
+Handlers only enqueue names. A worker reads the present state from the caches, whatever happened in between.
 The functions below come in upstream's order, under upstream's names.
 
 Follows: sample-controller/controller.go. On purpose, it differs in this:
-  1. Writes carry the resource version they were computed from, so that a stale cache cannot overwrite what
-     somebody else wrote; a Deployment is scaled by a patch of spec.replicas, not replaced.
-  2. Nothing is written when nothing changed. The event Synced is recorded by a sync that wrote something, or
-     that succeeds after a failure; upstream writes status and event on every resync.
+  1. Writes carry the resource version they were computed from, so that a stale cache cannot overwrite other
+     writers' changes. A Deployment is scaled by a patch of spec.replicas, not replaced.
+  2. Nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote something, or
+     that succeeds after a failure; upstream writes status and Event on every resync.
   3. An owner must match by API group and UID, not by kind and name alone.
   4. A Foo that is being deleted gets no Deployment: a foreground deletion would wait for it for ever.
-  5. When a Deployment goes, every Foo that names it is enqueued, owner or not: the end of one that was in
-     the way is noticed at once, not at the end of a back-off of up to 1000 s.
+  5. When a Deployment goes, every Foo that names it is enqueued, owner or not. So a Foo whose name was taken
+     goes on at once, not at the end of a back-off of up to 1000 s.
   6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets
-     the Warning event InvalidObject, once per resource version, and waits for its next change or resync.
-  7. When its Deployment disappears, a Foo is read past the cache before another one is made: the cache may
-     lag, and what is made for a Foo that is gone is garbage at once.
-  8. A status that somebody else undoes is written again ever more rarely: two controllers whose caches
+     the Warning Event InvalidObject, once per resource version, and waits for its next change or resync.
+  7. When its Deployment disappears, a Foo is read from the server before another one is made: the cache may
+     lag, and the garbage collector would delete a Deployment of a Foo that is gone at once.
+  8. A status that another writer undoes is written again ever more rarely: two controllers whose caches
      differ would fight over it at full speed. A Deployment that is being deleted is not scaled.
+  9. If the CRD makes the server ignore the status, the log says so once. From then on a status is written
+  only
+     after a write of a Deployment, until the server keeps one.
 As upstream: a changed spec.deploymentName makes a new Deployment and leaves the old one, to go with the Foo.
 """
 
@@ -29,28 +32,39 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
+from cachetools import LRUCache
 from msgspec.structs import replace
 
-from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import Kind, controller_of, is_controlled_by
+from handloop.apis.apps_v1 import Deployment, DeploymentSpec, LabelSelector
+from handloop.apis.core_v1 import Container, ObjectReference, PodSpec, PodTemplateSpec
+from handloop.apis.meta import (
+    FrozenMap,
+    Kind,
+    ObjectMeta,
+    controller_of,
+    is_controlled_by,
+    new_controller_ref,
+)
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import ClientError, Invalid, NotFound, seconds_asked_for
+from handloop.client.errors import Invalid, NotFound, seconds_asked_for
 from handloop.client.resource_client import Client, PatchType
-from handloop.controller.foo.deployment import new_deployment, scale_patch
-from handloop.controller.foo.reports import FooControllerError, FooReporter
-from handloop.controller.foo.status import FooStatusWriter
 from handloop.controller.foo.types import Foo, FooStatus
 from handloop.controller.runtime.damper import Damper
-from handloop.controller.runtime.events.recorder import EventRecorder
-from handloop.controller.runtime.events.reference import reference_to_kind, reference_to_undecodable
+from handloop.controller.runtime.events.recorder import (
+    EVENT_TYPE_NORMAL,
+    EVENT_TYPE_WARNING,
+    EventRecorder,
+    reference_to_kind,
+    reference_to_undecodable,
+)
 from handloop.controller.runtime.kind_informer import Informer
-from handloop.controller.runtime.metrics.reconcile import ControllerMetrics
+from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics
 from handloop.controller.runtime.outcomes import SyncOutcomes
 from handloop.controller.runtime.owner_recheck import OwnerRecheck
-from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
@@ -61,7 +75,7 @@ from handloop.informers.keys import (
     object_name,
 )
 from handloop.informers.lister import Lister
-from handloop.informers.sync import Progress, wait_for_cache_sync
+from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
@@ -73,7 +87,7 @@ from handloop.workqueue.rate_limiters import (
     RateLimiter,
 )
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.spawn import Spawn, join_all, spawn_thread
 
 log = structlog.get_logger("foo")
 
@@ -82,15 +96,26 @@ FIELD_MANAGER: Final = CONTROLLER_AGENT_NAME
 QUEUE_NAME: Final = "foo"
 DEPLOYMENT_NAME_INDEX: Final = "deploymentName"
 
+SUCCESS_SYNCED: Final = "Synced"
+ERR_RESOURCE_EXISTS: Final = "ErrResourceExists"
+INVALID_OBJECT: Final = "InvalidObject"
+MESSAGE_RESOURCE_EXISTS: Final = 'Resource "{}" already exists and is not managed by Foo'
+MESSAGE_RESOURCE_SYNCED: Final = "Foo synced successfully"
+
 _WORKER_PERIOD_SECONDS: Final = 1.0
+_REMEMBERED: Final = 4096
 
 
-class CachesNotSyncedError(FooControllerError):
+class CachesNotSyncedError(Exception):
     """A stop came before the caches were filled."""
 
 
+class ResourceExistsError(ReconcileError):
+    """The Deployment that a Foo names has another owner; a retry helps once that Deployment is gone."""
+
+
 class ControllerStatistics(NamedTuple):
-    """Workers that live, and how syncs ended so far; unexpected ones count as failed, too."""
+    """Live workers, and how syncs ended so far; unexpected failures count as failed, too."""
 
     workers_alive: int
     synced: int
@@ -105,12 +130,14 @@ def default_rate_limiter(clock: Clock = REAL_CLOCK) -> RateLimiter[ObjectName]:
     )
 
 
-class Controller:
+class FooController:
     """
     The control loop for Foos.
 
-    State: _workers_alive, under _lock; all else keeps its own.
-    Threads: handlers run on listener threads, on_undecodable on the Foo reflector's, sync_handler on
+    State, under _lock: _workers_alive; _reported_invalid = Foo -> its resource version when it was last
+    reported invalid, for the last 4096 Foos; _status_ignored, whether the server dropped the last status
+    written.
+    Threads: handlers run on listener threads, _handle_undecodable on the Foo reflector's, sync_handler on
     `worker-<i>`, never two at once for one Foo.
     """
 
@@ -121,44 +148,37 @@ class Controller:
         foo_informer: Informer[Foo],
         recorder: EventRecorder,
         *,
-        rate_limiter: RateLimiter[ObjectName] | None = None,
         metrics_provider: MetricsProvider | None = None,
         metrics: ControllerMetrics | None = None,
         shutdown_timeout_seconds: float = 30.0,
-        progress: Progress | None = None,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
-        """
-        Hook into the informers; those that have started tell what they hold.
-
-        Args: progress is told while run() waits for the caches.
-        """
+        """Hook into the informers; handlers of informers that have started get all cached objects."""
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
-        self._foo_status = FooStatusWriter(self._foos, field_manager=FIELD_MANAGER, clock=clock)
         self._deployments_lister = Lister(deployment_informer.indexer, Deployment.resource)
         self._foos_lister = Lister(foo_informer.indexer, Foo.resource)
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
+        self._recorder = recorder
         self._status_damper = Damper("somebody else has undone the status", clock=clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=clock)
-        self._reporter = FooReporter(recorder)
-        expected = (ClientError, FooControllerError, ReconcileError)
-        self._outcomes = SyncOutcomes("foo", expected=expected, metrics=metrics, clock=clock)
+        self._outcomes = SyncOutcomes("foo", metrics=metrics, clock=clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
-        self._progress = progress
         self._clock = clock
         self._spawn = spawn
         self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
-            default_rate_limiter(clock) if rate_limiter is None else rate_limiter,
+            default_rate_limiter(clock),
             name=QUEUE_NAME,
             metrics_provider=metrics_provider,
             clock=clock,
             spawn=spawn,
         )
-        self._lock = new_lock("Controller._lock", 95)
+        self._lock = new_lock("FooController._lock", 95)
         self._workers_alive = 0
+        self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
+        self._status_ignored = False
 
         log.info("Setting up event handlers")
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
@@ -186,20 +206,25 @@ class Controller:
         try:
             log.info("Starting Foo controller")
             log.info("Waiting for informer caches to sync")
-            if not wait_for_cache_sync(stop, *self._has_synced, clock=self._clock, progress=self._progress):
+            if not wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             run_worker = partial(self._run_worker, stop)
-            threads = [self._spawn(f"worker-{i}", run_worker) for i in range(workers)]
+            threads = {
+                name: self._spawn(name, run_worker) for name in map("worker-{}".format, range(workers))
+            }
             log.info("Started workers")
             stop.wait()
             log.info("Shutting down workers")
         finally:
             self._workqueue.shut_down()
-        self._join(threads)
+        busy = join_all(threads, self._shutdown_timeout_seconds, self._clock)
+        if busy:
+            seconds = self._shutdown_timeout_seconds
+            log.error("Workers did not end in time", workers=len(busy), timeout=seconds)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process items until stop is set; what is still queued then is left alone."""
+        """Take and process items until stop is set; items that are still queued then stay there."""
         self._count_worker(1)
         running = True
         while running and not stop.is_set():
@@ -222,7 +247,7 @@ class Controller:
         self._outcomes.began(name)
         try:
             self.sync_handler(name)
-        except BaseException as error:  # noqa: BLE001 - whatever a sync does, the worker lives on and retries
+        except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
             self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
             self._outcomes.failed(name, error)
         else:
@@ -234,32 +259,31 @@ class Controller:
 
     def sync_handler(self, name: ObjectName) -> None:
         """
-        Compare what a Foo wants with what there is, and write the difference.
+        Compare what a Foo wants with the present state, and write the difference.
 
         Return means settled, raise means retry with back-off.
         """
         self._owners.check(name)
-        try:
-            foo = self._foos_lister.namespace(name.namespace).get(name.name)
-        except NotFound:
-            self._reporter.missing(name)
+        foo = self._cached_foo(name)
+        if foo is None:
+            log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
             return
         if foo.metadata.deletion_timestamp is not None:
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
             return
         if not foo.spec.deployment_name:
             what = "Deployment name missing from object reference"
-            self._reporter.invalid(reference_to_kind(foo), what, "spec.deploymentName is empty")
+            self._report_invalid(reference_to_kind(foo), what, "spec.deploymentName is empty")
             return
         try:
             deployment, wrote_deployment = self._sync_deployment(foo)
         except Invalid as error:
             what = "Deployment refused by the server"
-            self._reporter.invalid(reference_to_kind(foo), what, error.status.message)
+            self._report_invalid(reference_to_kind(foo), what, error.status.message)
             return
-        wrote_status = self.update_foo_status(foo, deployment)
+        wrote_status = self.update_foo_status(foo, deployment, wrote_deployment=wrote_deployment)
         if wrote_deployment or wrote_status or self._workqueue.num_requeues(name):
-            self._reporter.synced(foo)
+            self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
         """
@@ -272,12 +296,13 @@ class Controller:
         try:
             deployment = self._deployments_lister.namespace(namespace).get(name)
         except NotFound:
+            wanted = new_deployment(foo)
             created = self._deployments.create(  # (10) write
-                new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
+                wanted, namespace=namespace, field_manager=FIELD_MANAGER
             )
             return created, True
         if not is_controlled_by(deployment, foo):
-            raise self._reporter.foreign(foo, deployment)
+            raise self._report_foreign(foo, deployment)
         replicas = foo.spec.replicas
         is_going = deployment.metadata.deletion_timestamp is not None
         if is_going or replicas is None or replicas == deployment.spec.replicas:
@@ -297,26 +322,52 @@ class Controller:
         )
         return scaled, True
 
-    def update_foo_status(self, foo: Foo, deployment: Deployment) -> bool:
+    def update_foo_status(self, foo: Foo, deployment: Deployment, *, wrote_deployment: bool) -> bool:
         """
-        Write what was seen into the Foo's status, unless it says so already.
+        Write the Deployment's available replicas into the Foo's status, unless it has them already.
 
-        Returns: whether it was written.
-        Raises: HeldBackError when somebody has just undone the same; ClientError.
+        Returns: whether the server stored them.
+        Raises: HeldBackError when another writer has just undone the same status; as _write_status.
         """
         status = FooStatus(available_replicas=deployment.status.available_replicas)
-        if status == foo.status:
+        with self._lock:
+            is_due = wrote_deployment or not self._status_ignored
+        if status == foo.status or not is_due:
             return False
-        write = partial(self._foo_status.write, replace(foo, status=status))
+        write = partial(self._write_status, replace(foo, status=status))
         return self._status_damper.spaced(foo.metadata.uid, status, write)
+
+    def _write_status(self, foo: Foo) -> bool:
+        """
+        PUT the status that foo carries, over the version it was computed from.
+
+        Returns: False when the CRD makes the server ignore it.
+        Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
+        """
+        lacking = "status in its schema"
+        try:
+            kept = self._foos.update_status(foo, field_manager=FIELD_MANAGER).status == foo.status
+        except NotFound:
+            # the server's answer is the same for a Foo that is gone and for a missing subresource
+            live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
+            if live.metadata.uid != foo.metadata.uid:
+                raise
+            kept, lacking = False, "subresources.status"
+        with self._lock:
+            is_news, self._status_ignored = not kept and not self._status_ignored, not kept
+        if is_news:
+            text = f"status updates are ignored: CRD lacks {lacking}"
+            log.warning(text, code="E08", fix=f"apply the CRD of this release: {Foo.resource.group_resource}")
+        return kept
 
     def _enqueue_foo(self, obj: object) -> None:
         """Put the name of a Foo into the workqueue."""
         try:
-            # (7) enqueue key
-            self._workqueue.add(object_name(obj))  # type: ignore[arg-type] # NoMetaError says what it is not
+            name = object_name(obj)  # type: ignore[arg-type] # NoMetaError says what it is not
         except NoMetaError as error:
-            _report_dropped(error)
+            log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
+            return
+        self._workqueue.add(name)  # (7) enqueue key
 
     def _handle_object(self, obj: object) -> None:
         """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""
@@ -331,12 +382,9 @@ class Controller:
             log.debug("Recovered deleted object", v=4, resourceName=state.metadata.name)
         log.debug("Processing object", v=4, object=object_name(state))
         owner = controller_of(state)
-        if owner is None or (owner.kind, _group(owner.api_version)) != ("Foo", Foo.resource.group):
+        if owner is None or (owner.kind, owner.api_version.rpartition("/")[0]) != ("Foo", Foo.resource.group):
             return
-        try:
-            foo = self._foos_lister.namespace(state.metadata.namespace).get(owner.name)
-        except NotFound:
-            foo = None
+        foo = self._cached_foo(ObjectName(state.metadata.namespace, owner.name))
         if foo is None or foo.metadata.uid != owner.uid:
             log.debug("Ignore orphaned object", v=4, object=object_name(state), foo=owner.name)
             return
@@ -345,7 +393,7 @@ class Controller:
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
         """A resync sends every Deployment again: two states with one resource version are no change."""
         if new.metadata.uid != old.metadata.uid:
-            # one went and another one came while nobody watched
+            # the old one went and another one came while no watch was open
             self._handle_deletion(old)
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
@@ -359,9 +407,39 @@ class Controller:
             self._enqueue_foo(foo)
 
     def _handle_undecodable(self, undecodable: Undecodable) -> None:
-        """A Foo does not fit its type: it is in no cache, and its owner should know why nothing happens."""
+        """Report a Foo that does not fit its type: it is in no cache, so no sync will."""
         reference = reference_to_undecodable(Foo.resource, undecodable)
-        self._reporter.invalid(reference, "Foo does not fit its type", undecodable.error)
+        self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
+
+    def _cached_foo(self, name: ObjectName) -> Foo | None:
+        try:
+            return self._foos_lister.namespace(name.namespace).get(name.name)
+        except NotFound:
+            return None
+
+    def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
+        """Report that the name of the Deployment is taken. Returns: the error to raise."""
+        message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
+        owner = controller_of(deployment)
+        text = f"{object_name(deployment)} exists and is not managed by Foo {object_name(foo)}"
+        log.warning(
+            text,
+            code="E14",
+            cause=f"owner: {owner.kind} {owner.name}" if owner else "owner: none",
+            fix="delete it or change spec.deploymentName",
+        )
+        return ResourceExistsError(message)
+
+    def _report_invalid(self, foo: ObjectReference, what: str, message: str) -> None:
+        """Report a Foo that cannot work as it is, once per resource version."""
+        name = ObjectName(foo.namespace, foo.name)
+        with self._lock:
+            if self._reported_invalid.get(name) == foo.resource_version:
+                return
+            self._reported_invalid[name] = foo.resource_version
+        log.error(what, objectReference=name, err=message)
+        self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
     def statistics(self) -> ControllerStatistics:
         """A snapshot, for health checks and tests."""
@@ -373,24 +451,37 @@ class Controller:
         with self._lock:
             self._workers_alive += change
 
-    def _join(self, workers: Sequence[Joinable]) -> None:
-        deadline = self._clock.now() + self._shutdown_timeout_seconds
-        for worker in workers:
-            worker.join(max(0.0, deadline - self._clock.now()))
-        busy = sum(worker.is_alive() for worker in workers)
-        if busy:
-            log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_timeout_seconds)
+
+def new_deployment(foo: Foo) -> Deployment:
+    """The Deployment that a Foo wants: nginx, controlled by the Foo, so that it goes when the Foo goes."""
+    labels = FrozenMap({"app": "nginx", "controller": foo.metadata.name})
+    return Deployment(
+        metadata=ObjectMeta(
+            name=foo.spec.deployment_name,
+            namespace=foo.metadata.namespace,
+            owner_references=(new_controller_ref(foo),),
+        ),
+        spec=DeploymentSpec(
+            replicas=foo.spec.replicas,
+            selector=LabelSelector(match_labels=labels),
+            template=PodTemplateSpec(
+                metadata=ObjectMeta(labels=labels),
+                spec=PodSpec(containers=(Container(name="nginx", image="nginx:latest"),)),
+            ),
+        ),
+    )
+
+
+def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
+    """A merge patch that holds only for the version that was read: else the server answers Conflict."""
+    metadata = deployment.metadata
+    return {
+        "metadata": {"resourceVersion": metadata.resource_version, "uid": metadata.uid},
+        "spec": {"replicas": replicas},
+    }
 
 
 def _index_deployment_name(foo: Foo) -> Sequence[str]:
     """A Foo by the Deployment it names, as `namespace/name`."""
     name = foo.spec.deployment_name
     return (str(ObjectName(foo.metadata.namespace, name)),) if name else ()
-
-
-def _report_dropped(error: NoMetaError) -> None:
-    log.error("Error creating object reference", err=str(error))
-
-
-def _group(api_version: str) -> str:
-    return api_version.rpartition("/")[0]

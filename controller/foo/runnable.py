@@ -1,4 +1,4 @@
-"""The Foo controller, which is written by hand, as a runnable of the manager: it shares the informers."""
+"""The hand-written Foo controller as a runnable of a manager, whose informers it shares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, Controller
+from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.runnable import WorkersBusyError
@@ -22,16 +22,16 @@ class FooRunnable:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
-    The controller is made by run: a standby's caches are warm, but nothing is queued that nobody takes, and
-    no event is recorded. Its metrics are there before.
-    State: controller, None until run; _stop, the one that run was given.
+    run makes the controller. Until then a standby's caches are warm, but it queues no names and records no
+    Events. The controller's metrics exist from the start.
+    State: controller, None until run; _stop, that of run.
     """
 
     needs_leader_election = True
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
         self.name = NAME
-        self.controller: Controller | None = None
+        self.controller: FooController | None = None
         self._manager = manager
         self._workers = workers
         self._informers = (manager.informer_for(Deployment), manager.informer_for(Foo))
@@ -39,10 +39,10 @@ class FooRunnable:
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._stop = threading.Event()
 
-    def new_controller(self) -> Controller:
+    def new_controller(self) -> FooController:
         """Make the controller, hooked into the informers of the manager."""
         manager = self._manager
-        return Controller(
+        return FooController(
             manager.client,
             *self._informers,
             self._recorder,
@@ -72,7 +72,7 @@ class FooRunnable:
             raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
 
     def workers_check(self) -> str | None:
-        """A health check: no worker has died. Before the caches are filled there is none."""
+        """A health check: no worker has died. There are none before the caches are filled."""
         controller = self.controller
         if controller is None or self._stop.is_set():
             return None
@@ -83,7 +83,7 @@ class FooRunnable:
 
 
 def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
-    """Set the Foo controller up in a manager."""
+    """Add the Foo controller to a manager."""
     runnable = FooRunnable(manager, workers=workers)
     manager.add(runnable)
     return runnable

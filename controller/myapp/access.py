@@ -1,4 +1,4 @@
-"""What the MyApp controller asks of the API server."""
+"""The requests that the MyApp controller makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Event, Service
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 
 MYAPP_ACCESS: Final = (
     Access(resource=MyApp.resource, verbs=("get", "list", "watch")),

@@ -1,14 +1,14 @@
 """
-What has to change in a child: strategic merge patches of the fields that a MyApp owns, {} when nothing does.
+The changes that a child needs: strategic merge patches of the fields that a MyApp owns, {} for none.
 
-Owned are: our labels; of a Deployment replicas (unless an autoscaler has them) and of the container `app` the
-image, the port named `http`, all of env, cpu and memory; of a Service type, selector and the port named
-`http`; of an autoscaler target, bounds and metrics. The selector of a Deployment never changes. All else is
-left to others: what the server defaults or allocates, further containers, ports and labels.
+A MyApp owns its labels; of a Deployment replicas (unless an autoscaler decides on them) and of the container
+`app` the image, the port named `http`, all of env, cpu and memory; of a Service type, selector and the port
+named `http`; of an autoscaler target, bounds and metrics. The selector of a Deployment never changes. All
+other fields stay as they are: the server's defaults and allocations, further containers, ports and labels.
 
-A port is one number of one protocol, but a merge goes by numbers alone and would take a foreign UDP port for
-ours: lists of ports are replaced as a whole, with the others' as they were read. A foreign port of our number
-and protocol gives way to ours.
+A port is one number of one protocol, but a merge compares numbers alone and would take a foreign UDP port for
+ours. So lists of ports are replaced as a whole, with foreign ports as they were read. A foreign port of our
+number and protocol gives way to ours.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 
 
 def guarded(child: Kind, changes: Changes) -> Changes:
-    """The patch that holds only for the very state that was seen: else the server answers Conflict."""
+    """The patch, valid only for the version that was read: else the server answers Conflict."""
     metadata = child.metadata
     seen = {"resourceVersion": metadata.resource_version, "uid": metadata.uid}
     return changes | {"metadata": changes.get("metadata", {}) | seen}
 
 
 def deployment_changes(live: Deployment, wanted: Deployment, *, keep_replicas: bool) -> Changes:
-    """Args: keep_replicas when an autoscaler decides on them."""
+    """Args: keep_replicas = an autoscaler decides on them."""
     template = _template_changes(live.spec.template, wanted.spec.template)
     spec: Changes = {"template": template} if template else {}
     if not keep_replicas and live.spec.replicas != wanted.spec.replicas:
@@ -57,7 +57,7 @@ def deployment_changes(live: Deployment, wanted: Deployment, *, keep_replicas: b
 
 
 def service_changes(live: Service, wanted: Service) -> Changes:
-    """Node ports are kept while the type has any, and cleared when it has none."""
+    """Node ports stay while the type has any, and go when it has none."""
     spec: Changes = {}
     if live.spec.type != wanted.spec.type:
         spec["type"] = wanted.spec.type
@@ -122,9 +122,9 @@ def _container_changes(live: Container, wanted: Container) -> Changes:
 
 def _replaced(live: tuple[APIStruct, ...], wanted: tuple[APIStruct, ...]) -> list[Changes]:
     """
-    A list in the place of another: a merge would keep what is wanted no more, and the order of before.
+    A list in place of another: a merge would keep entries that are no longer wanted, and the old order.
 
-    Where there is none the server would take the directive itself for an element.
+    Without a list to replace, the server would take the directive itself for an element.
     """
     return [*([{"$patch": "replace"}] if live else ()), *msgspec.to_builtins(wanted)]
 
@@ -145,7 +145,7 @@ def _container_key(port: ContainerPort) -> Key:
 
 
 def _found(live: tuple[Port, ...], wanted: Port, key: Callable[[Port], Key]) -> Port | None:
-    """The port of that name, or else of that number and protocol."""
+    """The port with the wanted name, or else with its number and protocol."""
     named = (port for port in live if port.name == wanted.name)
     return next(named, None) or next((port for port in live if key(port) == key(wanted)), None)
 
@@ -153,7 +153,7 @@ def _found(live: tuple[Port, ...], wanted: Port, key: Callable[[Port], Key]) -> 
 def _with_ours(
     live: tuple[Port, ...], found: Port | None, ours: Port, key: Callable[[Port], Key]
 ) -> tuple[Port, ...]:
-    """The list with ours in the place of what was found, or last; the very same when nothing differs."""
+    """The list with ours in place of the found port, or last; the very same when nothing differs."""
     if ours == found:
         return live
     others = [port for port in live if port is found or key(port) != key(ours)]
@@ -169,7 +169,7 @@ def _resource_changes(live: ResourceRequirements, wanted: ResourceRequirements) 
 
 
 def _amount_changes(live: ResourceAmounts, wanted: ResourceAmounts) -> Changes:
-    """The server spells amounts in its own way: they are compared, not their texts."""
+    """The server respells amounts, so amounts are compared, not their texts."""
     amounts = (("cpu", live.cpu, wanted.cpu), ("memory", live.memory, wanted.memory))
     return {name: after or None for name, before, after in amounts if not same_quantity(before, after)}
 

@@ -1,8 +1,8 @@
 """
 The child of one kind, by the name of its MyApp: looked up in the cache, created, corrected, deleted.
 
-What is not controlled by this very MyApp, by UID, is never written. A correction carries the resource version
-and the UID that were read, a deletion the UID: what changed in between makes a Conflict, and a retry.
+An object that this very MyApp does not control, by UID, is never written. A correction carries the resource
+version and the UID that were read, a deletion the UID: a change in between makes a Conflict, and a retry.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client, PatchType
 from handloop.controller.myapp.changes import Changes, guarded
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.reconcile import ReconcileContext
-from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError
 from handloop.informers.lister import Lister
 
 FIELD_MANAGER: Final = "myapp-operator"
@@ -26,11 +25,11 @@ K = TypeVar("K", bound=Kind)
 
 
 class NameTakenError(ReconcileError):
-    """The name of a child belongs to somebody else's object."""
+    """A foreign object has the name of a child."""
 
 
 class WaitError(ReconcileError):
-    """Something that is going has to be gone first, also from the cache; its end is an event."""
+    """An object that is being deleted must be gone first, also from the cache; a watch event tells that."""
 
 
 class Child(Generic[K]):
@@ -42,12 +41,12 @@ class Child(Generic[K]):
         self._lister = lister
 
     def owned(self, app: MyApp) -> K | None:
-        """The child as the cache has it; None when there is none, or it is not ours."""
+        """The child in the cache; None without one, or when it is not ours."""
         live = self._cached(app)
         return live if live is not None and is_controlled_by(live, app) else None
 
     def is_taken(self, app: MyApp) -> bool:
-        """Whether somebody else has the name."""
+        """Whether a foreign object has the name."""
         live = self._cached(app)
         return live is not None and not is_controlled_by(live, app)
 
@@ -55,12 +54,12 @@ class Child(Generic[K]):
         self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: ReconcileContext
     ) -> tuple[K, bool]:
         """
-        Create the child, or change in it what differs.
+        Create the child, or correct it.
 
         Args: changes(live, wanted) is a strategic merge patch, {} for none.
         Returns: the child, and whether it was written.
-        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name, and for one that is
-        being deleted, or gone though the cache has it; ClientError.
+        Raises: NameTakenError; WaitError for the child of an earlier MyApp of this name, and for a child that
+        is being deleted, or gone though the cache has it; ClientError.
         """
         live = self._cached(app)
         if live is None:
@@ -68,7 +67,7 @@ class Child(Generic[K]):
         if not is_controlled_by(live, app):
             raise self._foreign(live, app)
         if live.metadata.deletion_timestamp is not None:
-            # even as wanted it will be gone, and what it stands for may be so already
+            # even a correct child will be gone soon
             raise self._going(live)
         patch = changes(live, wanted)
         if not patch:
@@ -77,9 +76,9 @@ class Child(Generic[K]):
 
     def remove(self, app: MyApp, context: ReconcileContext) -> None:
         """
-        Have no child of ours.
+        Delete our child, if there is one.
 
-        Raises: WaitError when there is one in the cache, which has been deleted; ClientError.
+        Raises: WaitError while it is in the cache; ClientError.
         """
         live = self.owned(app)
         if live is None:
@@ -128,7 +127,7 @@ class Child(Generic[K]):
 
 
 def _is_predecessor(owner: OwnerReference, app: MyApp) -> bool:
-    """Not this very MyApp: that one owns it without being its controller, and it will not go by itself."""
+    """Whether the owner is an earlier MyApp of this name. This MyApp itself may own it without control."""
     group = owner.api_version.partition("/")[0]
     resource, metadata = app.resource, app.metadata
     is_namesake = (group, owner.kind, owner.name) == (resource.group, resource.kind, metadata.name)

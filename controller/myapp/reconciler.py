@@ -1,15 +1,15 @@
 """
 MyApp with the runtime: one name in, the children as that MyApp wants them, and a true status.
 
-    MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, events
+    MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
-A reconcile reads the caches, takes each step whatever became of the others, and writes only what differs:
-without a change in the cluster it writes nothing. What a MyApp owns in its children: `myapp_changes`; when it
-is Ready, Progressing or Degraded: `myapp_status`; whom it leaves alone: `myapp_child`.
+A reconcile reads the caches, takes each step even if another one fails, and writes only differences: without
+a change in the cluster it writes nothing. The fields that a MyApp owns in its children: changes.py. The
+conditions Ready, Progressing and Degraded: status.py. The objects that it leaves alone: child.py.
 
-While autoscaling is on, or an autoscaler of ours still exists, the replicas are the autoscaler's; over a
-Deployment that is not ours there is none. A MyApp that is being deleted gets nothing but a true status: its
-children go with it, by their owner references, and in the foreground before it.
+While autoscaling is on, or an autoscaler of ours still exists, the autoscaler decides on the replicas. A
+foreign Deployment gets no autoscaler. A MyApp that is being deleted only gets a true status: its children go
+with it, by their owner references, and before it in a foreground deletion.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, Object, is_controlled_by
-from handloop.client.errors import AlreadyExists, NotFound
+from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound, TooManyRequests
 from handloop.client.resource_client import Client
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.changes import autoscaler_changes, deployment_changes, service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child
-from handloop.controller.myapp.children import new_autoscaler, new_deployment, new_service
-from handloop.controller.myapp.reports import MyAppReporter
-from handloop.controller.myapp.status import deletion_status, new_status
-from handloop.controller.myapp.steps import Steps
+from handloop.controller.myapp.child import FIELD_MANAGER, Child, NameTakenError, WaitError
+from handloop.controller.myapp.desired_children import new_autoscaler, new_deployment, new_service
+from handloop.controller.myapp.status import MyAppReporter, deletion_status, new_status
 from handloop.controller.myapp.types import MyApp, MyAppStatus, problems
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged, PredicateFuncs
-from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Result
-from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    ReconcileContext,
+    ReconcileError,
+    Result,
+    TerminalError,
+)
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -55,14 +58,49 @@ K = TypeVar("K", bound=Kind)
 
 
 class Listers(Protocol):
-    """The caches."""
+    """The caches: a Manager."""
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """The cached objects of a kind."""
 
 
+T = TypeVar("T")
+
+
+class Steps:
+    """
+    The steps of one reconcile, each taken even if another one fails, and their outcomes.
+
+    State: failures and waits, in words; lost = why the whole reconcile is retried without a status: a lost
+    race, after which the cache is behind, or a server that asks for time.
+    """
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.waits: list[str] = []
+        self.lost: APIError | None = None
+
+    def take(self, what: str, step: Callable[[], T]) -> T | None:
+        """
+        Take a step. Returns: its result; None when it failed.
+
+        Args: what the step is about, for the words. Raises: unexpected errors.
+        """
+        try:
+            return step()
+        except (Conflict, AlreadyExists, TooManyRequests) as error:
+            self.lost = error
+        except WaitError as wait:
+            self.waits.append(str(wait))
+        except NameTakenError as error:
+            self.failures.append(str(error))
+        except ClientError as error:
+            self.failures.append(f"{what}: {error}")
+        return None
+
+
 class MyAppReconciler:
-    """Keeps MyApps and their children in step. State: none; all of it is in the cluster. Threads: any."""
+    """Keeps MyApps and their children in step. State: none; it is all in the cluster. Threads: any."""
 
     def __init__(
         self, client: Client, listers: Listers, recorder: EventRecorder, *, clock: Clock = REAL_CLOCK
@@ -77,7 +115,7 @@ class MyAppReconciler:
 
     def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result:
         """
-        Make the children what the MyApp wants, and its status what they are.
+        Bring the children in line with the MyApp, and its status in line with the children.
 
         Raises: TerminalError for a spec that cannot work; ReconcileError when a step failed; Conflict and
         AlreadyExists when the cache is behind.
@@ -124,9 +162,10 @@ class MyAppReconciler:
 
     def _sync_autoscaler(self, app: MyApp, context: ReconcileContext) -> None:
         """
-        Once ours is gone from the cache, too, the replicas are the spec's again.
+        Create, correct or delete the autoscaler; once it is gone from the cache, the spec's replicas count
+        again.
 
-        It scales the Deployment of its name, whosever that is: over somebody else's there must be none.
+        An autoscaler scales the Deployment of its name, even a foreign one: then it must not exist.
         """
         scaling = app.spec.auto_scaling
         if scaling is None or not scaling.enabled or self._deployment.is_taken(app):
@@ -137,7 +176,7 @@ class MyAppReconciler:
     def _tell(
         self, app: MyApp, deployment: Deployment | None, steps: Steps, context: ReconcileContext
     ) -> None:
-        """Write the status if it says something new, and then the events that go with it."""
+        """Write the status if it says something new, and then record the Events that go with it."""
         now = self._clock.time()
         status = new_status(app, deployment, steps.failures, steps.waits, now=now)
         if status is app.status:
@@ -145,13 +184,13 @@ class MyAppReconciler:
         try:
             self._write(app, status, context)
         except NotFound:
-            # it is gone, or its definition has no status: who looks again once the cache had time will know
+            # the MyApp is gone, or its CRD has no status: the retry waits for the cache, and will know
             context.deleted(app)
             raise
         self._reporter.changed(app, status, steps.failures)
 
     def _tell_of_deletion(self, app: MyApp, context: ReconcileContext) -> None:
-        """No events: there is nothing to be done about it, and the namespace may take no more of them."""
+        """Write the status without Events: a namespace that is being deleted may take none."""
         status = deletion_status(app, self._deployment.owned(app), now=self._clock.time())
         if status is not app.status:
             with suppress(NotFound):
@@ -163,16 +202,16 @@ class MyAppReconciler:
 
 
 def _check_time(context: ReconcileContext) -> None:
-    """A stop of the program is no reason to leave a MyApp half done."""
+    """Raise after the deadline only: a stop of the program is no reason to leave a MyApp half done."""
     if context.deadline.passed():
         context.deadline.check()
 
 
 def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
     """
-    From an object that is not a MyApp's to the MyApp of its name.
+    A map function: from an object that is no child of a MyApp to the MyApp of its name.
 
-    It may be in the way of a child: when it goes, or changes hands, that MyApp should look again.
+    The object may be in the way of a child: when it goes, or changes owners, that MyApp is reconciled.
     """
 
     def find(obj: Object) -> Iterable[ObjectName]:
@@ -188,10 +227,10 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
 
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     """
-    Have a manager run it.
+    Add the MyApp controller to a manager.
 
-    Only a change of the spec counts in a MyApp itself, or its status would wake it; children count with all
-    they have, or their status would not.
+    Of a MyApp only changes of the spec count: its status must not wake it. Of children all changes count,
+    their status included.
     """
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
     find = namesakes(manager.lister_for(MyApp))

@@ -1,11 +1,14 @@
 """
-The status of a MyApp: a pure function of what was seen, so that it is true and rests when nothing happens.
+The status of a MyApp, a pure function of the observed state: without a change it does not change.
 
     Ready        every wanted replica runs this very spec and is ready, no step failed, no child is going away
-    Progressing  the Deployment is on its way to that, or a step waits for something to go
+    Progressing  the Deployment is on its way to that, or a step waits for an object to go
     Degraded     a step failed, or the Deployment says that it cannot make its pods
 All three are always there. A status is about the spec of its observedGeneration. A MyApp that is being
-deleted is neither Ready nor Progressing: nobody keeps its children.
+deleted is neither Ready nor Progressing: its children are no longer kept.
+
+MyAppReporter records Events when a status says something new. It compares the two statuses and has no memory,
+so a restart repeats nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from typing import Final, Literal, NamedTuple
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.conditions import FALSE, TRUE, Condition, set_condition
+from handloop.apis.conditions import FALSE, TRUE, Condition, find_condition, is_condition_true, set_condition
+from handloop.apis.core_v1 import Service
 from handloop.apis.time import format_time
-from handloop.controller.myapp.children import labels
+from handloop.controller.myapp.desired_children import labels
 from handloop.controller.myapp.types import MyApp, MyAppStatus
+from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder
 
 READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
@@ -39,7 +44,7 @@ _MESSAGE_LENGTH: Final = 32_768
 
 
 class _Claim(NamedTuple):
-    """What a condition says."""
+    """The content of a condition."""
 
     holds: bool
     reason: Reason
@@ -47,7 +52,7 @@ class _Claim(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a Deployment is; settled = its pods are those wanted, of this very spec, and all ready."""
+    """How far a Deployment is; settled = its pods are the wanted ones, of this very spec, and all ready."""
 
     wanted: int
     ready: int
@@ -67,16 +72,16 @@ def new_status(
     now: float,
 ) -> MyAppStatus:
     """
-    The status as it should be: the very one that app has when nothing changed.
+    The status as it should be; `app.status` itself when nothing changed.
 
-    Args: deployment is ours as last read or written, None = there is none; failures say which step failed and
-    why, waits which one cannot be taken yet; now in Unix seconds.
+    Args: deployment is ours as last read or written, None = there is none; failures name failed steps and the
+    reasons, waits the steps that cannot be taken yet; now in Unix seconds.
     """
     return _with_claims(app, deployment, _claims(deployment, failures, waits), now)
 
 
 def deletion_status(app: MyApp, deployment: Deployment | None, *, now: float) -> MyAppStatus:
-    """The same for a MyApp that is being deleted, which lasts for as long as a finalizer holds it."""
+    """The status of a MyApp that is being deleted, which may take as long as a finalizer holds it."""
     wrong = "" if deployment is None else "; ".join(troubles(deployment))
     going = _Claim(False, DELETING, "The MyApp is being deleted")
     degraded = _Claim(True, RECONCILE_ERROR, wrong) if wrong else _Claim(False, DELETING, "")
@@ -85,7 +90,7 @@ def deletion_status(app: MyApp, deployment: Deployment | None, *, now: float) ->
 
 
 def troubles(deployment: Deployment) -> tuple[str, ...]:
-    """Why a Deployment cannot go on, in its own words; () when it can, or has not seen its spec yet."""
+    """Why a Deployment cannot go on, in its own words; () if it can, or has not observed its spec yet."""
     status = deployment.status
     if status.observed_generation < deployment.metadata.generation:
         return ()
@@ -97,7 +102,7 @@ def troubles(deployment: Deployment) -> tuple[str, ...]:
 
 
 def progress(deployment: Deployment) -> Progress:
-    """How far a Deployment is, with the text for people."""
+    """How far a Deployment is, with a text for people."""
     status = deployment.status
     wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
     text = f"Ready replicas: {status.ready_replicas}/{wanted}"
@@ -169,5 +174,47 @@ def _at_rest(text: str, wrong: str) -> _Claim:
 
 
 def _healthy(*, settled: bool) -> _Claim:
-    """Nothing is wrong; whether all succeeded is known once the Deployment has settled."""
+    """No failure; success is known once the Deployment has settled."""
     return _Claim(False, RECONCILE_SUCCESS if settled else RECONCILING, "")
+
+
+class MyAppReporter:
+    """Records the Events of the MyApp controller. State: none. Threads: any."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def changed(self, app: MyApp, after: MyAppStatus, failures: Sequence[str]) -> None:
+        """
+        A new status was written in place of `app.status`.
+
+        Args: failures of this reconcile: each is reported unless the old status had it.
+        """
+        for text in _new_troubles(app.status, after, failures):
+            self._recorder.event(app, EVENT_TYPE_WARNING, RECONCILE_ERROR, text)
+        was_degraded = is_condition_true(app.status.conditions, DEGRADED)
+        if was_degraded and not is_condition_true(after.conditions, DEGRADED):
+            self._recorder.event(app, EVENT_TYPE_NORMAL, RECONCILE_SUCCESS, "No step fails any more")
+        if not is_condition_true(app.status.conditions, READY) and is_condition_true(after.conditions, READY):
+            text = f"Ready replicas: {after.ready_replicas}"
+            self._recorder.event(app, EVENT_TYPE_NORMAL, DEPLOYMENT_READY, text)
+
+    def serves(self, app: MyApp, service: Service) -> None:
+        """The Service was written."""
+        text = f"Service is a {service.spec.type} on port {app.spec.port}"
+        self._recorder.event(app, EVENT_TYPE_NORMAL, SERVICE_READY, text)
+
+
+def _new_troubles(before: MyAppStatus, after: MyAppStatus, failures: Sequence[str]) -> Sequence[str]:
+    """
+    The failures that the old status did not have; without any, the reason of a status that became Degraded.
+
+    A Deployment's own words may change with every try, so only the first ones are reported.
+    """
+    degraded = find_condition(before.conditions, DEGRADED)
+    said = degraded.message if degraded is not None else ""
+    new = [failure for failure in failures if failure not in said]
+    if new or is_condition_true(before.conditions, DEGRADED):
+        return new
+    degraded = find_condition(after.conditions, DEGRADED)
+    return [degraded.message] if degraded is not None and degraded.status == TRUE else []

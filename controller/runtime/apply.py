@@ -1,8 +1,9 @@
 """
-Server-side apply of what a controller owns of an object, and whether there is anything to apply.
+Server-side apply of the fields that a controller owns, and whether there is anything to apply.
 
-What a typed view does not say is left to others; what it said before and does not say any more is removed by
-the server. An apply that changes nothing is still a request: is_applied spares it.
+An apply leaves fields that the typed view does not set to other managers. A field that an earlier apply set
+and this one does not, the server removes. An apply that changes nothing is still a request: is_applied spares
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from handloop.client.resource_client import PatchType, ResourceClient
 
 T = TypeVar("T", bound=Kind)
 
-# what the server writes; an apply that names a version or UID is a precondition, and none is meant
+# fields that the server writes; a version or UID in an apply would be a precondition
 _SERVERS: Final = (
     "resourceVersion",
     "uid",
@@ -28,7 +29,7 @@ _SERVERS: Final = (
     "deletionTimestamp",
     "managedFields",
 )
-# the way to a value: whether the kind is a built-in one, then fields; map keys and list places are left out
+# the way to a value: built-in or custom kind, then field names; map keys and list indexes are left out
 _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
@@ -58,7 +59,7 @@ _GROUPS: Final = frozenset(
 )
 
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-# lists that an apply merges, and by what: these keys, or () the elements themselves; all others it replaces
+# lists that an apply merges, with their keys, () = the elements themselves; it replaces all other lists
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     ("metadata", "ownerReferences"): ("uid",),
     ("metadata", "finalizers"): (),
@@ -82,9 +83,9 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
 # maps that an apply replaces as a whole, besides matchLabels, which belong to a selector that it replaces
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector")}
-# maps that everybody writes into: wanting none of one's own says nothing of the others
+# maps that many managers write into: an empty one here does not want the others' entries gone
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
-# what holds quantities, which the server stores in its own spelling
+# fields that hold quantities, which the server stores in its own spelling
 _AMOUNTS: Final = {
     ("resources", "limits"),
     ("resources", "requests"),
@@ -101,7 +102,7 @@ _AMOUNTS: Final = {
 
 
 def owned_fields(obj: Kind) -> dict[str, Any]:
-    """What to apply: the object as JSON, without status and what the server writes."""
+    """The fields to apply: the object as JSON, without status and the fields that the server writes."""
     fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(obj))
     fields.pop("status", None)
     fields["metadata"] = {key: value for key, value in fields["metadata"].items() if key not in _SERVERS}
@@ -110,10 +111,10 @@ def owned_fields(obj: Kind) -> dict[str, Any]:
 
 def apply(client: ResourceClient[T], obj: T, *, field_manager: str, force: bool = True) -> T:
     """
-    Create the object, or make the server's have the fields of this one.
+    Create the object, or set these fields in the server's object.
 
-    Args: force takes fields over that another manager set; without it that is a Conflict.
-    Returns: what the server stored; its resource version is the old one when nothing changed.
+    Args: force takes over fields of other managers; without it such a field is a Conflict.
+    Returns: the stored object; its resource version is the old one when nothing changed.
     Raises: as ResourceClient.patch.
     """
     return client.patch(
@@ -130,29 +131,30 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     """
     Whether an apply of desired would change nothing, as far as the two can tell.
 
-    Lists and maps count as an apply treats them: what it replaces must be equal; of what it merges, all that
-    is wanted must be there, lists in that order. Lists of custom kinds are taken for replaced. What is said
-    to be empty must be empty, but for labels and annotations, which belong to many.
+    Lists and maps are compared as an apply treats them. A list or map that it replaces must be equal. In one
+    that it merges, all desired entries must be present, lists in that order. Lists of custom kinds count as
+    replaced. An empty list or map must be empty in present, except labels and annotations, which many
+    managers share.
 
-    What equals its type's default is not said (omit_defaults): no apply sets it, and it is not compared. Give
-    what must be so no default. An entry of a merged list or map that is no longer wanted is not noticed,
-    either: apply once per change of the owner.
+    A field with its type's default is not sent (omit_defaults): no apply sets it, and it is not compared.
+    Give a field that must have a certain value no default. An entry of a merged list or map that is no longer
+    desired is not noticed, either: apply once per change of the owner.
     """
     whose = _BUILT_IN if _is_built_in(desired.resource.group) else _CUSTOM
     return _covers(present, desired, owned_fields(desired), (whose,))
 
 
 def _is_built_in(group: str) -> bool:
-    """Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds, as ours of Foo does."""
+    """Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds."""
     return "." not in group or group.removesuffix(".k8s.io") in _GROUPS
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Args: said is desired as it is sent, which tells what of it counts."""
+    """Args: said is desired as JSON, which holds the fields that count."""
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):
-        return True  # absent is as good as empty
+        return True  # absent counts as empty
     if isinstance(desired, dict):
         return isinstance(present, dict) and _covers_map(present, desired, said, way)
     if isinstance(desired, list | tuple):
@@ -180,7 +182,7 @@ def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str
 
 
 def _is_whole(desired: dict[Any, Any], way: _Way) -> bool:
-    """Whether nothing may be in a map but what is wanted."""
+    """Whether a map may hold nothing but the desired entries."""
     if way[-2:] in _SHARED_MAPS:
         return False
     return not desired or way[-1] == "matchLabels" or (way[-2:] in _REPLACED_MAPS and _is_known(way))
@@ -210,5 +212,5 @@ def _is_amount(way: _Way) -> bool:
 
 
 def _is_known(way: _Way) -> bool:
-    """Whether the tables tell: built-in kinds, and of all kinds the metadata."""
+    """Whether the tables above apply: to built-in kinds, and to the metadata of all kinds."""
     return way[0] == _BUILT_IN or way[1] == "metadata"

@@ -12,20 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.access import Access
 from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.damper import HeldBackError
-from handloop.controller.runtime.event_source import EventSource, MapFunc, OwnerNames, own_name
-from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
-from handloop.controller.runtime.kind_informer import KindInformer, Synced
+from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.metrics.reconcile import ControllerMetrics
+from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import Predicate
+from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconcile import ReconcileContext, Reconciler, Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
@@ -35,11 +34,11 @@ T = TypeVar("T", bound=Kind)
 
 
 class BuilderError(Exception):
-    """What was asked for makes no controller."""
+    """The calls of the builder make no controller."""
 
 
 class _Asked(NamedTuple):
-    """One watch as it was asked for; names_of None = the controlling owner's, or those of every owner."""
+    """One watch as asked for; names_of None = the names of the controlling owner, or of every owner."""
 
     kind: type[Any]
     names_of: MapFunc[Any] | None
@@ -47,40 +46,15 @@ class _Asked(NamedTuple):
     every_owner: bool = False
 
 
-class InformerWatch(Generic[T]):
-    """An event source on its informer. Implements handloop.controller.runtime.controller.Watch."""
-
-    def __init__(
-        self, informer: KindInformer[T], source: EventSource[T], undecodable: UndecodableReports | None
-    ) -> None:
-        self._informer = informer
-        self._source = source
-        self._undecodable = undecodable
-        self._registration: Synced | None = None
-
-    def start(self) -> None:
-        """Feed the queue from here on, beginning with what there is."""
-        self._registration = self._informer.add_event_handler(self._source)
-        if self._undecodable is not None:
-            self._informer.on_undecodable(self._undecodable)
-
-    def troubles(self) -> list[str]:
-        """What keeps the first list from being complete and handed over."""
-        troubles = self._informer.troubles()
-        if troubles or self._registration is None or self._registration.has_synced():
-            return troubles
-        return [f"{self._informer.kind.resource.group_resource}: still handing the first list over"]
-
-
 class _Rechecked:
-    """A reconciler that is not called while its object is known to be gone. Implements Reconciler."""
+    """Calls a reconciler, unless its object is known to be gone. Implements Reconciler."""
 
     def __init__(self, reconciler: Reconciler, owners: OwnerRecheck[Any]) -> None:
         self._reconciler = reconciler
         self._owners = owners
 
     def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
-        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; what the reconciler does."""
+        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
         try:
             self._owners.check(name)
         except HeldBackError as error:
@@ -90,7 +64,7 @@ class _Rechecked:
 
 
 class ControllerBuilder:
-    """Collects what a controller is about; `complete` makes it."""
+    """Collects the watches and options of a controller; `complete` makes it."""
 
     def __init__(self, manager: Manager, name: str) -> None:
         self._manager = manager
@@ -106,7 +80,7 @@ class ControllerBuilder:
 
     def for_(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
         """
-        Reconcile the objects of a kind; exactly once.
+        Reconcile the objects of a kind. Call it exactly once.
 
         Raises: BuilderError.
         """
@@ -120,15 +94,15 @@ class ControllerBuilder:
         self, kind: type[Kind], *, predicates: Sequence[Predicate] = (), every_owner: bool = False
     ) -> Self:
         """
-        Reconcile the controlling owner of an object of a kind that changes.
+        When an object of a kind changes, reconcile its controlling owner.
 
-        Args: every_owner = the owners that do not control it, too.
+        Args: every_owner = also owners that do not control the object.
         """
         self._asked.append(_Asked(kind, None, tuple(predicates), every_owner))
         return self
 
     def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
-        """Reconcile the names that map_func makes of an object that changes."""
+        """When an object of a kind changes, reconcile the names that map_func makes of it."""
         self._asked.append(_Asked(kind, map_func, tuple(predicates)))
         return self
 
@@ -144,9 +118,9 @@ class ControllerBuilder:
         needs_leader_election: bool = True,
     ) -> Self:
         """
-        Say how it works; see ControllerOptions.
+        Set the controller's options; see ControllerOptions.
 
-        Args: cache_sync_timeout_seconds None = as the manager says.
+        Args: cache_sync_timeout_seconds None = the manager's.
         Raises: ValueError.
         """
         if cache_sync_timeout_seconds is None:
@@ -164,16 +138,16 @@ class ControllerBuilder:
         return self
 
     def declares(self, *access: Access) -> Self:
-        """Say what the reconciler asks of the server: RBAC manifests, preflight and doctor read it."""
+        """Declare what the reconciler asks of the server: roles, preflight and doctor read it."""
         self._access = (*self._access, *access)
         return self
 
     def complete(self, reconciler: Reconciler) -> Controller:
         """
-        Make the controller and add it to the manager; before that runs.
+        Make the controller and add it to the manager, before the manager runs.
 
-        Raises: BuilderError without a kind to reconcile; TypeError for what cannot reconcile; what
-        Manager.accept does.
+        Raises: BuilderError without a kind to reconcile; TypeError for a reconciler that cannot reconcile; as
+        Manager.accept.
         """
         _check(reconciler)
         if self._for is None:
@@ -232,7 +206,7 @@ class ControllerBuilder:
         return controller
 
     def _new_metrics(self) -> ControllerMetrics:
-        """The instruments of the controller; all that are made for one name count together."""
+        """The instruments of the controller; instruments of one name count together."""
         workers = self._options.max_concurrent_reconciles
         return self._manager.reconcile_metrics.for_controller(self._name, workers)
 
@@ -243,29 +217,25 @@ class ControllerBuilder:
         queue: ReconcileQueue,
         own_writes: OwnWrites,
         owners: OwnerRecheck[Any],
-    ) -> InformerWatch[Any]:
-        informer = informers[asked.kind]
+    ) -> KindSource[Any]:
         assert self._for is not None
         names_of = asked.names_of or OwnerNames(
             self._for, informers[self._for], every_owner=asked.every_owner
         )
-        undecodable = None
-        if asked.names_of is own_name:
-            undecodable = UndecodableReports(asked.kind, self._manager.recorder(self._name))
-        source = EventSource(
-            asked.kind,
+        return KindSource(
+            informers[asked.kind],
             names_of,
             sink=queue,
             predicates=asked.predicates,
             observed=own_writes.observed,
             gone=owners.child_gone,
             panicked=self._new_metrics().panic,
+            recorder=self._manager.recorder(self._name) if asked.names_of is own_name else None,
         )
-        return InformerWatch(informer, source, undecodable)
 
 
 def _check(reconciler: Any) -> None:
-    """Whether it can be called as a reconciler. Raises: TypeError."""
+    """Return if it can be called as a reconciler. Raises: TypeError."""
     if isinstance(reconciler, type):
         raise TypeError(f"a reconciler is an object, not a class: call {reconciler.__name__}(...)")
     if not callable(getattr(reconciler, "reconcile", None)):
@@ -273,5 +243,5 @@ def _check(reconciler: Any) -> None:
 
 
 def controller_for(manager: Manager, name: str) -> ControllerBuilder:
-    """Begin a controller; queue, logs, metrics, and the source of events are called by its name."""
+    """Begin a controller; its queue, logs, metrics and Events bear its name."""
     return ControllerBuilder(manager, name)

@@ -1,5 +1,5 @@
 """
-The informers of a process, one per kind and namespace, and how far they are.
+The informers of a process, one per kind and namespace, and how far and how fresh they are.
 
 Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its one typed form.
 """
@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.metrics.informer_metrics import lag_seconds
+from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
@@ -23,17 +24,57 @@ from handloop.workqueue.spawn import Spawn, spawn_thread
 
 T = TypeVar("T", bound=Kind)
 
-# caches that are still being filled are waited for so long at most, before others go on without them
 WARM_UP_SECONDS: Final = 60.0
+"""How long warm_up waits for caches that are still being filled."""
+
+FRESH_SECONDS: Final = 120.0
+"""By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
+
+Troubles = Callable[[], Sequence[str]]
+"""What still keeps caches from being filled, in words; empty once they are."""
+
+
+class CacheSyncTimeoutError(ReconcileError):
+    """Caches were not filled in time; troubles name the kinds and the last errors."""
+
+    def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
+        text = "; ".join(troubles)
+        super().__init__(f"{waiting}: timed out after {seconds:g}s waiting for caches to sync: {text}")
+        self.troubles = tuple(troubles)
+
+
+def wait_for_caches(
+    waiting: str,
+    troubles: Troubles,
+    stop: threading.Event,
+    *,
+    timeout_seconds: float,
+    clock: Clock = REAL_CLOCK,
+) -> bool:
+    """
+    Wait until there are no troubles.
+
+    Args: waiting names the waiting component, for the error; timeout_seconds may be infinite.
+    Returns: False when stop was set first.
+    Raises: CacheSyncTimeoutError.
+    Blocks: until then.
+    """
+    began_at = clock.now()
+    while left := troubles():
+        if clock.now() - began_at >= timeout_seconds:
+            raise CacheSyncTimeoutError(waiting, timeout_seconds, left)
+        if clock.sleep(SYNC_POLL_SECONDS, stop):
+            return False
+    return not stop.is_set()
 
 
 class Caches:
     """
-    One informer factory per namespace; one for all of them when none is named. Threads: any.
+    One informer factory per namespace; one for all namespaces when none is named. Threads: any.
 
     A cluster-scoped kind has one informer, whatever the namespaces.
     State: _stop, that of start, None before. It is set before the factories start, each under its lock: an
-    informer that comes too late for that finds it set.
+    informer that is made too late for that finds it set.
     """
 
     def __init__(
@@ -49,39 +90,31 @@ class Caches:
         spawn: Spawn = spawn_thread,
     ) -> None:
         """
-        Make them; nothing is asked of the server before start.
+        Make the factories; nothing is asked of the server before start.
 
         Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
-        Raises: TypeError for a str as namespaces, whose letters are not meant; ValueError for all of them
-        beside single ones, whose objects would be held twice.
+        Raises: as chosen_namespaces.
         """
-        if isinstance(namespaces, str):
-            raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
         self._progress_seconds = progress_seconds
         self._clock = clock
         self._stop: threading.Event | None = None
-        wanted = list(dict.fromkeys(namespaces)) or [""]
-        if "" in wanted and len(wanted) > 1:
-            raise ValueError(
-                f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
-                'leave "" out to watch those alone, or give () for all'
-            )
+        chosen = chosen_namespaces(namespaces)
         self._factories = {
             namespace: SharedInformerFactory(
                 client,
                 resync_seconds=resync_seconds,
                 namespace=namespace,
                 transform=transform,
-                name_suffix=f"@{namespace}" if len(wanted) > 1 else "",
+                name_suffix=f"@{namespace}" if len(chosen) > 1 else "",
                 options=options,
                 clock=clock,
                 spawn=spawn,
             )
-            for namespace in wanted
+            for namespace in chosen
         }
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
-        """The informers of a kind, shared by all who ask; after start they are started, not waited for."""
+        """The shared informers of a kind; after start they are started, but not waited for."""
         factories = self._factories
         if not kind.resource.namespaced:
             factories = {"": next(iter(factories.values()))}
@@ -91,23 +124,23 @@ class Caches:
         return KindInformer(kind, made)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """All of them: by namespace, in the order of the first requests."""
+        """All informers: by namespace, in the order of the first requests."""
         return [informer for factory in self._factories.values() for informer in factory.informers()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start those made so far, and from here on those to come; does not wait."""
+        """Start the informers made so far, and from here on new ones; does not wait."""
         self._stop = stop
         for factory in self._factories.values():
             factory.start(stop)
 
     def stop(self) -> None:
-        """Tell all to end, for good; does not wait."""
+        """Tell all informers to end, for good; does not wait."""
         for informer in self.informers():
             informer.stop()
 
     def shutdown(self, seconds: float = math.inf) -> list[str]:
         """
-        Stop all, for good.
+        Stop all informers, for good.
 
         Returns: the plurals of the kinds whose informers have not ended in that time.
         Blocks: until they have ended.
@@ -120,7 +153,7 @@ class Caches:
         """
         Wait until every cache is filled, or in trouble.
 
-        Blocks: until then, for a minute at most.
+        Blocks: until then, for WARM_UP_SECONDS at most.
         """
         progress = self._progress()
         until = self._clock.now() + WARM_UP_SECONDS
@@ -147,12 +180,37 @@ class Caches:
         waiting = [one.kind.resource.plural for one in self.informers() if not one.has_synced()]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
 
+    def fresh_check(self) -> str | None:
+        """A health check: no cache may lag by more than FRESH_SECONDS, as without an API server."""
+        now = self._clock.now()
+        lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in self.informers())}
+        old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
+        return f"nothing heard of {', '.join(old)}" if old else None
+
     def _progress(self) -> SyncProgress:
         return SyncProgress(self.informers(), interval_seconds=self._progress_seconds, clock=self._clock)
 
 
+def chosen_namespaces(namespaces: Sequence[str]) -> list[str]:
+    """
+    The namespaces to watch, each once; [""] for all of them.
+
+    Raises: TypeError for a str, whose letters would be taken for namespaces; ValueError for all namespaces
+    beside single ones, whose objects would be held twice.
+    """
+    if isinstance(namespaces, str):
+        raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
+    chosen = list(dict.fromkeys(namespaces)) or [""]
+    if "" in chosen and len(chosen) > 1:
+        raise ValueError(
+            f'namespaces={namespaces!r} holds "", which is all namespaces, beside single ones: '
+            'leave "" out to watch those alone, or give () for all'
+        )
+    return chosen
+
+
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether a first list is under way that may well come to an end."""
+    """Whether a first list is under way, without trouble so far."""
     if informer.has_synced():
         return False
     reflector = informer.statistics().reflector

@@ -2,8 +2,8 @@
 How often Python's cycle collector runs, for a process that holds large caches.
 
 Cached objects are immutable trees: they make no cycles and are freed by their reference counts. By default a
-collection follows every 700 new containers: each page and each watch block would pay for walking what was
-just decoded.
+collection follows every 700 new containers: each page and each watch block would pay for a walk over objects
+that were just decoded.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """
-A controller: event sources feed a queue, workers take names from it and call a reconciler.
+A controller: sources of watch events feed a queue, workers take names from it and call a reconciler.
 
     sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
                                        ^                 |
                                        '-- later, retry, parked
 
 Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
-resync does not retry what failed for good; a delayed reconcile that an earlier one has made needless is left
-out; a process whose caches do not fill says which kind, and why.
+resync does not retry a name that failed for good; a delayed reconcile that an earlier one has made needless
+is left out; a process whose caches do not fill says which kind, and why.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from typing import Any, Final, NamedTuple, Protocol
 import structlog
 
 from handloop.client.errors import seconds_asked_for
-from handloop.controller.runtime.cache_sync import Troubles, wait_for_caches
-from handloop.controller.runtime.causes import Cause
-from handloop.controller.runtime.deadline import Deadline
-from handloop.controller.runtime.metrics.reconcile import ControllerMetrics, ControllerOwnWrites
+from handloop.controller.runtime.caches import wait_for_caches
+from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics, ControllerOwnWrites
+from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Reconciler, Result
-from handloop.controller.runtime.reconcile_errors import TerminalError
-from handloop.controller.runtime.reconcile_queue import ReconcileQueue
-from handloop.controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    Deadline,
+    ReconcileContext,
+    Reconciler,
+    Result,
+    TerminalError,
+)
+from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
-from handloop.informers.sync import Progress
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
@@ -49,10 +52,10 @@ class ControllerOptions:
     """
     How a controller works.
 
-    Args: rate_limiter None = per name 5 ms doubling up to 1000 s. max_retries = so many in a row, then the
-    name waits for a change as after a TerminalError; None = no limit. reconcile_timeout_seconds is positive,
-    None = no deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait
-    for our own writes.
+    Args: rate_limiter None = per name 5 ms doubling up to 1000 s. After max_retries in a row a name waits for
+    a change, as after a TerminalError; None = no limit. reconcile_timeout_seconds is positive, None = no
+    deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait for our
+    own writes.
     Raises: ValueError.
     """
 
@@ -77,10 +80,10 @@ class ControllerOptions:
 
 
 class Watch(Protocol):
-    """One source of events, not started."""
+    """A source of watch events that has not started: KindSource."""
 
     def start(self) -> None:
-        """Feed the queue from here on, beginning with what there is."""
+        """Feed the queue from here on, beginning with the objects in the cache."""
 
     def troubles(self) -> list[str]:
         """What keeps its first list from being complete and handed over; empty once it is."""
@@ -102,9 +105,9 @@ class Controller:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
-    State, under _lock: _counts; _watches, which only grow; _started, set by run: a watch starts once, by whom
-    adds it when that is set, else by run.
-    Threads: `<name>-worker-<i>`, each with a name that no other has; listeners add to the queue.
+    State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
+    it finds; watch() starts a watch that is added later.
+    Threads: `<name>-worker-<i>`, no two with one name from the queue; listeners add to the queue.
     """
 
     def __init__(
@@ -118,7 +121,6 @@ class Controller:
         own_metrics: ControllerOwnWrites,
         options: ControllerOptions = ControllerOptions(),
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
-        new_progress: Callable[[], Progress | None] = lambda: None,
         clock: Clock = REAL_CLOCK,
         spawn: Spawn = spawn_thread,
     ) -> None:
@@ -130,9 +132,8 @@ class Controller:
         self._metrics = metrics
         self._own_metrics = own_metrics
         self._options = options
-        self._reports = ReconcileReports(name)
+        self._reports = ReconcileReports()
         self._new_id = new_id
-        self._new_progress = new_progress
         self._clock = clock
         self._spawn = spawn
         self._log = structlog.get_logger(name)
@@ -143,7 +144,7 @@ class Controller:
         self._counts = ReconcileStatistics()
 
     def watch(self, watch: Watch) -> None:
-        """Add a source of events; while the controller runs, it starts at once."""
+        """Add a source of watch events; while the controller runs, it starts at once."""
         with self._lock:
             self._watches.append(watch)
             started = self._started
@@ -151,7 +152,7 @@ class Controller:
             watch.start()
 
     def enqueue(self, name: ObjectName, cause: str) -> None:
-        """Reconcile a name for a reason of the caller's own, such as news from outside the cluster."""
+        """Reconcile a name for another reason than a watch event, such as news from outside the cluster."""
         self.queue.add(name, Cause(cause))
 
     def statistics(self) -> ReconcileStatistics:
@@ -194,13 +195,11 @@ class Controller:
             return tuple(self._watches)
 
     def _wait_for_caches(self, stop: threading.Event) -> bool:
-        troubles: Troubles = lambda: [text for watch in self._watches for text in watch.troubles()]  # noqa: E731 - a name for the type
         return wait_for_caches(
             f"controller {self.name}",
-            troubles,
+            lambda: [text for watch in self._watches for text in watch.troubles()],
             stop,
             timeout_seconds=self._options.cache_sync_timeout_seconds,
-            progress=self._new_progress(),
             clock=self._clock,
         )
 
@@ -221,7 +220,7 @@ class Controller:
     # worker threads
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process names until stop is set; what is still queued then is left alone."""
+        """Take and process names until stop is set; names that are still queued then stay there."""
         running = True
         try:
             while running and not stop.is_set():
@@ -303,7 +302,7 @@ class Controller:
         self, name: ObjectName, context: ReconcileContext, error: BaseException, began_at: float
     ) -> None:
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
-        # first of all the name, so that nothing that fails below loses it
+        # the name first: an error below must not lose it
         if terminal:
             self.queue.give_up(name)
             self._metrics.terminal_error()
@@ -317,7 +316,7 @@ class Controller:
         self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:
-        """Whether trying again cannot help, or has not helped often enough."""
+        """Whether another try cannot help, or has failed often enough."""
         limit = self._options.max_retries
         tried = limit is not None and self.queue.num_requeues(name) >= limit
         return tried or isinstance(error, TerminalError)
@@ -329,7 +328,7 @@ class Controller:
 
 
 def _checked(result: Any) -> Result:
-    """None is DONE; anything else that is no Result is a mistake of the reconciler's."""
+    """None counts as DONE. Raises: TypeError for anything else that is no Result."""
     if result is None:
         return DONE
     if not isinstance(result, Result):

@@ -1,4 +1,4 @@
-"""Doing ever more rarely what succeeds each time and is undone each time."""
+"""Spacing writes that succeed each time and are undone each time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from cachetools import LRUCache
 
-from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 
@@ -34,16 +34,16 @@ class _Done(NamedTuple):
 
 class Damper:
     """
-    Spaces repetitions: the second comes 10 s after the first, then 20 s, 40 s, up to 300 s pass.
+    Spaces repetitions: the second comes 10 s after the first, the next after 20 s, 40 s, up to 300 s.
 
-    A workqueue forgets its back-off with each success, so it does not slow down what succeeds. Another value
-    for the same key is no repetition, and after a quiet minute the spacing starts over.
+    A workqueue forgets its back-off with each success, so it does not slow down work that succeeds. Another
+    value for the same key is no repetition. After a quiet minute the spacing starts over.
     State, under _lock: _last = what was done last for a key, for the last 10,000 keys.
     Threads: any; no two of them for one key.
     """
 
     def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:
-        """Args: why something is held back, for the error."""
+        """Args: why a repetition is held back, for the error."""
         self._why = why
         self._clock = clock
         self._lock = new_lock("Damper._lock", 95)
@@ -54,11 +54,11 @@ class Damper:
         Call do, unless it is too early to bring about that value once more.
 
         Args: do returns whether it did anything.
-        Returns: what do returns. Raises: HeldBackError; whatever do raises.
+        Returns: the result of do. Raises: HeldBackError; errors of do.
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS
         with self._lock:
-            # put back below: what fails may have happened or not, and leaves nothing to be repeated
+            # put back below: a failure may have happened or not, and leaves nothing to be repeated
             last = self._last.pop(key, None)
         if last is not None and last.value == value:
             left = last.at + last.wait_seconds - now

@@ -1,8 +1,8 @@
 """
-Finalizers: an object with one does not go before whoever set it has cleaned up.
+Finalizers: the server keeps an object until each controller has removed its finalizer, after cleaning up.
 
 Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that holds only for
-the version that was seen, so that nobody else's finalizer is lost.
+the version that was read, so that no foreign finalizer is lost.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ T = TypeVar("T", bound=Kind)
 
 
 def has_finalizer(obj: Kind, finalizer: str) -> bool:
-    """Whether it is there."""
+    """Whether the object has that finalizer."""
     return finalizer in obj.metadata.finalizers
 
 
 def is_being_deleted(obj: Kind) -> bool:
-    """Whether a deletion has begun, and waits for finalizers."""
+    """Whether the object's deletion has begun, and waits for finalizers."""
     return obj.metadata.deletion_timestamp is not None
 
 
 def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Put a finalizer on an object that is not being deleted; without a request when it is there.
+    Add a finalizer to an object that is not being deleted; without a request when it is there.
 
-    Returns: the object as it is then. Raises: Conflict when the object has changed since it was read.
+    Returns: the object after that. Raises: Conflict when the object has changed since it was read.
     """
     if has_finalizer(obj, finalizer):
         return obj
@@ -38,9 +38,9 @@ def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_ma
 
 def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Take a finalizer off an object, which may go then; without a request when it is not there.
+    Remove a finalizer, so that the object may go; without a request when it is not there.
 
-    Returns: the object as it was then. Raises: Conflict when the object has changed since it was read.
+    Returns: the object after that. Raises: Conflict when the object has changed since it was read.
     """
     if not has_finalizer(obj, finalizer):
         return obj

@@ -1,7 +1,7 @@
 """
 The informers of one kind, seen as one: of all namespaces, or of each of several.
 
-A server can watch one namespace or all; a controller of several has an informer in each.
+A server can watch one namespace or all. A controller of several namespaces has an informer in each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Synced(Protocol):
 
 
 class Informer(Protocol[T]):
-    """What a controller needs of an informer: a SharedIndexInformer, or several as one."""
+    """The part of an informer that a controller needs: a SharedIndexInformer, or several as one."""
 
     @property
     def indexer(self) -> Cache[T]:
@@ -46,7 +46,7 @@ class Informer(Protocol[T]):
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
-        """Tell handler of every change."""
+        """Call handler for every change."""
 
 
 class _AllSynced:
@@ -62,7 +62,7 @@ class KindInformer(Generic[T]):
     """
     One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind). Threads: any.
 
-    It starts and stops nothing: their factories do.
+    Their factories start and stop them.
     """
 
     def __init__(self, kind: type[T], parts: dict[str, SharedIndexInformer[T]]) -> None:
@@ -106,7 +106,7 @@ class KindInformer(Generic[T]):
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
-        """Tell handler of every change; it is called by one thread per namespace."""
+        """Call handler for every change, on one thread per namespace."""
         parts = self.informers
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
 
@@ -124,7 +124,7 @@ class KindInformer(Generic[T]):
         return None if part is None else part.indexer.get_by_key(key)
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether all that happened in a namespace up to a version is in the store. One not watched: yes."""
+        """Whether the store has all changes of a namespace up to a version; True if nobody watches it."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
@@ -132,7 +132,7 @@ class KindInformer(Generic[T]):
         return self._parts.get(namespace) or self._parts.get("")
 
     def troubles(self) -> list[str]:
-        """What keeps the first lists from being complete, in words, one per informer that is not synced."""
+        """Why first lists are not complete yet, in words, one per informer that is not synced."""
         return [_trouble(part) for part in self.informers if not part.has_synced()]
 
 

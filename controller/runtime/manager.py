@@ -1,12 +1,12 @@
 """
-What several controllers of one process share, started and stopped in order.
+The parts that the controllers of one process share, started and stopped in order.
 
     start:  caches --> (leader election) --> controllers
-    stop:   controllers --> (the lease) --> caches --> events
+    stop:   controllers --> (the lease) --> caches --> Events
 
-Each controller waits for its own caches: one whose CRD is missing keeps no other from working. With leader
-election the caches are filled first, so that a standby that comes to lead can act at once; what cannot be
-filled is not waited for.
+Each controller waits for its own caches: a controller whose CRD is missing keeps no other from working. With
+leader election the caches are filled first, so that a standby that comes to lead can act at once. A cache in
+trouble is not waited for.
 Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
@@ -23,34 +23,33 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.access import Access, merged
-from handloop.controller.runtime.cache_sync import wait_for_caches
-from handloop.controller.runtime.caches import Caches
+from handloop.controller.runtime.caches import Caches, wait_for_caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
-from handloop.controller.runtime.deadline import PATIENCE_SECONDS, Deadline
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.election_state import election_state
-from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
-from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.leader_election import (
+    LeaderCallbacks,
+    LeaderElector,
+    LeadershipLost,
+)
 from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
-from handloop.controller.runtime.freshness import InformerLag, freshness_check
 from handloop.controller.runtime.kind_informer import KindInformer
-from handloop.controller.runtime.metrics.cache_size import CacheSize
-from handloop.controller.runtime.metrics.informer import InformerMetricsProvider
-from handloop.controller.runtime.metrics.reconcile import OwnWriteMetrics, ReconcileMetrics
-from handloop.controller.runtime.metrics.workqueue import WorkqueueMetricsProvider
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
+from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
+from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
 from handloop.controller.runtime.runnable import (
     Runnable,
     RunnableGroup,
     StopTimeoutError,
     needs_leader_election,
 )
-from handloop.controller.runtime.serving.health import Check, stopped_check
+from handloop.controller.runtime.serving.health import Check
 from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
@@ -63,21 +62,24 @@ log = structlog.get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 
-# beyond shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and events
+PATIENCE_SECONDS: Final = 2.0
+"""How long a controller's request waits for a busy server; such a server asks for a second at first."""
+
+# after shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and Events
 _GRACE_SECONDS: Final = 5.0
-# for caches, and for events, when runnables have used up the time: threads that are idle end in less
+# for caches, and for Events, when runnables have used up the time: idle threads end in less
 _LEAST_SECONDS: Final = 0.5
 
 
 class Manager:
     """
-    Informers, events, metrics and the life of the controllers of one process.
+    Informers, Events, metrics and the life of the controllers of one process.
 
     client writes only while no other process can be leading: with leader election, each of its writes passes
-    a WriteFence. Who writes without leading uses the client that the manager was given.
+    a WriteFence. Code that writes without leading uses the client that was given to the manager.
 
-    State, under _lock: _runnables and _access, complete before run; _ran, whether that was called; _stop,
-    that of run; _failures, in their order, of which the first is why run ends. _guarded is set by run before
+    State, under _lock: _runnables and _access, complete before run; _ran, whether run was called; _stop,
+    that of run; _failures, in their order: the first is why run ends. _guarded is set by run before
     another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a stop:
     _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
@@ -102,11 +104,11 @@ class Manager:
         """
         Make a manager; nothing is asked of the server before run.
 
-        Args: namespaces to watch, () = all; reading another one from the caches raises NamespaceNotWatched.
+        Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
         transform makes what the caches keep of every object, and must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
-        cache_sync_timeout_seconds is what controllers take that say nothing else; it may be infinite. A
-        registry takes one manager.
+        cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
+        manager.
         Raises: as Caches.
         """
         self._work_stop = threading.Event()
@@ -137,8 +139,7 @@ class Manager:
             clock=clock,
             spawn=spawn,
         )
-        registry.register(InformerLag(self.informers, clock))
-        registry.register(CacheSize(self.informers))
+        registry.register(CacheState(self.informers, clock))
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
@@ -151,14 +152,14 @@ class Manager:
         if leader_election is not None:
             self.elect(leader_election)
 
-    # what controllers are made of
+    # for controllers
 
     def informer_for(self, kind: type[T]) -> KindInformer[T]:
         """
-        The informers of a kind, shared by all who ask.
+        The shared informers of a kind.
 
-        Before run they are made, and empty. From then on they are started and filled: nobody takes what is
-        not listed yet for gone.
+        Before run they are made, and empty. After run has begun they are started and filled: no caller takes
+        an object that is not listed yet for gone.
 
         Raises: after run has begun, CacheSyncTimeoutError, which says what is wrong;
         DeadlineExceededError when a stop comes first.
@@ -172,7 +173,7 @@ class Manager:
         return informer
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """Reads the caches of a kind; as informer_for."""
+        """A lister of the caches of a kind; as informer_for."""
         return self.informer_for(kind).lister()
 
     def _wait_for(self, informer: KindInformer[Any], stop: threading.Event) -> None:
@@ -188,14 +189,15 @@ class Manager:
             raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
 
     def recorder(self, component: str) -> EventRecorder:
-        """Records events of core/v1, in which equal messages are counted, in the name of a component."""
+        """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
         return self._recorders.recorder(component)
 
     def series_recorder(self, component: str) -> SeriesRecorder:
         """
-        Records events of events.k8s.io/v1, in which whatever repeats is a series.
+        Records Events of events.k8s.io/v1, in which a repeated Event is a series.
 
-        It needs SERIES_EVENTS_ACCESS, which is declared here; whoever prints roles declares it there as well.
+        The recorder needs SERIES_EVENTS_ACCESS, which this call declares. A program that prints roles without
+        running declares it there as well.
 
         Args: component is a qualified name, such as `example.com/backups`.
         """
@@ -204,7 +206,7 @@ class Manager:
 
     def add(self, runnable: Runnable) -> None:
         """
-        Run it, too; before run.
+        Add a runnable, before run.
 
         Raises: as accept.
         """
@@ -214,7 +216,7 @@ class Manager:
 
     def accept(self, name: str) -> None:
         """
-        See whether a runnable of that name can be added.
+        Check that a runnable of that name can be added.
 
         Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
         """
@@ -230,7 +232,7 @@ class Manager:
             raise ValueError(f"controller with name {name} already exists")
 
     def declare(self, *access: Access) -> None:
-        """Say what a controller asks of the server."""
+        """Declare what a controller asks of the server."""
         with self._lock:
             self._access += access
 
@@ -243,40 +245,33 @@ class Manager:
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
-        Work only while holding a lease; before run, once. For a lock that needs a recorder of this manager.
+        Work only while holding a lease. Call it before run, once; for a lock with a recorder of this manager.
 
-        The lock's own client must not be that of the manager, which writes nothing before the lease is held.
+        The lock needs a client of its own: the manager's client writes nothing before the lease is held.
 
-        Args: as LeaderElector.
+        Args: as LeaderCallbacks.
         Raises: ValueError for a configuration that makes no sense.
         """
         self._leader_election = config
-        self._elector = LeaderElector(
-            config,
+        callbacks = LeaderCallbacks(
             on_started_leading=self._lead,
-            on_stopped_leading=lambda: None,
             on_waiting=on_waiting,
             on_new_leader=on_new_leader,
             on_lost=partial(self._lost, on_lost),
-            clock=self.clock,
-            spawn=self.spawn,
-            metrics=LeaderElectionMetrics(self._registry),
         )
+        metrics = LeaderElectionMetrics(self._registry)
+        self._elector = LeaderElector(config, callbacks, metrics=metrics, clock=self.clock, spawn=self.spawn)
 
-    # what others ask
+    # for the program
 
     def access(self) -> tuple[Access, ...]:
-        """What all controllers declared, each thing once."""
+        """What all controllers declared, merged."""
         with self._lock:
             return merged(self._access)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """All of them, in the order of the first requests."""
+        """All informers, in the order of the first requests."""
         return self._caches.informers()
-
-    def may_write(self) -> bool:
-        """Whether no other process can be leading; True without leader election."""
-        return self.seconds_to_write() > 0
 
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading; infinity without election."""
@@ -284,7 +279,7 @@ class Manager:
 
     @property
     def elector(self) -> LeaderElector | None:
-        """Who takes part in the election; None without one."""
+        """The candidate in the election; None without one."""
         return self._elector
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -295,27 +290,27 @@ class Manager:
         return checks
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`: the caches are filled and fresh, the workers alive, and no stop was asked for."""
+        """`/readyz`: the caches are filled and fresh, the workers alive, and no stop is set."""
         checks: dict[str, Check] = {
             "informers-synced": self._caches.synced_check,
-            "informers-fresh": freshness_check(self.informers, self.clock),
+            "informers-fresh": self._caches.fresh_check,
             "workers": self._workers_check,
             "shutdown": self._stopped_check,
         }
         if self._elector is not None:
-            checks["leader"] = election_state(self._elector.statistics)
+            checks["leader"] = self._elector.state_check
         return checks
 
-    # the life of it
+    # start and stop
 
     def run(self, stop: threading.Event) -> None:
         """
-        Once: work until stop is set, then stop everything in order; a controller that fails sets stop, too.
+        Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
 
-        Raises: LeadershipLost; what a runnable raised; StopTimeoutError when runnables were left behind; an
+        Raises: LeadershipLost; the error of a runnable; StopTimeoutError when runnables were left behind; an
         ExceptionGroup of several such failures; RuntimeError when called again.
         Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
-                events, at most.
+        Events, at most.
         """
         free = self._prepare(stop)
         lease: Joinable | None = None
@@ -336,7 +331,7 @@ class Manager:
         self._raise_failures()
 
     def _prepare(self, stop: threading.Event) -> RunnableGroup:
-        """Take no further runnables; set those that only run while we lead apart. Returns: the others."""
+        """Refuse further runnables, and set _guarded to those that need leadership. Returns: the others."""
         with self._lock:
             if self._ran:
                 raise RuntimeError("a manager runs once: make another one, on a registry of its own")
@@ -353,7 +348,7 @@ class Manager:
         """
         End everything within one deadline.
 
-        Consumers first: while they drain they may still read; the lease goes with the last of them.
+        Consumers end first: while they drain they may still read. The lease ends after the last of them.
         """
         seconds = self._seconds_to_stop()
         deadline = Deadline(seconds, clock=self.clock)
@@ -377,12 +372,8 @@ class Manager:
         if left_behind:
             log.warning("Left behind at the stop", what=left_behind)
 
-    def _stopping(self) -> threading.Event:
-        with self._lock:
-            return self._stop
-
     def _seconds_to_stop(self) -> float:
-        """After a lost lease, less than it takes another to begin."""
+        """The time for a stop. After a lost lease it ends before another leader may begin."""
         with self._lock:
             lost = any(isinstance(failure, LeadershipLost) for failure in self._failures)
         if lost and self._leader_election is not None:
@@ -391,13 +382,13 @@ class Manager:
         return self.shutdown_timeout_seconds + _GRACE_SECONDS
 
     def _fail(self, name: str, error: BaseException) -> None:
-        """A runnable or the elector has failed: the process ends in order, and says so."""
+        """End the process in order after an error of a runnable or the elector, and log it."""
         with self._lock:
             is_news = error not in self._failures
             if is_news:
                 self._failures.append(error)
             stop = self._stop
-        # before it is said: a log that nobody reads may block
+        # before the log line: a log that nobody reads may block
         stop.set()
         if is_news:
             log.error("Controller failed", controller=name, err=str(error) or repr(error))
@@ -414,7 +405,7 @@ class Manager:
     # leader election
 
     def _lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """What waits to be written may not be written any more. The elector's thread."""
+        """Cancel writes that wait. The elector's thread."""
         self._work_stop.set()
         if tell is not None:
             tell(lost)
@@ -432,7 +423,7 @@ class Manager:
         """
         Run the controllers until stop is set. The elector's thread `leading`.
 
-        Raises: StopTimeoutError, that of a runnable: with workers left behind the lease is not released.
+        Raises: the StopTimeoutError of a runnable: with workers left behind the lease is not released.
         """
         self._guarded.start(stop)
         self._guarded.join()
@@ -444,7 +435,8 @@ class Manager:
     # checks
 
     def _stopped_check(self) -> str | None:
-        return stopped_check(self._stopping())()
+        with self._lock:
+            return "shutting down" if self._stop.is_set() else None
 
     def _workers_check(self) -> str | None:
         with self._lock:

@@ -1,24 +1,42 @@
-"""How syncs end: counted, and logged so that a lost race is no error and a surprise comes with its stack."""
+"""
+How syncs and reconciles end, in the log: a lost race is no error, and a bug comes with its stack.
+
+SyncOutcomes serves a controller that is written by hand, ReconcileReports the runtime's controllers.
+"""
 
 from __future__ import annotations
 
 import traceback
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 
-from handloop.client.errors import AlreadyExists, Conflict
+from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
 from handloop.controller.runtime.damper import HeldBackError
-from handloop.controller.runtime.metrics.reconcile import ControllerMetrics, ReconcileResult
+from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics, ReconcileResult
+from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 
-_LOST_RACES: Final = (Conflict, AlreadyExists, HeldBackError)
+_LOST_RACES: Final = (Conflict, AlreadyExists)
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether an error comes with talking to a cluster, or was raised on purpose; else it is a bug."""
+    return isinstance(error, ClientError | ReconcileError)
+
+
+def _shown(error: BaseException) -> str:
+    return str(error) if is_expected(error) else repr(error)
+
+
+def _stack_of(error: BaseException) -> dict[str, Any]:
+    return {"v": 4, "stack": "".join(traceback.format_exception(error))}
 
 
 class Outcomes(NamedTuple):
-    """Syncs that settled and syncs that failed; those that nobody expected are among the failed."""
+    """Syncs that settled and syncs that failed; unexpected failures are among the failed."""
 
     synced: int = 0
     failed: int = 0
@@ -27,22 +45,15 @@ class Outcomes(NamedTuple):
 
 class SyncOutcomes:
     """
-    Takes note of every sync.
+    Counts, measures and logs every sync.
 
     State, under _lock: _counts; _began_at, when each sync that is under way began. Threads: any.
     """
 
     def __init__(
-        self,
-        logger_name: str,
-        *,
-        expected: tuple[type[BaseException], ...],
-        metrics: ControllerMetrics | None = None,
-        clock: Clock = REAL_CLOCK,
+        self, logger_name: str, *, metrics: ControllerMetrics | None = None, clock: Clock = REAL_CLOCK
     ) -> None:
-        """Args: expected are the errors that come with talking to a cluster: logged without a stack."""
         self._log = structlog.get_logger(logger_name)
-        self._expected = expected
         self._metrics = metrics
         self._clock = clock
         self._lock = new_lock("SyncOutcomes._lock", 95)
@@ -69,15 +80,14 @@ class SyncOutcomes:
 
     def failed(self, name: ObjectName, error: BaseException) -> None:
         """A sync raised and will be retried."""
-        expected = isinstance(error, self._expected)
+        expected = is_expected(error)
         self._count(failed=1, unexpected=0 if expected else 1)
         self._measure(name, "error", unexpected=not expected)
-        write = self._log.info if isinstance(error, _LOST_RACES) else self._log.error
-        text = str(error) if expected else repr(error)
-        write("Error syncing; requeuing for later retry", objectReference=name, err=text)
+        lost_race = isinstance(error, (*_LOST_RACES, HeldBackError))
+        write = self._log.info if lost_race else self._log.error
+        write("Error syncing; requeuing for later retry", objectReference=name, err=_shown(error))
         if not expected:
-            stack = "".join(traceback.format_exception(error))
-            self._log.debug("Observed an unexpected exception", v=4, objectReference=name, stack=stack)
+            self._log.debug("Observed an unexpected exception", objectReference=name, **_stack_of(error))
 
     def _measure(self, name: ObjectName, result: ReconcileResult, *, unexpected: bool = False) -> None:
         with self._lock:
@@ -97,3 +107,44 @@ class SyncOutcomes:
             self._counts = Outcomes(
                 before.synced + synced, before.failed + failed, before.unexpected + unexpected
             )
+
+
+class ReconcileReports:
+    """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
+
+    def begins(self, context: ReconcileContext) -> None:
+        """A worker starts a reconcile."""
+        context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
+
+    def settled(self, context: ReconcileContext, requeue_after: float | None) -> None:
+        """The reconcile returned."""
+        more = {} if requeue_after is None else {"requeueAfter": requeue_after}
+        context.log.debug("Reconcile successful", v=4, **more)
+
+    def failed(
+        self, context: ReconcileContext, error: BaseException, failures: int, *, final: bool = False
+    ) -> None:
+        """
+        The reconcile raised.
+
+        Args: failures in a row so far; final = there will be no other try until something changes.
+        """
+        terminal = final or isinstance(error, TerminalError)
+        write = context.log.info if _is_lost_race(error, failures) and not terminal else context.log.error
+        write(
+            "Reconciler error, waiting for a change" if terminal else "Reconciler error",
+            err=_shown(error),
+            causes=", ".join(context.causes),
+            **({} if terminal else {"failures": failures}),
+        )
+        if not is_expected(error):
+            context.log.debug("Observed a panic in reconciler", **_stack_of(error))
+
+    def timed_out(self, context: ReconcileContext, seconds: float) -> None:
+        """The reconcile took longer than it may, whatever its result."""
+        context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
+
+
+def _is_lost_race(error: BaseException, failures: int) -> bool:
+    """An object that is not found was deleted a moment ago, unless it is not found again."""
+    return isinstance(error, _LOST_RACES) or (isinstance(error, NotFound) and failures <= 1)

@@ -3,10 +3,10 @@ The own-write floor: a controller does not act on a cache that lacks its own las
 
     reconcile --wrote(obj)--> floor of the name --> next reconcile of it: parked until the cache has obj
 
-Without it, a reconcile that comes before its predecessor's write has travelled back through the watch
-decides on the state before that write: creates again, or undoes. A parked name keeps no worker busy: the
-event of the write wakes it. The wait is limited; then the reconcile goes on, and the conflict that may follow
-is the server's to notice.
+Without the floor, a reconcile may come before its predecessor's write has travelled back through the watch.
+It would decide on the state before that write, and create again, or undo. A parked name keeps no worker busy:
+the watch event of the write wakes it. The wait is limited. After it the reconcile goes on, and the server
+notices the conflict that may follow.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ log = structlog.get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon for an object that is not in the cache."""
+"""How soon to look for an object that is not in the cache: no watch event may come for it."""
 
 
 class Mirror(Protocol):
     """The caches of one kind."""
 
     def get_by_key(self, key: str) -> Object | None:
-        """The cached object of that store key."""
+        """The cached object with that store key."""
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         """Whether all that happened up to that version in that namespace is in the cache."""
 
 
 class WaitMetrics(Protocol):
-    """What is measured: controller.runtime.reconcile_metrics.ControllerOwnWrites."""
+    """What is measured: ControllerOwnWrites of metrics/reconcile_metrics.py."""
 
     def waited(self, seconds: float) -> None:
-        """A name was parked, and is not any more."""
+        """A parked name goes on, after so long."""
 
     def timed_out(self) -> None:
-        """It went on without the write."""
+        """A name goes on although the cache lacks the write."""
 
 
 class _Floor(NamedTuple):
@@ -66,12 +66,12 @@ class OwnWrites:
     """
     The floors of one controller.
 
-    State, under _lock: _floors = name -> what was written in its behalf, the last write of each object;
-    _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next event. A
-    floor is added and dropped only by the worker that has its name.
-    Threads: workers write and ask, listeners tell of events.
+    State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
+    _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
+    event. Only the worker that has a name adds and drops its floors.
+    Threads: workers write and ask, listeners report watch events.
     Locks: _lock is a leaf; caches and the queue are asked without it. A name is in _waiting before the cache
-    is looked at, so that an event between the two is not missed.
+    is read, so that a watch event between the two is not missed.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class OwnWrites:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Make an empty one.
+        Begin without floors.
 
-        Args: mirrors gives None for a kind without a cache: there is nothing to wait for. timeout_seconds 0
-        turns the waiting off.
+        Args: mirrors returns None for a kind without a cache: a write of that kind is not waited for.
+        timeout_seconds 0 turns the waiting off.
         """
         self._mirrors = mirrors
         self._wake = wake
@@ -100,11 +100,11 @@ class OwnWrites:
         self._waiting: dict[_Target, set[ObjectName]] = {}
 
     def observer(self, name: ObjectName) -> OwnWriteObserver:
-        """Takes note of the writes of one reconcile."""
+        """Records the writes of one reconcile."""
         return OwnWriteObserver(self, name)
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
-        """Something was written in behalf of a name."""
+        """Record a write, or a deletion, on behalf of a name."""
         kind, metadata = type(obj), obj.metadata
         if self._timeout_seconds <= 0 or self._mirrors(kind) is None:
             return
@@ -113,16 +113,16 @@ class OwnWrites:
             self._floors.setdefault(name, {})[floor.kind, floor.name] = floor
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Whether that very object was deleted in behalf of a name, and no reconcile has seen its end yet."""
+        """Whether that very object was deleted on behalf of a name, and no reconcile has seen its end yet."""
         with self._lock:
             floor = self._floors.get(name, {}).get((type(obj), object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
-        Whether to park a name that a worker has got.
+        For how long to park a name that a worker has got.
 
-        Returns: 0 = go on; else until when at most. An event that ends the wait wakes the name.
+        Returns: 0 = reconcile now; else the longest wait. A watch event that ends the wait wakes the name.
         """
         floors = self._watch(name)
         if not floors:
@@ -130,7 +130,7 @@ class OwnWrites:
         unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
         left = self._keep(name, floors, unmet)
         if left and not all(self._is_there(floor) for floor in unmet.values()):
-            # one that came and went between two lists, or with others in the queue, brings no event any more
+            # an object that came and went between two lists, or within one batch, brings no watch event
             return min(left, LOOK_AGAIN_SECONDS)
         if unmet and not left:
             writes = ", ".join(f"{floor.kind.resource.kind} {floor.name}" for floor in unmet.values())
@@ -138,14 +138,14 @@ class OwnWrites:
         return left
 
     def observed(self, kind: type[Kind], name: ObjectName) -> None:
-        """An event of an object has arrived. Any listener; called for each event."""
+        """A watch event of an object has arrived. Any listener calls this, for each watch event."""
         with self._lock:
             names = tuple(self._waiting.get((kind, name), ()))
         for waiting in names:
             self._wake(waiting)
 
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
-        """From here on, events of what was written wake the name."""
+        """From here on, watch events of the written objects wake the name."""
         with self._lock:
             floors = self._floors.get(name, {})
             for target in floors:
@@ -158,7 +158,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # not there yet, or not there any more; what is deleted may not have been there yet, either
+            # not there yet, or gone again; a deleted object may not have been there yet, either
             return mirror.has_seen(floor.name.namespace, floor.resource_version)
         if floor.gone:
             ending = cached.metadata.deletion_timestamp is not None
@@ -170,7 +170,7 @@ class OwnWrites:
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:
-        """Keep what is unmet while there is time. Returns: how long; 0 when nothing is kept."""
+        """Keep unmet floors while time is left. Returns: how much; 0 when none is kept."""
         now = self._clock.now()
         with self._lock:
             parked_at = self._parked_at.get(name)

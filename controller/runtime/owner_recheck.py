@@ -4,10 +4,10 @@ Asking the server whether an owner is still there, once its children disappear.
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
 A watch can be behind by more than a minute. Meanwhile the cache holds owners that are gone: the garbage
-collector deletes each child that is made for one, the deletion wakes the name, and the child is made again,
-at full speed. The builder prevents this for every controller. One that is written by hand makes an
-OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its sync; see
-controller/foo.py.
+collector deletes each child that is made for such an owner, the deletion wakes the name, and the child is
+made again, at full speed. The builder prevents this for every controller. A controller that is written by
+hand makes an OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its
+sync; see handloop.controller.foo.controller.
 Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
 """
 
@@ -23,8 +23,8 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import Forbidden, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.damper import Damper
-from handloop.controller.runtime.event_source import OwnerCache, OwnerNames
-from handloop.controller.runtime.reconcile_errors import ReconcileError
+from handloop.controller.runtime.kind_source import OwnerCache, OwnerNames
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
@@ -38,14 +38,14 @@ _REMEMBERED: Final = 10_000
 
 
 class OwnerGoneError(ReconcileError):
-    """The server has no such owner any more, or is deleting it, and the cache does not know; retried."""
+    """The owner is gone from the server, or being deleted, and the cache does not know yet; retried."""
 
 
 class OwnerRecheck(Generic[T]):
     """
     The owners of one kind whose children disappeared.
 
-    State, under _lock: _suspects, owners to ask about before their next reconcile, the last 10,000; _told,
+    State, under _lock: _suspects, the last 10,000 owners to ask about before their next reconcile; _told,
     whether the log says that we may not ask.
     Threads: listeners call child_gone; workers call check, each with the name that it got.
     """
@@ -59,7 +59,7 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache is that of kind; deleted_by_us(owner, child) = the end of the child is no surprise."""
+        """Args: cache is that of kind; deleted_by_us(owner, child) = we deleted the child ourselves."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache
@@ -71,7 +71,7 @@ class OwnerRecheck(Generic[T]):
         self._told = False
 
     def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
-        """An object was deleted. To be called before the names of its owners are queued."""
+        """A child was deleted. Call before the names of its owners are queued."""
         state = final_state(child)
         if state is None:
             return
@@ -83,7 +83,7 @@ class OwnerRecheck(Generic[T]):
         """
         Return unless the owner of that name is known to be gone.
 
-        Raises: OwnerGoneError; HeldBackError where we may not get owners; ClientError. All are to be retried.
+        Raises: OwnerGoneError; HeldBackError where we may not get owners; ClientError. Retry after each.
         Blocks: for one request if a child has disappeared, else not at all.
         """
         with self._lock:

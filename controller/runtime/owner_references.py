@@ -1,7 +1,7 @@
 """
-Owner references: who an object goes with, and whose reconcile it leads to.
+Owner references: with which owner an object is deleted, and whose reconcile it leads to.
 
-Pure functions; the object that comes back is still to be written.
+Pure functions: the caller writes the object that they return.
 Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
 returns the same object; a controller is known by its UID. More: docs/differences.md.
 """
@@ -18,11 +18,11 @@ T = TypeVar("T", bound=Kind)
 
 
 class OwnerError(ValueError):
-    """An owner that cannot be: the server, or the garbage collector, would take it amiss."""
+    """An impossible owner: the server would refuse it, or the garbage collector delete the object."""
 
 
 class AlreadyOwnedError(OwnerError):
-    """Another object controls this one: it is not to be taken away from it. Fields: owner, who that is."""
+    """Another object controls this one already. Fields: owner, the reference to it."""
 
     def __init__(self, obj: Kind, owner: OwnerReference, wanted: OwnerReference) -> None:
         what = f"{obj.resource.kind} {obj.metadata.namespace}/{obj.metadata.name}"
@@ -40,7 +40,7 @@ class AlreadyOwnedError(OwnerError):
 
 def with_controller(obj: T, owner: Kind) -> T:
     """
-    The object under the control of owner, which owns() of a builder and garbage collection go by.
+    The object under the control of owner; a builder's owns() and garbage collection go by that reference.
 
     Raises: AlreadyOwnedError, also for an earlier owner of that name; OwnerError for an owner in another
     namespace, or without a UID.
@@ -54,7 +54,7 @@ def with_controller(obj: T, owner: Kind) -> T:
 
 def with_owner(obj: T, owner: Kind) -> T:
     """
-    The object with one more owner, with the last of which it goes; who controls it stays as it is.
+    The object with one more owner; its controller stays. The object is deleted with its last owner.
 
     Raises: OwnerError for an owner in another namespace, or without a UID.
     """
@@ -73,7 +73,7 @@ def without_owner(obj: T, owner: Kind) -> T:
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """In the place of the reference to the same owner, or to an earlier plain one of its name; else last."""
+    """With wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
     references = obj.metadata.owner_references
     # a dict, as owner and predecessor may both be there
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
@@ -99,7 +99,7 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
-    """Of the controller. The owner must be where the garbage collector looks for it, or obj is deleted."""
+    """A controller's reference. The garbage collector must find the owner, or it deletes obj."""
     what = f"{owner.resource.kind} {owner.metadata.name}"
     if not owner.metadata.uid:
         raise OwnerError(f"{what} has no UID: it must have been read from the server")

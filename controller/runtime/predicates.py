@@ -1,9 +1,9 @@
 """
-Which events lead to a reconcile: asked per watch, on the listener's thread, before anything is queued.
+Which watch events lead to a reconcile: asked per watch, on the listener's thread, before anything is queued.
 
 A resync comes as an update between two states of one resource version: GenerationChanged and the like keep it
-out. A predicate on a kind that others write must let through what the reconcile reads: with GenerationChanged
-on a Deployment nobody would see its status.
+out. A predicate on a kind that others write must pass the fields that the reconcile reads: GenerationChanged
+on a Deployment would hide its status.
 Follows: controller-runtime pkg/predicate.
 """
 
@@ -17,16 +17,16 @@ from handloop.apis.meta import Object
 
 
 class Predicate(Protocol):
-    """Says yes to the events worth a reconcile. Pure and quick: no requests, no locks."""
+    """Says yes to the watch events worth a reconcile. Pure and quick: no requests, no locks."""
 
     def create(self, obj: Any) -> bool:
-        """An object is new to the cache, also when the cache is."""
+        """An object is new to the cache; the objects of the first list are, too."""
 
     def update(self, old: Any, new: Any) -> bool:
         """An object was replaced."""
 
     def delete(self, obj: Any) -> bool:
-        """An object is gone; its last known state."""
+        """An object is gone. Args: obj is its last known state."""
 
 
 def _yes(*_: object) -> bool:
@@ -34,7 +34,7 @@ def _yes(*_: object) -> bool:
 
 
 class PredicateFuncs:
-    """A predicate out of up to three functions; one that is missing says yes."""
+    """A predicate made of up to three functions; a missing one says yes."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class _Changed:
 
 
 class GenerationChanged(_Changed):
-    """Updates of the spec: the server counts the generation up with each, and not with one of the status."""
+    """Updates of the spec: the server counts the generation up with them, and not with the status."""
 
     def aspect(self, obj: Object) -> object:
         """The generation, and whether a deletion has begun."""
@@ -102,9 +102,9 @@ class ResourceVersionChanged(_Changed):
 
 class LabelsMatch:
     """
-    Events of objects that a label selector chooses, such as "app=web,tier!=cache".
+    Watch events of objects that a label selector matches, such as "app=web,tier!=cache".
 
-    An update passes, too, when the object is chosen no more by it: who counts such objects has to know.
+    An update that ends the match passes, too: a reconciler that counts such objects has to know.
     """
 
     def __init__(self, selector: str) -> None:
@@ -112,20 +112,20 @@ class LabelsMatch:
         self._selector = parse_selector(selector)
 
     def create(self, obj: Object) -> bool:
-        """Whether it is chosen."""
+        """Whether the object matches."""
         return self._selector.matches(obj.metadata.labels)
 
     def update(self, old: Object, new: Object) -> bool:
-        """Whether one of its states is chosen."""
+        """Whether either state matches."""
         return self.create(old) or self.create(new)
 
     def delete(self, obj: Object) -> bool:
-        """Whether it was chosen."""
+        """Whether the object matched."""
         return self.create(obj)
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Yes when every one says so; without any, yes."""
+    """Yes when every predicate says yes; without any, yes."""
     return PredicateFuncs(
         create=lambda obj: all(each.create(obj) for each in predicates),
         update=lambda old, new: all(each.update(old, new) for each in predicates),
@@ -134,7 +134,7 @@ def all_of(*predicates: Predicate) -> Predicate:
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Yes when one says so; without any, no."""
+    """Yes when one predicate says yes; without any, no."""
     return PredicateFuncs(
         create=lambda obj: any(each.create(obj) for each in predicates),
         update=lambda old, new: any(each.update(old, new) for each in predicates),

@@ -1,33 +1,94 @@
 """
 The contract between a controller and the code that reconciles.
 
-Level-triggered: reconcile gets a name, reads what there is, and makes it so. It returns when it is settled
-for now, and raises to be called again with back-off.
+A reconcile is level-triggered: it gets a name, reads the present state, and makes the cluster match. It
+returns when the object is settled for now, and raises to be called again with back-off.
 Follows: controller-runtime pkg/reconcile.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import structlog
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.deadline import Deadline
-from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.clock import REAL_CLOCK, Clock
 
-__all__ = [
-    "DONE",
-    "ReconcileContext",
-    "ReconcileError",
-    "Reconciler",
-    "Result",
-    "TerminalError",
-    "WriteObserver",
-]
+
+class ReconcileError(Exception):
+    """An expected failure: retried with back-off, logged without a stack. Other errors count as bugs."""
+
+
+class TerminalError(ReconcileError):
+    """
+    Another try cannot help: the name waits until the object, or something it depends on, changes.
+
+    The text is the reason, for the log and for a condition; `raise TerminalError("...") from error` keeps the
+    cause.
+    """
+
+
+class DeadlineExceededError(ReconcileError):
+    """The reconcile took longer than it may; retried."""
+
+
+class Deadline:
+    """
+    A point in time, and a stop that brings it forward. Threads: any.
+
+    Nothing can stop a thread from outside, so a reconcile that works in steps, or waits, asks between them.
+    Each request to the server has a limit of its own. A wait that the server asks for (Retry-After) is not
+    spent in a worker: the name goes back into the queue with that wait as its delay.
+    """
+
+    __slots__ = ("_at", "_clock", "_stop")
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        *,
+        stop: threading.Event | None = None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        """Args: seconds from now on, None = only the stop counts; stop is that of the program."""
+        self._clock = clock
+        self._at = math.inf if seconds is None else clock.now() + seconds
+        self._stop = threading.Event() if stop is None else stop
+
+    def remaining(self) -> float:
+        """Seconds left, at least 0; infinity without a limit."""
+        return 0.0 if self._stop.is_set() else max(0.0, self._at - self._clock.now())
+
+    def passed(self) -> bool:
+        """Whether the time is up, regardless of a stop."""
+        return self._clock.now() >= self._at
+
+    def exceeded(self) -> bool:
+        """Whether to give up: the time is up, or the program stops."""
+        return self._stop.is_set() or self.passed()
+
+    def check(self) -> None:
+        """
+        Return if time is left.
+
+        Raises: DeadlineExceededError, for the reconcile to be retried.
+        """
+        if self.exceeded():
+            raise DeadlineExceededError("stopping" if self._stop.is_set() else "reconcile deadline exceeded")
+
+    def sleep(self, seconds: float) -> bool:
+        """
+        Wait, at most until the deadline.
+
+        Returns: False when the deadline ended the wait: exceeded() holds.
+        """
+        self._clock.sleep(min(seconds, self.remaining()), self._stop)
+        return not self.exceeded()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +96,7 @@ class Result:
     """
     How a reconcile settled.
 
-    Args: requeue_after in seconds: look again then, even if nothing changes; None = not before a change.
+    Args: requeue_after in seconds: reconcile again then, even without a change; None = only after a change.
     """
 
     requeue_after: float | None = None
@@ -51,7 +112,7 @@ DONE: Final = Result()
 
 
 class WriteObserver(Protocol):
-    """Is told what a reconcile wrote, so that the next one does not act on a cache that lacks it."""
+    """Learns what a reconcile wrote, so that the next one does not act on a cache that lacks it."""
 
     def wrote(self, obj: Kind) -> None:
         """The server's answer to a write."""
@@ -61,7 +122,7 @@ class WriteObserver(Protocol):
 
 
 class _NoObserver:
-    """Nobody to tell."""
+    """Ignores writes."""
 
     def wrote(self, obj: Kind) -> None:
         """Ignore it."""
@@ -73,11 +134,11 @@ class _NoObserver:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileContext:
     """
-    What a reconcile is told besides the name.
+    What a reconcile gets besides the name.
 
     Args: id is in every log line of this reconcile. causes led to it, merged, such as ("MyApp default/a
-    updated", "requeue after 30s"). deadline is co-operative: whoever takes steps asks it. log is bound to
-    controller, object and id.
+    updated", "requeue after 30s"). deadline is co-operative: the reconcile asks it between steps. log is
+    bound to controller, object and id.
     """
 
     id: str = ""
@@ -87,22 +148,23 @@ class ReconcileContext:
     writes: WriteObserver = field(default_factory=_NoObserver)
 
     def wrote(self, obj: Kind) -> None:
-        """Tell of a create, update, patch or apply, with the server's answer: it has the new version."""
+        """Report a create, update, patch or apply. Args: obj is the server's answer, with its new version."""
         self.writes.wrote(obj)
 
     def deleted(self, obj: Kind) -> None:
-        """Tell of a delete, with the object as it was known."""
+        """Report a delete. Args: obj is the object as it was known."""
         self.writes.deleted(obj)
 
 
 class Reconciler(Protocol):
-    """Makes the cluster be what one object asks for."""
+    """Makes the cluster match what one object asks for."""
 
     def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
         """
-        Compare what the object of this name wants with what there is, and write the difference.
+        Compare what the object of this name wants with the present state, and write the difference.
 
-        Never runs twice at once for one name. An object that is gone is no error: it may be the very cause.
-        Returns: None as DONE.
-        Raises: anything, to be called again with back-off; TerminalError not to be, until something changes.
+        Never runs twice at once for one name. An object that is gone is no error: its deletion may be the
+        cause.
+        Returns: None counts as DONE.
+        Raises: anything, to be called again with back-off; TerminalError to wait for a change.
         """

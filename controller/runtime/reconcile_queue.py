@@ -1,16 +1,15 @@
 """
 The queue of one controller: names with their causes, delays and priorities.
 
-The initial list and resyncs wait behind what has just happened, with ageing; a failed name comes back with
-back-off; one that asked for it comes back later; one that failed for good waits for a change.
+The initial list and resyncs wait behind fresh changes, with ageing. A failed name comes back with back-off, a
+name with a requeue_after comes back then, and a name that failed for good waits for a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
-from handloop.controller.runtime.causes import Cause, Causes
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
@@ -23,6 +22,91 @@ from handloop.workqueue.spawn import Spawn, spawn_thread
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0
+MAX_CAUSES: Final = 10
+"""How many causes of one name are kept; further ones are counted."""
+
+
+class Cause(NamedTuple):
+    """
+    One reason to reconcile.
+
+    subject and verb make the label, of which there are few: `Deployment updated`, `requeue`. detail is an
+    object's name, or `after 30s`. is_resync: nothing has changed.
+    """
+
+    subject: str
+    verb: str = ""
+    detail: str = ""
+    is_resync: bool = False
+
+    @property
+    def label(self) -> str:
+        """The cause without its detail, for metrics."""
+        return f"{self.subject} {self.verb}" if self.verb else self.subject
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.subject, self.detail, self.verb) if part)
+
+
+class Taken(NamedTuple):
+    """What a worker takes over. No causes = nothing to do, before due_at if that is set."""
+
+    causes: tuple[Cause, ...]
+    due_at: float | None = None
+
+
+class Causes:
+    """
+    The causes of every name that waits, merged per name until a worker takes them.
+
+    State, under _lock: _pending = name -> its causes in order; _more = how many more there were than are
+    kept; _scheduled = name -> when it is due, as the clock counts, and why. A name with pending causes is in
+    the queue or about to be added. A name with a scheduled cause is in the queue by the time it is due, or
+    about to be added, or a worker is about to take it.
+    Threads: any.
+    """
+
+    def __init__(self) -> None:
+        self._lock = new_lock("Causes._lock", 95)
+        self._pending: dict[ObjectName, dict[Cause, None]] = {}
+        self._more: dict[ObjectName, int] = {}
+        self._scheduled: dict[ObjectName, tuple[float, Cause]] = {}
+
+    def add(self, name: ObjectName, causes: Iterable[Cause]) -> None:
+        """Call before the name is added to the queue, so that the worker that gets it finds the causes."""
+        with self._lock:
+            kept = self._pending.setdefault(name, {})
+            for cause in causes:
+                if cause in kept or len(kept) < MAX_CAUSES:
+                    kept[cause] = None
+                else:
+                    self._more[name] = self._more.get(name, 0) + 1
+
+    def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
+        """Call before the delayed add, by the worker that has the name. The last call counts."""
+        with self._lock:
+            self._scheduled[name] = (due_at, cause)
+
+    def take(self, name: ObjectName, now: float) -> Taken:
+        """
+        Take over all causes of a name.
+
+        If anything else leads to a reconcile, the scheduled cause is taken, too: that reconcile decides anew.
+        """
+        with self._lock:
+            pending = tuple(self._pending.pop(name, ()))
+            more = self._more.pop(name, 0)
+            due_at, cause = self._scheduled.get(name, (None, None))
+            if due_at is None or cause is None:
+                return Taken(_with_rest(pending, more))
+            if not pending and now < due_at:
+                return Taken((), due_at)
+            del self._scheduled[name]
+            return Taken(_with_rest(pending + ((cause,) if due_at <= now else ()), more))
+
+
+def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
+    return (*causes, Cause("and", "more", f"{more}")) if more else causes
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
@@ -32,7 +116,7 @@ def default_rate_limiter() -> RateLimiter[ObjectName]:
 
 class ReconcileQueue:
     """
-    A worker does get, take, one of park, settle, requeue, retry or give_up, and always done.
+    A worker calls get, take, one of park, settle, requeue, retry or give_up, and always done.
 
     State, under _lock: _given_up, names that failed for good and have not changed since. _causes and _queue
     guard themselves; a cause is always there before its name is in the queue.
@@ -58,7 +142,7 @@ class ReconcileQueue:
         )
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Reconcile a name; without effect for a resync of one that failed for good."""
+        """Reconcile a name; a resync of a name that failed for good has no effect."""
         if self._is_idle_resync(name, cause):
             return
         self._causes.add(name, (cause,))
@@ -72,38 +156,39 @@ class ReconcileQueue:
         """
         Take the next name.
 
-        Raises: ShutDown. Blocks: until there is one.
+        Raises: ShutDown. Blocks: until there is a name.
         """
         return self._queue.get()
 
     def take(self, name: ObjectName) -> tuple[Cause, ...]:
-        """The causes of a name that was got; none when an earlier reconcile has seen to them."""
+        """The causes of a name that was got; () when an earlier reconcile has dealt with them."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # a wake that nobody needed any more took the place of the delayed add: the plan is still to come
+            # a wake that was no longer needed took the place of the delayed add: the plan is still to come
             self._queue.add_after(name, taken.due_at - self._clock.now())
         return taken.causes
 
     def park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float) -> None:
-        """Put a name aside with its causes, until wake or so long."""
+        """Put a name aside with its causes, until wake or for so many seconds."""
         self._causes.add(name, causes)
         self._queue.add_after(name, seconds)
 
     def settle(self, name: ObjectName) -> None:
-        """A reconcile worked out."""
+        """A reconcile succeeded."""
         self._queue.forget(name)
         self._set_given_up(name, given_up=False)
 
     def requeue(self, name: ObjectName, seconds: float) -> None:
-        """A reconcile worked out, and wants another one later."""
+        """A reconcile succeeded, and wants another one later."""
         self.settle(name)
         self._later(name, seconds, Cause("requeue", detail=f"after {seconds:g}s"))
 
     def retry(self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0) -> float:
         """
-        A reconcile failed: again after a back-off, or later if asked to. Returns: that, in seconds.
+        A reconcile failed: come back after a back-off, and not before at_least_seconds.
 
         Args: reason is a word, such as the class of the error.
+        Returns: the delay in seconds.
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
         self._set_given_up(name, given_up=False)
@@ -112,7 +197,7 @@ class ReconcileQueue:
         return delay
 
     def give_up(self, name: ObjectName) -> None:
-        """A reconcile failed for good: no resync leads to another one, only a change does."""
+        """A reconcile failed for good: only a change leads to another one, no resync does."""
         self._queue.forget(name)
         self._set_given_up(name, given_up=True)
 
@@ -121,11 +206,11 @@ class ReconcileQueue:
         self._queue.done(name)
 
     def num_requeues(self, name: ObjectName) -> int:
-        """How often a name failed since it last worked out."""
+        """How often a name failed since its last success."""
         return self._queue.num_requeues(name)
 
     def depths(self) -> Mapping[int, int]:
-        """How many names need work per priority, also those added again while a worker has them."""
+        """How many names need work per priority; names added again while a worker has them count."""
         return self._queue.depths()
 
     def statistics(self) -> QueueStatistics:
@@ -133,7 +218,7 @@ class ReconcileQueue:
         return self._queue.statistics()
 
     def shut_down(self) -> None:
-        """Take nothing more, and end those who wait in get. Blocks: until the queue's threads have ended."""
+        """Refuse further names, and wake blocked getters. Blocks: until the queue's threads have ended."""
         self._queue.shut_down()
 
     def _later(self, name: ObjectName, seconds: float, cause: Cause) -> None:

@@ -1,4 +1,4 @@
-"""What a manager runs: controllers, and anything else that works until it is told to stop."""
+"""What a manager runs: controllers, and anything else that works until a stop is set."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Runnable(Protocol):
     """
     Something with a life of its own.
 
-    It may have an attribute `needs_leader_election`, True where there is none: run it only while we lead; and
-    a method `workers_check`, a controller.runtime.health.Check for its threads.
+    Two more members are optional. `needs_leader_election`: run it only while we lead; True when it is
+    missing. `workers_check`: a health check for its threads, as in serving/health.py.
     """
 
     @property
     def name(self) -> str:
-        """For logs and thread names; unlike any other's."""
+        """For logs and thread names; unique in its manager."""
 
     def run(self, stop: threading.Event) -> None:
         """
         Work until stop is set.
 
-        Raises: what ends the whole process; StopTimeoutError when something is left behind.
+        Raises: any error, which ends the whole process; StopTimeoutError when something is left behind.
         """
 
 
 class StopTimeoutError(Exception):
-    """A stop was not obeyed in time: somebody may still be writing."""
+    """A runnable did not end in time after a stop: it may still be writing."""
 
 
 class WorkersBusyError(StopTimeoutError):
@@ -45,7 +45,7 @@ class WorkersBusyError(StopTimeoutError):
 
 
 def needs_leader_election(runnable: Runnable) -> bool:
-    """Whether it may only run while we lead."""
+    """Whether the runnable may only run while we lead."""
     return bool(getattr(runnable, "needs_leader_election", True))
 
 

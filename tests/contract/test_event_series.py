@@ -13,19 +13,14 @@ import pytest
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event
 from handloop.apis.meta import decode_hook
-from handloop.apis.resource import GroupVersionKind
 from handloop.client.errors import error_from_status, status_from_body
 from handloop.client.resource_client import PatchType
 from handloop.controller.runtime.events.recorder import SeriesRecorder
-from handloop.controller.runtime.events.selector import event_field_selector
 from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
-from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
-from handloop.controller.runtime.events.series_sink import SeriesWriter
+from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster, SeriesWriter
 from support.api_server import STRATEGIC, Answer, APIServer
 from support.instant_clock import InstantClock
 from support.series_builders import new_series_event
-
-_WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 
 
 class _ServerSink:
@@ -101,11 +96,11 @@ def test_events_of_one_object_are_found_in_both_groups(
         recorder.event(other, "Normal", "Painted", "ok")
 
     _report(server, report)
-    for api_version, path in (
-        ("v1", f"/api/v1/namespaces/{namespace}/events"),
-        ("events.k8s.io/v1", Event.resource.path(namespace=namespace)),
+    for field, path in (
+        ("involvedObject", f"/api/v1/namespaces/{namespace}/events"),
+        ("regarding", Event.resource.path(namespace=namespace)),
     ):
-        selector = event_field_selector(api_version, kind=_WIDGET, name="w", uid="u-1")
+        selector = f"{field}.apiVersion=example.com/v1,{field}.kind=Widget,{field}.name=w,{field}.uid=u-1"
         (name,) = server.get(f"{path}?fieldSelector={quote(selector)}").names
         assert name.startswith("w.")
 

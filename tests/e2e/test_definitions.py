@@ -15,7 +15,7 @@ from support.cluster import (
     sandbox_cluster,
     usual_definition,
 )
-from support.foo_story import is_available, tell_story, wait_available, wait_deployment, wait_event
+from support.foo_story import is_available, wait_available, wait_deployment, wait_event
 from support.program import running
 from support.resyncs import assert_idle
 
@@ -54,21 +54,12 @@ def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
         yield enter
 
 
-def test_the_stock_definition_is_enough(open_cluster: Open, tmp_path: Path) -> None:
-    """Without the status subresource the status is written with the object: the whole story holds."""
-    cluster = open_cluster(stock_definition(status=True))
-    with running(*arguments_for(cluster), folder=tmp_path) as program:
-        program.wait_line("docs/errors.md#e08")
-        program.wait_ready()
-        tell_story(cluster)
-        assert not program.lines_with("status updates are ignored")
-        assert program.stop() == 0
-
-
-def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: Path) -> None:
-    """Where the server drops the status that is said once and not tried for ever; all else works."""
-    cluster = open_cluster(stock_definition(status=False))
+@pytest.mark.parametrize("status", [True, False], ids=["stock", "no-status"])
+def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: Path, status: bool) -> None:
+    """Where the server takes no status that is said once and not tried for ever; all else works."""
+    cluster = open_cluster(stock_definition(status=status))
     with running(*arguments_for(cluster), "--resync=1s", folder=tmp_path) as program:
+        program.wait_line("docs/errors.md#e08")
         program.wait_ready()
         for name in ("one", "two"):
             cluster.create_foo(name, replicas=1)
@@ -81,6 +72,9 @@ def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: 
         assert_idle(program, cluster, cluster.foos, cluster.deployments, name="foo", resyncs=4)
         assert len(program.lines_with("status updates are ignored.*E08")) == 1
         assert "status" not in cluster.get(cluster.foos, "one")
+        cluster.delete(cluster.foos, "one")
+        cluster.wait(cluster.deployments, lambda found: "one" not in found, "gone")
+        assert program.stop() == 0
 
 
 def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.controller.cli.controllers import CONTROLLERS, declared_access
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"

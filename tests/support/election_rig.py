@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.leader_election import LeaderElector
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
 from handloop.controller.runtime.events.fake import FakeRecorder
 from support.lease_api import LeaseAPI
 from support.stepping_clock import SteppingClock
@@ -47,14 +48,20 @@ class ElectionRig:
         )
         self.elector = LeaderElector(
             LeaderElection(lock, **durations),
-            on_started_leading=self._lead,
-            on_stopped_leading=lambda: self.calls.append("stopped"),
-            on_new_leader=self.leaders.append,
-            on_waiting=self.waits.append,
+            LeaderCallbacks(
+                on_started_leading=self._lead,
+                on_stopped_leading=lambda: self.calls.append("stopped"),
+                on_new_leader=self.leaders.append,
+                on_waiting=self.waits.append,
+            ),
             clock=self.clock,
             random=random.Random(7).random,
             metrics=LeaderElectionMetrics(self.registry),
         )
+
+    def call(self, **callbacks: Any) -> None:
+        """Let the elector call these instead."""
+        self.elector._callbacks = replace(self.elector._callbacks, **callbacks)
 
     def run(self) -> None:
         """Run to the end."""

@@ -36,9 +36,8 @@ class FooCRD(Enum):
     """Which of the CRDs is installed."""
 
     SUBRESOURCE = "status subresource"
-    STOCK = "crd.yaml: status in the schema, no subresource"
-    PRUNED = "no subresource, no status in the schema"
-    PRUNED_SUBRESOURCE = "subresource, no status in the schema"
+    STOCK = "crd.yaml: no subresource"
+    PRUNED = "subresource, no status in the schema"
 
 
 class Write(NamedTuple):
@@ -72,7 +71,6 @@ class FakeAPI:
     def __init__(self, *, foo_crd: FooCRD = FooCRD.SUBRESOURCE) -> None:
         self.foo_crd = foo_crd
         self.objects: dict[Key, dict[str, Any]] = {}
-        self.may_patch_foos = True
         self.writes: list[Write] = []
         self.reads: list[str] = []
         self.refuse_read: Callable[[str], tuple[int, str] | None] = lambda _target: None
@@ -127,8 +125,6 @@ class FakeAPI:
         if write.method == "POST":
             key = (key[0], key[1], write.body["metadata"]["name"])
             return 201, self._create(key, write.body)
-        if write.method == "PATCH" and key[0] == "foos" and not self.may_patch_foos:
-            raise RefusalError(403, "Forbidden", 'cannot patch resource "foos"')
         if key not in self.objects or (subresource and not self._has_subresource(key)):
             raise RefusalError(404, "NotFound", f'{_group_resource(key[0])} "{key[2]}" not found')
         if write.method == "PUT":
@@ -138,7 +134,7 @@ class FakeAPI:
         return 200, self._patch(key, write.body)
 
     def _has_subresource(self, key: Key) -> bool:
-        return key[0] != "foos" or self.foo_crd in (FooCRD.SUBRESOURCE, FooCRD.PRUNED_SUBRESOURCE)
+        return key[0] != "foos" or self.foo_crd is not FooCRD.STOCK
 
     def _create(self, key: Key, body: dict[str, Any]) -> dict[str, Any]:
         if key in self.objects:
@@ -158,17 +154,13 @@ class FakeAPI:
     def _put_status(self, key: Key, body: dict[str, Any]) -> dict[str, Any]:
         self._check_version(key, body["metadata"])
         obj = copy.deepcopy(self.objects[key])
-        if self.foo_crd is not FooCRD.PRUNED_SUBRESOURCE:
+        if self.foo_crd is not FooCRD.PRUNED:
             obj["status"] = body["status"]
         return self._store(key, obj)
 
     def _patch(self, key: Key, patch: dict[str, Any]) -> dict[str, Any]:
         self._check_version(key, patch.get("metadata", {}))
         obj = _merge(self.objects[key], patch)
-        if key[0] == "foos" and self.foo_crd is not FooCRD.STOCK:
-            obj.pop("status", None)
-            if "status" in self.objects[key]:
-                obj["status"] = self.objects[key]["status"]
         return self._store(key, obj)
 
     def _check_version(self, key: Key, metadata: Mapping[str, Any]) -> None:

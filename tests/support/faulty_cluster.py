@@ -15,7 +15,7 @@ from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
-from handloop.controller.foo.controller import CachesNotSyncedError, Controller
+from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.informers.factory import SharedInformerFactory
@@ -167,7 +167,7 @@ class FooProcess:
         self._factory = SharedInformerFactory(client, clock=cluster.clock, resync_seconds=60)
         self._broadcaster = EventBroadcaster(clock=cluster.clock)
         self._broadcaster.start_recording_to_sink(client.resource(Event))
-        self._controller = Controller(
+        self._controller = FooController(
             client,
             self._factory.informer_for(Deployment),
             self._factory.informer_for(Foo),

@@ -6,7 +6,7 @@ import msgspec
 
 from handloop.apis.apps_v1 import Deployment, DeploymentStatus
 from handloop.apis.meta import ObjectMeta
-from handloop.controller.foo import deployment as foo_deployment
+from handloop.controller.foo import controller as foo_controller
 from handloop.controller.foo.types import Foo, FooSpec, FooStatus
 
 
@@ -42,7 +42,7 @@ def new_deployment(
     foo: Foo, *, replicas: int | None = None, available: int = 0, resource_version: str = "1"
 ) -> Deployment:
     """The Deployment that a Foo wants, as the server would have it; replicas None takes the Foo's."""
-    deployment = foo_deployment.new_deployment(foo)
+    deployment = foo_controller.new_deployment(foo)
     wanted = deployment.spec.replicas if replicas is None else replicas
     return msgspec.structs.replace(
         deployment,

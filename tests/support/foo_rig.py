@@ -9,7 +9,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
-from handloop.controller.foo.controller import Controller
+from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.events.fake import FakeRecorder
 from handloop.informers.handlers import ResourceEventHandler
@@ -71,7 +71,7 @@ class FooRig:
         """Start a controller with an empty memory, and fill its caches."""
         self.foos = HandInformer(Foo)
         self.deployments = HandInformer(Deployment)
-        self.controller = Controller(
+        self.controller = FooController(
             Client(self.api),
             self.deployments,
             self.foos,
@@ -125,6 +125,10 @@ class FooRig:
     def writes(self) -> list[tuple[str, str]]:
         """The requests so far as (method, target)."""
         return [(write.method, write.target) for write in self.api.writes]
+
+    def name(self, name: str) -> ObjectName:
+        """The name of a Foo in the default namespace."""
+        return ObjectName(EXAMPLE.namespace, name)
 
     def foo(self, name: str = "example-foo") -> Foo:
         """A Foo as the API has it."""

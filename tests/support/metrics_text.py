@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.metrics.page import metrics_page
+from handloop.controller.runtime.metrics.metrics_page import metrics_page
 
 
 def text_of(registry: CollectorRegistry) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment, DeploymentStatus
 from handloop.apis.meta import ObjectMeta, decode_hook
-from handloop.controller.myapp.children import new_deployment
+from handloop.controller.myapp.desired_children import new_deployment
 from handloop.controller.myapp.types import MyApp, MyAppStatus
 
 

@@ -1,11 +1,11 @@
 """
 One candidate's view of a lease, and the steps by which it is taken, kept and given up.
 
-Guarantees: nobody's wall clock is compared with another's. A lease is taken only after its record was seen
-unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the last renewal
-that succeeded, counted from before it was sent: it is 0 before the lease expires for others.
+Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
+its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
+last successful renewal, counted from before that was sent: it is 0 before the lease expires for others.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
-release looks at the holder it has read, too, so that nobody else's lease is ever cleared.
+release checks the holder that it has read, too, so that it never clears another candidate's lease.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import structlog
 
 from handloop.apis.time import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
-from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.metrics import LeaderMetrics
-from handloop.controller.runtime.election.record import LeaderElectionRecord
+from handloop.controller.runtime.election.config import LeaderElection, LeaderElectionRecord
+from handloop.controller.runtime.election.election_metrics import LeaderMetrics
+from handloop.controller.runtime.serving.health import Well
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 
@@ -39,7 +39,8 @@ class ElectionStatistics(NamedTuple):
     Who holds the lease, as we last saw it.
 
     holder "" = nobody, or not known. renewed_seconds_ago is since we saw the record change, None = never.
-    expires_in_seconds is until others may take it if it does not change, 0 = they may. last_error "" = none.
+    expires_in_seconds is until others may take the lease if it does not change, 0 = they may. last_error "" =
+    none.
     """
 
     lease: str
@@ -50,15 +51,19 @@ class ElectionStatistics(NamedTuple):
     expires_in_seconds: float
     last_error: str
 
+    def state(self) -> Well:
+        """`leader`, or `standby, holder=...`, as `/readyz?verbose` says it."""
+        return Well("leader" if self.leading else f"standby, holder={self.holder or 'nobody'}")
+
 
 class Candidacy:
     """
     Takes, keeps and gives up a lease, one step at a time.
 
     State, under _lock: _observed, the record as last seen or written; _observed_at, when that was;
-    _renewed_at, when our last write that succeeded was begun; _leading, between start_leading and
-    stop_leading; _last_error. Of the elector's thread alone: _observed_raw, the record as last read (not as
-    written by us); _deadline, when the step under way has to be over.
+    _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
+    _last_error. Of the elector's thread alone: _observed_raw, the record as last read (not as written by us);
+    _deadline, when the step under way has to be over.
     Threads: the elector's takes the steps and is the only writer; any asks.
     """
 
@@ -78,7 +83,7 @@ class Candidacy:
         metrics.leader_off(self._lease.name)
 
     def is_leader(self) -> bool:
-        """Whether we are the holder as last seen; time is not looked at."""
+        """Whether we are the holder as last seen, however long ago."""
         return self.get_leader() == self._lease.identity
 
     def get_leader(self) -> str:
@@ -87,11 +92,11 @@ class Candidacy:
             return self._observed.holder_identity
 
     def held_by_another(self) -> bool:
-        """Whether the holder as last seen is somebody, and not us."""
+        """Whether another candidate is the holder as last seen."""
         return self.get_leader() not in ("", self._lease.identity)
 
     def term_is_over(self) -> bool:
-        """Whether the lease is ours, and is to be given up: never, where candidates take it themselves."""
+        """Whether we have to give our lease up: never, where candidates take it themselves."""
         return False
 
     def renew_deadline(self) -> float:
@@ -99,12 +104,8 @@ class Candidacy:
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
-    def may_write(self) -> bool:
-        """Whether no other can be leading: we do, and have renewed within the renew deadline."""
-        return self.seconds_to_write() > 0
-
     def seconds_to_write(self) -> float:
-        """For how long no other can be leading: until the renew deadline, 0 when we do not lead."""
+        """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -113,7 +114,7 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check: a leader whose lease ran out that long ago ought to have ended.
+        A health check: bad if we still lead so long after our lease has expired.
 
         Returns: None when well, else the reason.
         """
@@ -149,7 +150,7 @@ class Candidacy:
         self._metrics.leader_on(self._lease.name)
 
     def stop_leading(self) -> None:
-        """Whoever the lease belongs to, nothing is written from here on."""
+        """Close the fence, whoever holds the lease."""
         with self._lock:
             self._leading = False
         self._metrics.leader_off(self._lease.name)
@@ -158,8 +159,8 @@ class Candidacy:
         """
         Take the lease if it is free, or keep it if it is ours.
 
-        Args: deadline is when it has to be over, as the clock counts.
-        Returns: whether it is ours now. Errors are logged.
+        Args: deadline is when the step has to be over, as the clock counts.
+        Returns: whether the lease is ours now. Errors are logged.
         """
         self._deadline = deadline
         started_at, now = self._clock.now(), format_micro_time(self._clock.time())
@@ -170,7 +171,7 @@ class Candidacy:
             renew_time=now,
         )
         if self.is_leader() and self._is_lease_valid():
-            # ours, and nobody could take it meanwhile: no need to look
+            # the lease is ours, and no other could take it meanwhile: no need to read it
             if self._write(self._lease.update, continued(desired, self._observed), started_at):
                 return True
             log.info("Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
@@ -200,7 +201,7 @@ class Candidacy:
         return True
 
     def is_free(self) -> bool:
-        """Look at the lease: whether it may be taken. Errors are logged, and are no."""
+        """Read the lease. Returns: whether it may be taken; False after an error, which is logged."""
         self._deadline = inf
         try:
             fetched = self._lease.get(self._request_seconds())
@@ -214,9 +215,9 @@ class Candidacy:
 
     def release(self) -> bool:
         """
-        Give the lease up, so that the next one need not wait until it expires.
+        Give the lease up, so that the next leader need not wait until it expires.
 
-        Returns: False when that did not work. Blocks: at most the renew deadline.
+        Returns: False on failure. Blocks: at most the renew deadline.
         """
         self._deadline = self._clock.now() + self._config.renew_deadline_seconds
         while True:
@@ -258,7 +259,7 @@ class Candidacy:
         """
         How long a request may take: half the renew deadline, and not beyond the end of this step.
 
-        Raises: DeadlineExceeded when that has come.
+        Raises: DeadlineExceeded after that end.
         """
         left = self._deadline - self._clock.now()
         if left <= 0:
@@ -266,7 +267,7 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """By the holder's own duration, from when we saw the record change."""
+        """Whether the holder's own duration, counted from when we saw the record change, is not over."""
         return self._observed_at + self._observed.lease_duration_seconds > self._clock.now()
 
     def _observe(self, fetched: LeaderElectionRecord) -> None:
@@ -283,14 +284,14 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        # of candidates that ask for a free lease at once one wins, and an outage is said once
+        # of candidates that ask for a free lease at once only one wins; an outage is logged once
         expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
         tell = partial(log.debug, v=4) if expected else log.warning
         tell("Request for the lease failed", lease=self._lease.describe(), err=str(error))
         return self._note(str(error))
 
     def _note(self, error: str) -> bool:
-        """Returns: False, for whoever fails."""
+        """Returns: False, for callers that fail."""
         with self._lock:
             self._last_error = error
         return False

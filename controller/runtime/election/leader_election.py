@@ -1,20 +1,20 @@
 """
-Leader election: of several processes, the one that holds a lease works.
+Leader election: of several processes, the holder of a lease works.
 
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
 
-Overlap cannot be excluded for requests that are under way when a lease is lost: every write carries a
-resource version. What is guaranteed besides is said in candidacy.py.
+A request that is under way when the lease is lost may still arrive: so every write carries a resource
+version. The other guarantees are those of candidacy.py.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
-  * a lease that another one holds is lost at once, not at the end of the deadline.
+  * a lease that another candidate holds is lost at once, not at the end of the deadline.
   * a standby looks at the lease several times in a retry period, and tries at once when it is free: it
     follows within the lease's duration and one retry period, and within one period after a release.
-  * a stop first ends the guarded work, while renewing goes on, and releases then; a lost lease is not
+  * a stop first ends the guarded work, while renewing goes on, and then releases; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
-  * coordinated, a leader that is to make room releases as soon as its work has ended; upstream at the end of
+  * coordinated, a leader that has to make room releases as soon as its work has ended; upstream at the end of
     the deadline.
 """
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 import random as random_module
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -30,10 +31,10 @@ import structlog
 
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.coordinated_candidacy import CoordinatedCandidacy
+from handloop.controller.runtime.election.coordinated_election import CoordinatedCandidacy
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
-from handloop.controller.runtime.election.guarded_work import GuardedWork
-from handloop.controller.runtime.election.metrics import LeaderMetrics, NoLeaderMetrics
+from handloop.controller.runtime.election.election_metrics import LeaderMetrics, NoLeaderMetrics
+from handloop.controller.runtime.serving.health import Well
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.spawn import Spawn, spawn_thread
 
@@ -43,7 +44,7 @@ LOOKS_PER_RETRY: Final = 4
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
-    """We led and do not any more, unasked. seconds is since the last renewal; why is the reason in words."""
+    """Leadership ended without a stop. Fields: seconds since the last renewal; why, the reason in words."""
 
     def __init__(self, lease: str, seconds: float, why: str) -> None:
         super().__init__(f"lost leadership of lease {lease}: not renewed for {seconds:.0f} s ({why})")
@@ -52,11 +53,58 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
         self.why = why
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderCallbacks:
+    """
+    What an elector calls.
+
+    on_started_leading does the guarded work, on a thread of its own; it must end soon after its event is set.
+    on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
+    after each try in vain, on_new_leader with each new holder ("" = nobody), on_lost as soon as the lease is
+    lost, before anything is stopped. These three run on the elector's thread and must not block.
+    """
+
+    on_started_leading: Callable[[threading.Event], None]
+    on_stopped_leading: Callable[[], None] = lambda: None
+    on_waiting: Callable[[ElectionStatistics], None] | None = None
+    on_new_leader: Callable[[str], None] | None = None
+    on_lost: Callable[[LeadershipLost], None] | None = None
+
+
+class GuardedWork:
+    """
+    The work that only a leader does: a function on a thread of its own, until stop is set.
+
+    State: stop, set to end the work; ended, set once it has ended; _error of the work, written before ended
+    is set.
+    """
+
+    def __init__(self, work: Callable[[threading.Event], None]) -> None:
+        self._work = work
+        self._error: BaseException | None = None
+        self.stop = threading.Event()
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Do the work. The thread `leading`."""
+        try:
+            self._work(self.stop)
+        except BaseException as error:  # noqa: BLE001 - raised again on the elector's thread
+            self._error = error
+        finally:
+            self.ended.set()
+
+    def raise_error(self) -> None:
+        """Raise the error of the work, if there is one."""
+        if self.ended.is_set() and self._error is not None:
+            raise self._error
+
+
 class LeaderElector:
     """
     Takes part in one election.
 
-    State: _candidacy, which guards itself; _reported, the holder that on_new_leader was told last, of the
+    State: _candidacy, which guards itself; _reported, the last holder that on_new_leader got, of the
     elector's thread alone.
     Threads: one runs `run` and renews; `leading` does the guarded work; any asks.
     """
@@ -64,34 +112,21 @@ class LeaderElector:
     def __init__(
         self,
         config: LeaderElection,
+        callbacks: LeaderCallbacks,
         *,
-        on_started_leading: Callable[[threading.Event], None],
-        on_stopped_leading: Callable[[], None],
-        on_new_leader: Callable[[str], None] | None = None,
-        on_waiting: Callable[[ElectionStatistics], None] | None = None,
-        on_lost: Callable[[LeadershipLost], None] | None = None,
+        metrics: LeaderMetrics | None = None,
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = random_module.random,
         spawn: Spawn = spawn_thread,
-        metrics: LeaderMetrics | None = None,
     ) -> None:
         """
         Prepare; nothing is sent.
 
-        Args: on_started_leading does the guarded work on a thread of its own, and ends soon after its event
-        is set. on_stopped_leading is called at the end of every run, even of one that never led.
-        on_new_leader gets each new holder ("" = nobody); on_waiting is called after each try in vain; on_lost
-        as soon as the lease is lost, before anything is stopped. These three are called on the elector's
-        thread and must not block.
         Raises: ValueError for a configuration that makes no sense.
         """
         config.validate()
         self._config = config
-        self._on_started_leading = on_started_leading
-        self._on_stopped_leading = on_stopped_leading
-        self._on_new_leader = on_new_leader
-        self._on_waiting = on_waiting
-        self._on_lost = on_lost
+        self._callbacks = callbacks
         self._clock = clock
         self._random = random
         self._spawn = spawn
@@ -104,28 +139,24 @@ class LeaderElector:
         Wait until we lead, do the guarded work, and renew until it has ended.
 
         Blocks: until stop is set and the guarded work has ended.
-        Raises: LeadershipLost; what the guarded work raised.
+        Raises: LeadershipLost; the error of the guarded work.
         """
         try:
             if self._acquire(stop):
                 self._lead(stop)
         finally:
-            self._on_stopped_leading()
+            self._callbacks.on_stopped_leading()
 
     def is_leader(self) -> bool:
-        """Whether we are the holder as last seen; time is not looked at."""
+        """Whether we are the holder as last seen, however long ago."""
         return self._candidacy.is_leader()
 
     def get_leader(self) -> str:
         """The holder as last seen, "" for nobody."""
         return self._candidacy.get_leader()
 
-    def may_write(self) -> bool:
-        """Whether no other can be leading: we do, and have renewed within the renew deadline."""
-        return self._candidacy.may_write()
-
     def seconds_to_write(self) -> float:
-        """For how long no other can be leading: until the renew deadline, 0 when we do not lead."""
+        """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
         return self._candidacy.seconds_to_write()
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
@@ -133,8 +164,12 @@ class LeaderElector:
         return self._candidacy.check(tolerance_seconds)
 
     def statistics(self) -> ElectionStatistics:
-        """Who leads, for messages and health."""
+        """Who leads, for messages."""
         return self._candidacy.statistics()
+
+    def state_check(self) -> Well:
+        """A health check that is never bad: a standby is ready, or a rollout would wait for ever."""
+        return self.statistics().state()
 
     # the stages of a run, all on the elector's thread
 
@@ -147,8 +182,8 @@ class LeaderElector:
                 log.info("Successfully acquired lease", lease=lock.describe())
                 lock.record_event("became leader")
                 return True
-            if self._on_waiting is not None:
-                self._on_waiting(self.statistics())
+            if self._callbacks.on_waiting is not None:
+                self._callbacks.on_waiting(self.statistics())
             self._wait_for_turn(stop)
         return False
 
@@ -158,7 +193,7 @@ class LeaderElector:
         next_try_at = self._clock.now() + retry + self._random() * JITTER_FACTOR * retry
         while not stop.is_set():
             left = next_try_at - self._clock.now()
-            # 0 = it has expired already, and somebody else may be about to take it
+            # 0 = the lease has expired already, and another candidate may be about to take it
             expires_in = self.statistics().expires_in_seconds or left
             self._clock.sleep(max(min(left, expires_in, retry / LOOKS_PER_RETRY), 0.0), stop)
             if stop.is_set() or self._clock.now() >= next_try_at or self._candidacy.is_free():
@@ -166,7 +201,7 @@ class LeaderElector:
             self._report_transition()
 
     def _lead(self, stop: threading.Event) -> None:
-        work = GuardedWork(self._on_started_leading)
+        work = GuardedWork(self._callbacks.on_started_leading)
         try:
             self._work(work, stop)
             self._release()
@@ -188,13 +223,13 @@ class LeaderElector:
         return self._clock.sleep(max(left, 0.0), work.ended)
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Return once the work has ended; the lease is ours still. Raises: LeadershipLost; what it raised."""
+        """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
         self._candidacy.start_leading()
         self._spawn("leading", work.run)
         try:
             self._renew(stop, work)
             work.stop.set()
-            # no other may lead before our work has ended
+            # no other process may lead before our work has ended
             self._renew(work.ended, work)
             work.raise_error()
         finally:
@@ -202,7 +237,7 @@ class LeaderElector:
             work.stop.set()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
-        """Keep the lease until the event is set. Raises: LeadershipLost; what the work raised."""
+        """Keep the lease until the event is set. Raises: LeadershipLost; errors of the work."""
         while not until.is_set():
             if not self._renew_in_time(until):
                 if until.is_set():
@@ -212,7 +247,7 @@ class LeaderElector:
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
-        """Try every retry period until it works. Returns: False when it is too late, or until is set."""
+        """Try every retry period until one succeeds. Returns: False when it is too late, or until is set."""
         deadline = self._candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):
@@ -229,16 +264,16 @@ class LeaderElector:
         return ours
 
     def _report_transition(self) -> None:
-        """Tell on_new_leader of a holder that it has not been told of."""
+        """Report a new holder to on_new_leader, once."""
         holder = self.get_leader()
         if holder == self._reported:
             return
         self._reported = holder
-        if self._on_new_leader is None:
+        if self._callbacks.on_new_leader is None:
             return
         try:
-            self._on_new_leader(holder)
-        except Exception:  # who listens must not end the renewing
+            self._callbacks.on_new_leader(holder)
+        except Exception:  # a listener must not end the renewing
             log.exception("on_new_leader raised")
 
     def _why(self, seen: ElectionStatistics) -> str:
@@ -255,6 +290,6 @@ class LeaderElector:
         lost = LeadershipLost(seen.lease, age, why)
         self._candidacy.stop_leading()
         log.error("Failed to renew lease", lease=seen.lease, err=str(lost))
-        if self._on_lost is not None:
-            self._on_lost(lost)
+        if self._callbacks.on_lost is not None:
+            self._callbacks.on_lost(lost)
         return lost

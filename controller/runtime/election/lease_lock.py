@@ -11,22 +11,18 @@ from typing import Final
 
 import msgspec
 
-from handloop.apis.coordination_v1 import Lease
+from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.resource_client import ResourceClient
-from handloop.controller.runtime.election.record import (
-    LeaderElectionRecord,
-    record_from_spec,
-    spec_from_record,
-)
+from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
 EVENT_REASON: Final = "LeaderElection"
 
 
 class LeaseNotInitializedError(Exception):
-    """An update came before the first get or create."""
+    """An update before the first get or create."""
 
     def __init__(self) -> None:
         super().__init__("lease not initialized, call get or create first")
@@ -53,7 +49,7 @@ class LeaseLock:
         labels: Mapping[str, str] | None = None,
         recorder: EventRecorder | None = None,
     ) -> None:
-        """Args: labels are set on create and merged on update; recorder None = no events on the lease."""
+        """Args: labels are set on create and merged on update; recorder None = no Events on the lease."""
         self._leases = leases
         self._namespace = namespace
         self._name = name
@@ -62,13 +58,9 @@ class LeaseLock:
         self._recorder = recorder
         self._lease: Lease | None = None
 
-    def report_to(self, recorder: EventRecorder) -> None:
-        """Record events there from here on; before the election begins."""
-        self._recorder = recorder
-
     @property
     def identity(self) -> str:
-        """Who we are, unlike any other candidate."""
+        """Our identity, unlike any other candidate's."""
         return self._identity
 
     @property
@@ -84,7 +76,7 @@ class LeaseLock:
         """
         Read the lease.
 
-        Raises: NotFound when there is none, other ClientErrors when it cannot be read.
+        Raises: NotFound without a lease, other ClientErrors when it cannot be read.
         """
         lease = self._leases.within(timeout_seconds).get(self._name, namespace=self._namespace)
         return self._remember(lease)
@@ -93,7 +85,7 @@ class LeaseLock:
         """
         Make the lease.
 
-        Raises: AlreadyExists when somebody else was first, other ClientErrors.
+        Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
         metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=FrozenMap(self._labels))
         lease = Lease(metadata=metadata, spec=spec_from_record(record))
@@ -101,7 +93,7 @@ class LeaseLock:
 
     def update(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
         """
-        Write the lease over the state that was last read or written.
+        Replace the state that was last read or written.
 
         Raises: LeaseNotInitializedError; Conflict when it has changed since, other ClientErrors.
         """
@@ -115,7 +107,7 @@ class LeaseLock:
         self._remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:
-        """Tell about us on the Lease: `<identity> <text>`."""
+        """Record an Event on the Lease: `<identity> <text>`."""
         if self._recorder is not None:
             about = ObjectReference(
                 api_version=Lease.resource.api_version,
@@ -129,3 +121,29 @@ class LeaseLock:
     def _remember(self, lease: Lease) -> LeaderElectionRecord:
         self._lease = lease
         return record_from_spec(lease.spec)
+
+
+def record_from_spec(spec: LeaseSpec) -> LeaderElectionRecord:
+    """The record in a Lease; a missing field reads as "" or 0."""
+    return LeaderElectionRecord(
+        holder_identity=spec.holder_identity or "",
+        lease_duration_seconds=spec.lease_duration_seconds or 0,
+        acquire_time=spec.acquire_time or "",
+        renew_time=spec.renew_time or "",
+        leader_transitions=spec.lease_transitions or 0,
+        strategy=spec.strategy or "",
+        preferred_holder=spec.preferred_holder or "",
+    )
+
+
+def spec_from_record(record: LeaderElectionRecord) -> LeaseSpec:
+    """A record for a Lease; strategy and preferred holder only where they are set."""
+    return LeaseSpec(
+        holder_identity=record.holder_identity,
+        lease_duration_seconds=record.lease_duration_seconds,
+        acquire_time=record.acquire_time or None,
+        renew_time=record.renew_time or None,
+        lease_transitions=record.leader_transitions,
+        strategy=record.strategy or None,
+        preferred_holder=record.preferred_holder or None,
+    )

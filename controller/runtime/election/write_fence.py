@@ -1,9 +1,9 @@
 """
-Nothing is written by a process that does not lead.
+A fence before the transport: a process that does not lead writes nothing.
 
-Workers are asked to stop when a lease is lost, but one that has been suspended, or is in the middle of a
-sync, would go on with its next write. So the last word is here, before a request leaves; and what has not
-left when the lease may be lost does not leave any more, whatever held it up behind the fence.
+A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would go on
+with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
+until the lease may be lost does not leave any more.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
 _CANDIDATES: Final = r"/apis/coordination\.k8s\.io/[^/]+/namespaces/[^/]+/leasecandidates(/[^/]+)?"
 _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}|{_CANDIDATES}")
-"""Standbys may stand for election, ask what they are allowed to, and tell people what they do."""
+"""A standby may stand for election, ask for its permissions, and record Events."""
 
 
 class WriteFence:
     """
-    A handloop.client.transport.Transport that lets writes pass for as long as seconds_to_write says.
+    A handloop.client.transport.Transport that passes writes while seconds_to_write is positive.
 
-    Events, reviews and candidacies always pass. The time is for the sending alone: a slow answer to what left
-    in time is waited for. Threads: any.
+    Events, reviews and candidacies always pass. The limit is for sending alone: a slow answer to a write that
+    left in time is waited for. Threads: any.
     """
 
     def __init__(self, transport: Transport, seconds_to_write: Callable[[], float]) -> None:
-        """Args: seconds_to_write is asked for every write; 0 = it is not sent, infinity = no limit."""
+        """Args: seconds_to_write is called for every write; 0 = do not send it, infinity = no limit."""
         self._transport = transport
         self._seconds_to_write = seconds_to_write
 

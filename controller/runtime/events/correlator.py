@@ -1,11 +1,12 @@
 """
-Which events become one: aggregate, count, filter, in this order.
+Which Events become one: aggregate, count, filter, in this order.
 
     aggregate   the 10th distinct message about the same thing within 600 s, and each one after, becomes
                 "(combined from similar events): ..."
-    count       an event seen before is the old one with count + 1: a patch instead of a new object
-    filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so what
-                it skips is still counted
+    count       a repeated Event is the old one with count + 1: a patch instead of a new object
+    filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so
+    skipped
+                Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
 Threads: none of these classes locks; a correlator belongs to the one thread that records to a sink.
@@ -15,7 +16,6 @@ set of messages is full the oldest is dropped, not an arbitrary one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cachetools import LRUCache
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_time
-from handloop.controller.runtime.events.reference import event_name
+from handloop.controller.runtime.events.recorder import event_name
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.token_bucket import TokenBucket
 
@@ -34,7 +34,7 @@ EventKey = tuple[str, ...]
 
 
 def _source_and_object(event: Event) -> EventKey:
-    """Who reports about whom, without the field path."""
+    """The source and the object, without the field path."""
     involved = event.involved_object
     return (
         event.source.component,
@@ -48,24 +48,24 @@ def _source_and_object(event: Event) -> EventKey:
 
 
 def event_key(event: Event) -> EventKey:
-    """Events with this key in common are the same event: only the time differs."""
+    """Events with the same key are the same Event: only the time differs."""
     own = (event.involved_object.field_path, event.type, event.reason, event.message)
     return (*_source_and_object(event), *own)
 
 
 def aggregate_key(event: Event) -> tuple[EventKey, str]:
-    """The group of an event, by reason and without its message; and what sets it apart within the group."""
+    """The group of an Event, by reason and without its message; and its message, distinct in the group."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
 
 
 def aggregate_message(event: Event) -> str:
-    """The message of the event that stands for a group."""
+    """The message of the Event that stands for a group."""
     return AGGREGATE_PREFIX + event.message
 
 
 def spam_key(event: Event) -> EventKey:
-    """What shares one token bucket: source, object and type, whatever the reason and message."""
+    """The key of a token bucket: source, object and type, whatever the reason and message."""
     return (*_source_and_object(event), event.type)
 
 
@@ -77,9 +77,6 @@ class CorrelatorOptions(NamedTuple):
     max_interval_seconds: float = 600.0
     burst: int = 25
     qps: float = 1 / 300
-    key_func: Callable[[Event], tuple[EventKey, str]] = aggregate_key
-    message_func: Callable[[Event], str] = aggregate_message
-    spam_key_func: Callable[[Event], EventKey] = spam_key
 
 
 DEFAULT_OPTIONS: Final = CorrelatorOptions()
@@ -93,7 +90,7 @@ class _Group(NamedTuple):
 
 
 class EventAggregator:
-    """Replaces many different messages about one thing by one event that stands for them."""
+    """Replaces many different messages about one thing by one Event that stands for them."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -102,11 +99,11 @@ class EventAggregator:
 
     def aggregate(self, event: Event) -> tuple[Event, EventKey]:
         """
-        The event to go on with, and the key to count it under.
+        The Event to go on with, and the key to count it under.
 
         A group that was silent for more than max_interval_seconds starts anew.
         """
-        group_key, message = self._options.key_func(event)
+        group_key, message = aggregate_key(event)
         messages = self._messages(group_key)
         messages[message] = None
         self._groups[group_key] = _Group(messages, self._clock.now())
@@ -128,7 +125,7 @@ class EventAggregator:
         return replace(
             event,
             metadata=ObjectMeta(name=name, namespace=event.metadata.namespace),
-            message=self._options.message_func(event),
+            message=aggregate_message(event),
             first_timestamp=at,
             last_timestamp=at,
             count=1,
@@ -136,7 +133,7 @@ class EventAggregator:
 
 
 class _Observation(NamedTuple):
-    """What was written, or is about to be, for one key."""
+    """The Event that was written, or is about to be, for one key."""
 
     times: int
     first_timestamp: str | None
@@ -145,13 +142,13 @@ class _Observation(NamedTuple):
 
 
 class EventLogger:
-    """Counts: an event seen before takes the name of the old one and becomes a patch of it."""
+    """Counts: a repeated Event takes the name of the old one and becomes a patch of it."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS) -> None:
         self._seen: LRUCache[EventKey, _Observation] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """The event as the server should have it, and the patch that makes it so; None at first sight."""
+        """The Event as the server should have it, and the patch that makes it so; None for a new Event."""
         seen: _Observation | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:
@@ -161,7 +158,7 @@ class EventLogger:
         return event, patch
 
     def update_state(self, written: Event) -> None:
-        """Take over what the server answered: the object may have got another name or count."""
+        """Take over the server's answer: the object may have got another name or count."""
         self._remember(written, event_key(written))
 
     def _remember(self, event: Event, key: EventKey) -> None:
@@ -177,7 +174,7 @@ def _continue(event: Event, seen: _Observation) -> Event:
 
 
 class EventSourceObjectSpamFilter:
-    """Lets a burst of events about an object through, then only a trickle."""
+    """Passes a burst of Events about an object, then only a trickle."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -185,8 +182,8 @@ class EventSourceObjectSpamFilter:
         self._buckets: LRUCache[EventKey, TokenBucket] = LRUCache(options.cache_size)
 
     def filter(self, event: Event) -> bool:
-        """Whether to skip the event."""
-        key = self._options.spam_key_func(event)
+        """Whether to skip the Event."""
+        key = spam_key(event)
         bucket: TokenBucket | None = self._buckets.get(key)
         if bucket is None:
             bucket = TokenBucket(self._options.qps, self._options.burst, clock=self._clock)
@@ -195,7 +192,7 @@ class EventSourceObjectSpamFilter:
 
 
 class Correlation(NamedTuple):
-    """What to do with an event: nothing when skip is set; else patch event's object, or create event."""
+    """What to do: nothing if skip is set; else patch the Event, or create it if patch is None."""
 
     event: Event
     patch: dict[str, Any] | None
@@ -211,11 +208,11 @@ class EventCorrelator:
         self._filter = EventSourceObjectSpamFilter(options, clock=clock)
 
     def correlate(self, event: Event) -> Correlation:
-        """Decide what becomes of an event; it is remembered in any case."""
+        """Decide what to do with an Event; it is remembered in any case."""
         aggregate, key = self._aggregator.aggregate(event)
         observed, patch = self._logger.observe(aggregate, key)
         return Correlation(observed, patch, self._filter.filter(observed))
 
     def update_state(self, written: Event) -> None:
-        """Tell what the server answered to the write."""
+        """Take over the server's answer to the write."""
         self._logger.update_state(written)

@@ -1,10 +1,10 @@
 """
-Getting one event to the API server: create or patch, with patience when it cannot be reached.
+Writing one Event to the API server: create or patch, with patience while the server cannot be reached.
 
-RBAC: create and patch on the events that are written.
-Follows: client-go tools/record/event.go and tools/events/event_broadcaster.go (recordEvent), differs: events
-of both groups wait between tries as core/v1 does, and are tried again when what was to be patched is first
-gone and then, when it is to be created, there again.
+RBAC: create and patch on the Events' resource.
+Follows: client-go tools/record/event.go and tools/events/event_broadcaster.go (recordEvent), differs: Events
+of both groups wait between tries as core/v1 does. If a patch finds no Event and the create that follows finds
+one, that counts as a failed try.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 class WritableEvent(Protocol):
-    """What the events of both groups have in common."""
+    """The common part of the Events of both groups."""
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -41,24 +41,24 @@ class WritableEvent(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why, for programs."""
+        """The reason, for programs."""
 
 
 E = TypeVar("E", bound=WritableEvent)
 
 
 class EventSink(Protocol[E]):
-    """Where events are written: the two verbs of `client.resource(Event)` that are used."""
+    """Where Events are written: two verbs of `client.resource(Event)`."""
 
     def create(self, obj: E, *, namespace: str) -> E:
-        """Create an event and return it as the server has it."""
+        """Create an Event and return it as the server has it."""
 
     def patch(self, name: str, patch: Any, *, namespace: str, patch_type: PatchType) -> E:
-        """Patch an event and return it as the server has it."""
+        """Patch an Event and return it as the server has it."""
 
 
 class Outcome(Enum):
-    """What became of one try."""
+    """The outcome of one try."""
 
     WRITTEN = "written"
     REFUSED = "refused"
@@ -66,7 +66,7 @@ class Outcome(Enum):
 
 
 class SinkStatistics(NamedTuple):
-    """How many events were written, not worth a write, and given up."""
+    """How many Events were written, not worth a write, and given up."""
 
     written: int = 0
     skipped: int = 0
@@ -75,10 +75,10 @@ class SinkStatistics(NamedTuple):
 
 class EventDelivery(Generic[E]):
     """
-    Writes events to a sink, one at a time.
+    Writes Events to a sink, one at a time.
 
-    An event that the server refuses is given up at once; one that does not get through is tried 12 times,
-    10 s apart, and holds up the later ones meanwhile. Once stop is set each event is tried once.
+    An Event that the server refuses is given up at once. An Event that does not get through is tried 12
+    times, 10 s apart, and delays later ones. Once stop is set each Event is tried once.
     State: _statistics, under _lock. Threads: any.
     """
 
@@ -92,7 +92,7 @@ class EventDelivery(Generic[E]):
         clock: Clock = REAL_CLOCK,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        """Args: about says which object an event is about, for the log; on_written gets the answers."""
+        """Args: about returns the object of an Event, for the log; on_written gets the answers."""
         self._sink = sink
         self._about = about
         self._stop = stop
@@ -103,19 +103,19 @@ class EventDelivery(Generic[E]):
         self._statistics = SinkStatistics()
 
     def statistics(self) -> SinkStatistics:
-        """What has become of the events so far."""
+        """The outcomes so far."""
         with self._lock:
             return self._statistics
 
     def skip(self) -> None:
-        """Count an event that is not to be written."""
+        """Count an Event that need not be written."""
         self._count(skipped=1)
 
     def deliver(self, event: E, patch: dict[str, Any] | None) -> None:
         """
-        Write one event, whatever it takes; never raises for what the sink does.
+        Write one Event, with up to 12 tries; never raises for an error of the sink.
 
-        Args: patch is what to change of an event that was written before; None creates it.
+        Args: patch changes an Event that was written before; None creates the Event.
         Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
         """
         for tries in range(1, MAX_TRIES_PER_EVENT + 1):
@@ -129,17 +129,17 @@ class EventDelivery(Generic[E]):
         self._count(abandoned=1)
 
     def try_once(self, event: E, patch: dict[str, Any] | None) -> Outcome:
-        """Try to write one event; never raises for what the sink does. Args: as deliver."""
+        """Try to write one Event; never raises for an error of the sink. Args: as deliver."""
         try:
             written = self._send(event, patch)
         except APIError as error:
-            # a patch found nothing, and then there it was: somebody else has created it meanwhile
+            # the patch found no Event, then the create found one: another replica created it meanwhile
             if patch is not None and isinstance(error, AlreadyExists):
                 return Outcome.TRY_AGAIN
             self._log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
-        except Exception as error:  # noqa: BLE001 - an event that cannot be sent must not end the recording
+        except Exception as error:  # noqa: BLE001 - an Event that cannot be sent must not end the recording
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
             return Outcome.TRY_AGAIN
         else:
@@ -150,7 +150,7 @@ class EventDelivery(Generic[E]):
         return Outcome.REFUSED
 
     def _delay(self, tries: int) -> float:
-        """The first delay is a random part, so that many clients do not all come back at once."""
+        """The first delay is a random part, so that many clients do not come back all at once."""
         return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
 
     def _send(self, event: E, patch: dict[str, Any] | None) -> E:
@@ -160,7 +160,7 @@ class EventDelivery(Generic[E]):
                 return self._sink.patch(
                     metadata.name, patch, namespace=metadata.namespace, patch_type=PatchType.STRATEGIC
                 )
-            except NotFound:  # events expire on the server after an hour
+            except NotFound:  # Events expire on the server after an hour
                 event = replace(event, metadata=replace(metadata, resource_version=""))  # type: ignore[type-var]
         return self._sink.create(event, namespace=metadata.namespace)
 

@@ -1,5 +1,5 @@
 """
-A recorder for tests: keeps what was reported as lines of text.
+A recorder for tests: keeps reports as lines of text.
 
 Follows: client-go tools/record/fake.go, differs: never blocks.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handloop.controller.runtime.events.reference import reference_to
+from handloop.controller.runtime.events.recorder import reference_to
 from handloop.workqueue.locks import new_lock
 
 
 class FakeRecorder:
     """
-    Implements EventRecorder and SeriesRecorder; each event is one line `<type> <reason> <message>`.
+    Implements EventRecorder and SeriesRecorder; each report is one line `<type> <reason> <message>`.
 
     An action comes between reason and message. With include_object the line goes on with
-    ` involvedObject{kind=...,apiVersion=...}`, and the same for what is related; annotations follow as
+    ` involvedObject{kind=...,apiVersion=...}`, and the same for a related object; annotations follow as
     ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
@@ -29,12 +29,12 @@ class FakeRecorder:
 
     @property
     def events(self) -> list[str]:
-        """What was reported so far, oldest first."""
+        """The lines so far, oldest first."""
         with self._lock:
             return list(self._events)
 
     def take(self) -> list[str]:
-        """What was reported since the last call."""
+        """The lines since the last call."""
         with self._lock:
             taken, self._events = self._events, []
             return taken
@@ -50,7 +50,7 @@ class FakeRecorder:
         related: object = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep an event."""
+        """Keep a report."""
         line = " ".join(filter(None, (event_type, reason, action, message)))
         if self._include_object:
             references = filter(None, (reference_to(obj), reference_to(related)))

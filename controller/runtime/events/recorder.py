@@ -1,23 +1,28 @@
 """
 Events: words for people about an object, seen in `kubectl describe` and `kubectl events`.
 
-Guarantees: recording never blocks and never raises, whatever becomes of the event. Behind a recorder is a
-broadcaster: broadcaster.py writes core/v1, where equal messages are counted;
-series_broadcaster.py writes events.k8s.io/v1, where whatever repeats is a series.
-Follows: client-go tools/record/event.go and tools/events/event_recorder.go, differs: messages end after 1024
-bytes in both, as those of events.k8s.io/v1 must.
+Guarantees: recording never blocks and never raises, whatever becomes of the Event. Behind a recorder is a
+broadcaster: broadcaster.py writes core/v1, where equal messages are counted; series_broadcaster.py writes
+events.k8s.io/v1, where a repeated Event is a series.
+Follows: client-go tools/record/event.go, tools/events/event_recorder.go, tools/reference/ref.go and
+tools/internal/events (GenerateEventName), differs: messages end after 1024 bytes in both groups, as those of
+events.k8s.io/v1 must.
 """
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
 import structlog
 
 from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import FrozenMap, ObjectMeta
-from handloop.controller.runtime.events.reference import event_name, reference_to
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
+from handloop.apis.resource import Resource
+from handloop.client.decoding.pages import Undecodable
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 
@@ -32,7 +37,7 @@ MAX_MESSAGE_BYTES: Final = 1024
 
 
 class EventRecorder(Protocol):
-    """What a controller reports through."""
+    """A controller's way to report on an object."""
 
     def event(
         self,
@@ -44,14 +49,14 @@ class EventRecorder(Protocol):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """
-        Report something about an object: one of our kinds, or an ObjectReference.
+        Report something about an object: a Kind, or an ObjectReference.
 
         Args: event_type Normal or Warning; reason CamelCase, for programs; message for people.
         """
 
 
 class SeriesRecorder(Protocol):
-    """An EventRecorder that can say more: what was done, and with which other object."""
+    """An EventRecorder that also takes the action and a related object."""
 
     def event(
         self,
@@ -67,21 +72,21 @@ class SeriesRecorder(Protocol):
         """
         Report something about an object, as an EventRecorder does.
 
-        Args: action CamelCase, what was done or tried, "" = the reason; related is a second object in it, one
-            that cannot be referred to is left out.
+        Args: action CamelCase, what was done or tried, "" = the reason; related is a second object, left out
+        when no reference to it can be made.
         """
 
 
 class EventRecording(Generic[E]):
     """
-    Turns reports into events: what all recorders do with them.
+    Turns reports into Events: the part that all recorders share.
 
-    State, under _lock: _last_nanoseconds, rising with every event, so that no two have one name.
+    State, under _lock: _last_nanoseconds, rising with every Event, so that no two have one name.
     Threads: any.
     """
 
     def __init__(self, publish: Callable[[E], str], *, clock: Clock = REAL_CLOCK) -> None:
-        """Args: publish hands an event over and returns why somebody missed it."""
+        """Args: publish hands an Event over and returns why a watcher missed it."""
         self._publish = publish
         self._clock = clock
         self._lock = new_lock("EventRecording._lock", 95)
@@ -98,9 +103,9 @@ class EventRecording(Generic[E]):
         make: Callable[[ObjectReference, ObjectMeta, str], E],
     ) -> None:
         """
-        Make an event of a report and publish it; what cannot be reported is logged.
+        Make an Event of a report and publish it; a report without an Event is logged.
 
-        Args: make gets the reference to obj, the event's metadata, and the message cut to size.
+        Args: make gets the reference to obj, the Event's metadata, and the message cut to size.
         """
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
@@ -127,8 +132,76 @@ class EventRecording(Generic[E]):
 
 
 def _cut(message: str) -> str:
-    """At most MAX_MESSAGE_BYTES of UTF-8; what cannot be encoded becomes "?"."""
+    """At most MAX_MESSAGE_BYTES of UTF-8; a character that cannot be encoded becomes "?"."""
     encoded = message.encode("utf-8", "replace")
     if len(encoded) > MAX_MESSAGE_BYTES:
         encoded = encoded[: MAX_MESSAGE_BYTES - 3].decode("utf-8", "ignore").encode() + b"..."
     return encoded.decode()
+
+
+_MAX_NAME_LENGTH: Final = 253
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
+
+
+def reference_to(obj: object) -> ObjectReference | None:
+    """
+    A reference to an object of a Kind; a reference is its own.
+
+    Returns: None for anything else.
+    """
+    if isinstance(obj, ObjectReference):
+        return obj
+    return reference_to_kind(obj) if isinstance(obj, Kind) else None
+
+
+def reference_to_kind(obj: Kind) -> ObjectReference:
+    """A reference to an object of a Kind."""
+    return ObjectReference(
+        api_version=obj.resource.api_version,
+        kind=obj.resource.kind,
+        namespace=obj.metadata.namespace,
+        name=obj.metadata.name,
+        uid=obj.metadata.uid,
+        resource_version=obj.metadata.resource_version,
+    )
+
+
+def event_name(object_name: str, unix_nanoseconds: int) -> str:
+    """
+    `<object name>.<hex of nanoseconds>`, or a UUID of both if that is no valid name.
+
+    The UUID is computed, not drawn: a run stays a function of its inputs.
+    """
+    name = f"{object_name}.{unix_nanoseconds:x}"
+    if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):
+        return name
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> ObjectReference:
+    """
+    A reference to an object that does not fit its type.
+
+    `kubectl describe` finds Events by UID: the UID is read from the raw object, "" if it is missing there.
+    """
+    try:
+        uid = msgspec.json.decode(undecodable.raw, type=_Identity).metadata.uid
+    except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no metadata worth the name
+        uid = ""
+    return ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=undecodable.key_namespace,
+        name=undecodable.key_name,
+        uid=uid,
+        resource_version=undecodable.resource_version,
+    )

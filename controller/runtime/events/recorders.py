@@ -1,4 +1,4 @@
-"""The recorders of one process: where reports go in, and the broadcasters that write them."""
+"""The recorders of one process, and the two broadcasters behind them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 from handloop.apis import events_v1
 from handloop.apis.core_v1 import Event
 from handloop.client.resource_client import Client
-from handloop.controller.runtime.deadline import Deadline
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
@@ -22,10 +21,10 @@ _LOG_VERBOSITY: Final = 3
 
 class Recorders:
     """
-    Hands out recorders at any time; what they record is written from start to shutdown.
+    Hands out recorders at any time; their Events are written from start to shutdown.
 
-    State, under _lock (4): _series, None until somebody asks for it; _recording, whether events are written.
-    _ended is set by shutdown at its end, and ends the waits of requests.
+    State, under _lock (4): _series, None until the first series_recorder; _recording, whether Events are
+    written. _ended is set by shutdown at its end, and ends the waits of requests.
     Threads: any.
     """
 
@@ -40,15 +39,11 @@ class Recorders:
         self._recording = False
 
     def recorder(self, component: str) -> EventRecorder:
-        """Records events of core/v1, in which equal messages are counted, in the name of a component."""
+        """As Manager.recorder."""
         return self._broadcaster.new_recorder(component)
 
     def series_recorder(self, component: str) -> SeriesRecorder:
-        """
-        Records events of events.k8s.io/v1, in which whatever repeats is a series.
-
-        Args: component is a qualified name, such as `example.com/backups`.
-        """
+        """As Manager.series_recorder."""
         with self._lock:
             if self._series is None:
                 self._series = SeriesBroadcaster(clock=self._clock, spawn=self._spawn)
@@ -57,7 +52,7 @@ class Recorders:
             return self._series.new_recorder(component)
 
     def start(self) -> None:
-        """Write events from here on."""
+        """Write Events from here on."""
         self._broadcaster.start_structured_logging(_LOG_VERBOSITY)
         self._broadcaster.start_recording_to_sink(self._client.resource(Event))
         with self._lock:
@@ -67,17 +62,17 @@ class Recorders:
 
     def shutdown(self, seconds: float = FLUSH_SECONDS) -> bool:
         """
-        Write what is queued, each event with one try, and end the threads.
+        Write the queued Events, each with one try, and end the threads.
 
-        Returns: False when there was no time for some, which are dropped.
+        Returns: False when time ran out, and the rest was dropped.
         Blocks: until then, FLUSH_SECONDS at most.
         """
-        deadline = Deadline(min(seconds, FLUSH_SECONDS), clock=self._clock)
+        ends_at = self._clock.now() + min(seconds, FLUSH_SECONDS)
         with self._lock:
             self._recording, series = False, self._series
-        done = self._broadcaster.shutdown(deadline.remaining())
+        done = self._broadcaster.shutdown(max(0.0, ends_at - self._clock.now()))
         if series is not None:
-            done = series.shutdown(deadline.remaining()) and done
+            done = series.shutdown(max(0.0, ends_at - self._clock.now())) and done
         self._ended.set()
         return done
 

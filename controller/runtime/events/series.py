@@ -1,10 +1,10 @@
 """
-Which events become one series: those that differ in nothing but time and note.
+Which Events become one series: Events that differ only in time and note.
 
-The first is written as it is; the second makes it a series of two, which is written; from the third on they
-are only counted, and the count is written from time to time and at the end. A series, or an event that stayed
-alone, ends when it was not seen for six minutes.
-Follows: client-go tools/events/event_broadcaster.go, differs: at most 4096 events are remembered, and the
+The first Event is written as it is. The second makes it a series of two, which is written. From the third on
+Events are only counted; the count is written from time to time and at the end. A series, or an Event that
+stayed alone, ends when it was not seen for six minutes.
+Follows: client-go tools/events/event_broadcaster.go, differs: at most 4096 Events are remembered, and the
 server's answers are not kept, as only the series is ever patched.
 """
 
@@ -26,7 +26,7 @@ CACHE_SIZE: Final = 4096
 
 
 class SeriesKey(NamedTuple):
-    """Events with this in common are the same event. References count whole, with their resource versions."""
+    """Events with the same key are the same Event. References count whole, with their resource versions."""
 
     type: str
     action: str
@@ -38,7 +38,7 @@ class SeriesKey(NamedTuple):
 
 
 def series_key(event: Event) -> SeriesKey:
-    """The series that an event belongs to."""
+    """The key of an Event's series."""
     return SeriesKey(
         event.type,
         event.action,
@@ -51,7 +51,7 @@ def series_key(event: Event) -> SeriesKey:
 
 
 class Remembered(NamedTuple):
-    """An event as it was last counted; last_at as Clock.now() counts."""
+    """An Event as it was last counted; last_at as Clock.now() counts."""
 
     event: Event
     last_at: float
@@ -59,11 +59,11 @@ class Remembered(NamedTuple):
 
 class SeriesCache:
     """
-    Counts events.
+    Counts Events.
 
-    State, under _lock: _seen, the newest state by key.
-    Threads: any. What is remembered is never changed, so a state that is still the same object was not seen
-        again.
+    State, under _lock: _seen, the newest state by key. Entries are replaced, never mutated, so `is` tells
+    whether an Event was seen again.
+    Threads: any.
     """
 
     def __init__(self, *, size: int = CACHE_SIZE, clock: Clock = REAL_CLOCK) -> None:
@@ -77,9 +77,9 @@ class SeriesCache:
 
     def observe(self, event: Event) -> Event | None:
         """
-        Count an event.
+        Count an Event.
 
-        Returns: what is to be written: the event itself, or the first one with a series; None for nothing.
+        Returns: the Event to write: this one, or the first one with a series; None if no write is due.
         """
         key = series_key(event)
         with self._lock:
@@ -89,18 +89,18 @@ class SeriesCache:
         return counted if known is None or known.event.series is None else None
 
     def series(self) -> list[Event]:
-        """Each event that was seen more than once, as it was last counted."""
+        """Each Event that was seen more than once, as it was last counted."""
         with self._lock:
             return [one.event for one in self._seen.values() if one.event.series is not None]
 
     def ended(self) -> list[Remembered]:
-        """What was not seen for longer than FINISH_SECONDS."""
+        """The Events that were not seen for longer than FINISH_SECONDS."""
         before = self._clock.now() - FINISH_SECONDS
         with self._lock:
             return [one for one in self._seen.values() if one.last_at < before]
 
     def forget(self, ended: Remembered) -> None:
-        """Forget what ended, unless it was seen again meanwhile."""
+        """Forget an Event that ended, unless it was seen again meanwhile."""
         key = series_key(ended.event)
         with self._lock:
             if self._seen.get(key) is ended:

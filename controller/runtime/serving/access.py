@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from handloop.apis.resource import Resource
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 
 METRICS_AUTH_ACCESS: Final = tuple(
     Access(

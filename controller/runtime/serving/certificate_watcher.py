@@ -1,7 +1,7 @@
 """
-The certificate of a server, read again when it has been replaced.
+The certificate of a server, read again after it has been replaced.
 
-Follows: controller-runtime pkg/certwatcher, differs: looks when somebody connects, not every ten seconds.
+Follows: controller-runtime pkg/certwatcher, differs: looks at each connection, not every ten seconds.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CertificateWatcher:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """What a new connection is to use."""
+        """The context for a new connection."""
         with self._lock:
             now = self._clock.now()
             if now - self._looked_at >= LOOK_SECONDS:
@@ -76,7 +76,7 @@ class CertificateWatcher:
             signature = self._sign()
             if signature == self._signature:
                 return
-            # noted first: a broken pair is not read again for every connection
+            # first: a broken pair is not read again for every connection
             self._signature = signature
             self._context = self._load()
         except OSError as error:  # ssl.SSLError is one
@@ -86,7 +86,7 @@ class CertificateWatcher:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
     def _sign(self) -> _Signature:
-        """What changes when either file is replaced."""
+        """A signature that changes when either file is replaced."""
         first, second = self._certificate.stat(), self._key.stat()
         return first.st_mtime_ns, first.st_ino, second.st_mtime_ns, second.st_ino
 

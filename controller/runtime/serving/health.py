@@ -1,8 +1,7 @@
-"""What `/healthz` and `/readyz` say: checks, and the page that lists them as Kubernetes does."""
+"""The checks behind `/healthz` and `/readyz`, and the page that lists them as Kubernetes does."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ class Well(NamedTuple):
 
 
 Check = Callable[[], str | Well | None]
-"""A health check: None or Well when well, else the reason in words."""
+"""A health check. Returns: None or Well when well, else the reason in words."""
 
 
 def health_page(checks: Mapping[str, Check]) -> Page:
@@ -40,7 +39,7 @@ def health_page(checks: Mapping[str, Check]) -> Page:
 
 
 def _result(name: str, check: Check) -> str | Well | None:
-    """What a check says; one that raises is a bad one."""
+    """The result of a check; an error counts as a bad result."""
     try:
         return check()
     except Exception as error:
@@ -56,8 +55,3 @@ def _line(name: str, result: str | Well | None) -> str:
     if isinstance(result, Well):
         return f"[+]{name}: {result.detail}"
     return f"[-]{name} failed: {result}" if result else f"[+]{name} ok"
-
-
-def stopped_check(stop: threading.Event) -> Callable[[], str | None]:
-    """Not ready once a stop was asked for, so that no new traffic arrives."""
-    return lambda: "shutting down" if stop.is_set() else None

@@ -1,18 +1,17 @@
-"""Why an address cannot be listened on, in words."""
+"""Why the process cannot listen on an address, and which other process does."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Final
-
-from handloop.controller.runtime.serving.port_owner import port_owner
 
 _IN_USE: Final = (98, 48, 10048)
 """EADDRINUSE on Linux, macOS and Windows."""
 
 
 class ListenError(OSError):
-    """An address cannot be listened on; reason says why, purpose what for."""
+    """The process cannot listen on an address. Fields: address, purpose, reason."""
 
     def __init__(self, address: str, purpose: str, reason: str) -> None:
         super().__init__(f"cannot listen on {address} for {purpose}: {reason}")
@@ -22,7 +21,7 @@ class ListenError(OSError):
 
 
 class PortInUseError(ListenError):
-    """The address is taken; owner names the process where that can be known."""
+    """The address is taken; owner names the other process, "" = not known."""
 
     def __init__(self, address: str, purpose: str, owner: str = "") -> None:
         super().__init__(address, purpose, "address already in use")
@@ -30,10 +29,42 @@ class PortInUseError(ListenError):
 
 
 def listen_error(error: OSError, host: str, port: int, purpose: str) -> ListenError:
-    """What to raise when `host:port` cannot be listened on because of error."""
+    """The error to raise when listening on `host:port` fails with error."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if error.errno in _IN_USE:
         return PortInUseError(address, purpose, port_owner(port))
     # asyncio puts the whole story into strerror
     words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ListenError(address, purpose, words.lower())
+
+
+_LISTEN: Final = "0A"
+
+
+def port_owner(port: int) -> str:
+    """`pid 812 (kubectl)` of the process that listens on a TCP port; "" where /proc does not tell."""
+    try:
+        inodes = _listening_inodes(port)
+        return _process_of(inodes) if inodes else ""
+    except OSError:
+        return ""
+
+
+def _listening_inodes(port: int) -> set[str]:
+    inodes = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            columns = line.split()
+            if columns[3] == _LISTEN and int(columns[1].rpartition(":")[2], 16) == port:
+                inodes.add(f"socket:[{columns[9]}]")
+    return inodes
+
+
+def _process_of(inodes: set[str]) -> str:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(str(fd.readlink()) in inodes for fd in (process / "fd").iterdir()):
+                return f"pid {process.name} ({(process / 'comm').read_text().strip()})"
+        except OSError:  # another user's process, or one that ended meanwhile
+            continue
+    return ""

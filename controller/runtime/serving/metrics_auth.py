@@ -1,5 +1,5 @@
 """
-Who may read `/metrics`: the API server is asked whose a token is, and what its bearer may do.
+Access to `/metrics`: the API server says whose a token is, and what its bearer may do.
 
 Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
 """
@@ -36,10 +36,10 @@ _Question = tuple[_Fingerprint, str]
 
 class MetricsAuth:
     """
-    Answers for a request: 200, 401, 403, or 500 when the API server cannot be asked.
+    The status for a request: 200, 401, 403, or 500 when the API server cannot be asked.
 
-    What was learnt is kept: a token's bearer for a minute, leave for five, a refusal for half a minute.
-    Tokens themselves are not kept, only their hashes.
+    Answers are cached: a token's bearer for one minute, a permission for five, a refusal for half a minute.
+    The caches hold hashes of tokens, never tokens.
 
     State, under _lock: the three caches. Threads: those that serve pages; they ask without the lock, so two
     may ask the same.

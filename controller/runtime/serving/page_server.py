@@ -1,9 +1,9 @@
 """
 Serves a few read-only pages: health and metrics.
 
-Nobody can use the process up by connecting to it: who is silent is cut off, and of too many the oldest goes.
-On loopback a web page in a browser of this machine can ask, too, by a name of its own that it has pointed
-here (DNS rebinding): so the Host of a request can be checked.
+Connections cannot exhaust the process: a silent connection is cut off, and of too many the oldest is closed.
+A web page in a browser of this machine can reach loopback, too, under a name of its own that points here (DNS
+rebinding): so the server can check the Host of a request.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -21,8 +22,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import structlog
 
-from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
 from handloop.controller.runtime.serving.listening import listen_error
+from handloop.workqueue.locks import new_lock
 from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("health")
@@ -31,7 +32,7 @@ Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """A page: query -> (status, content type, body)."""
 
 Guard = Callable[[str, str], int]
-"""Who may see a page: (path, Authorization header or "") -> 200, or the status of the refusal."""
+"""Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
@@ -45,7 +46,7 @@ class PageServer:
     Serves a few read-only pages.
 
     State: the constructor binds the socket, so that a taken port is known before anything starts.
-    Threads: one `<purpose>-server`, and a short-lived one per connection, of which there are only so many.
+    Threads: one `<purpose>-server`, and a short-lived one per connection, MAX_CONNECTIONS at most.
     """
 
     def __init__(
@@ -63,9 +64,9 @@ class PageServer:
         """
         Bind, without serving yet.
 
-        Args: tls gives the context of each new connection, None = plain HTTP; guard None = everybody; names
+        Args: tls returns the context of each new connection, None = plain HTTP; guard None = no check; names
         are the hosts that requests may name, in lower case, None = any.
-        Raises: PortInUseError; ListenError for an address that is not this machine's, or not for us.
+        Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
         """
         self._purpose = purpose
         self._spawn = spawn
@@ -111,7 +112,7 @@ class _Server(ThreadingHTTPServer):
     stopping: threading.Event
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept; the handshake is left to the thread of the connection, which may be kept waiting."""
+        """Accept a connection; its own thread does the handshake, which may take long."""
         connection, address = self._accept()
         if self.tls is not None:
             connection = self.tls().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
@@ -121,7 +122,7 @@ class _Server(ThreadingHTTPServer):
         try:
             return super().get_request()
         except OSError as error:
-            # the connection is still there to be accepted: the next try comes at once, and fails alike
+            # the connection is still waiting: the next try would come at once, and fail alike
             if error.errno in _EXHAUSTED:
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
@@ -142,7 +143,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, _request: object, address: object) -> None:
-        """Whoever breaks a connection off, or speaks no TLS, is no news."""
+        """A broken connection, or a client without TLS, is not worth more than a debug line."""
         log.debug("Connection failed", v=4, client=str(address), err=str(sys.exception()))
 
 
@@ -151,7 +152,7 @@ class _V6Server(_Server):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request. Slow or silent clients are cut off, and request lines stay out of the log."""
+    """One request. A timeout cuts off slow or silent clients; request lines stay out of the log."""
 
     pages: Mapping[str, Page] = {}
     guard: Guard | None = None
@@ -161,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, or 404; with 403 to whoever names another host than one of ours."""
+        """Answer with a page, with 404, or with 403 to a request that names a foreign host."""
         url = urlsplit(self.path)
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
@@ -194,4 +195,36 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Probes every few seconds are no news."""
+        """Log nothing: probes come every few seconds."""
+
+
+class ConnectionLimit:
+    """
+    Admits every new connection; of too many it cuts off the oldest.
+
+    So a client that holds connections open keeps no probe and no scrape out.
+
+    State, under _lock: _open, oldest first. Threads: the server's admits, those of the connections leave.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = new_lock("ConnectionLimit._lock", 95)
+        self._open: dict[socket.socket, None] = {}
+
+    def admit(self, connection: socket.socket) -> None:
+        """A connection has been accepted."""
+        with self._lock:
+            self._open[connection] = None
+            oldest = next(iter(self._open)) if len(self._open) > self._most else None
+            if oldest is not None:
+                del self._open[oldest]
+        if oldest is not None:
+            # its thread wakes up, reads the end, and closes it; without a TLS goodbye
+            with suppress(OSError):
+                socket.socket.shutdown(oldest, socket.SHUT_RDWR)
+
+    def leave(self, connection: socket.socket) -> None:
+        """A connection is done, whether or not it was cut off."""
+        with self._lock:
+            self._open.pop(connection, None)

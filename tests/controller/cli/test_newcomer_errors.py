@@ -25,7 +25,7 @@ from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.run import run
 from handloop.controller.foo.access import FOO_ACCESS
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock

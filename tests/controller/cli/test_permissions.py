@@ -9,7 +9,7 @@ from handloop.controller.cli.controllers import declared_access
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
-from handloop.controller.runtime.access import Access
+from handloop.controller.runtime.rbac.access import Access
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 COMMAND = "python -m controller manifests rbac"

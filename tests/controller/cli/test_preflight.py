@@ -28,7 +28,7 @@ from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock

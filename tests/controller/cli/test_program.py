@@ -17,11 +17,11 @@ from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program
-from handloop.controller.foo.controller import CachesNotSyncedError, Controller
+from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.metrics.page import new_registry
+from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -87,7 +87,7 @@ class World:
         until(lambda: not self.unwell("readiness"), "ready", seconds=SECONDS)
 
 
-def foo_of(world: World) -> Controller:
+def foo_of(world: World) -> FooController:
     """The Foo controller of the program, which its thread makes when it runs: full caches may be sooner."""
     runnable = world.program.controllers["foo"]
     assert isinstance(runnable, FooRunnable)
@@ -316,8 +316,8 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
     def give_up(*_: object) -> None:
         raise CachesNotSyncedError("gave up")
 
-    original = Controller.run
-    monkeypatch.setattr(Controller, "run", give_up)
+    original = FooController.run
+    monkeypatch.setattr(FooController, "run", give_up)
     with pytest.raises(CachesNotSyncedError):
         world.program.run()
     with pytest.raises(CachesNotSyncedError):

@@ -13,9 +13,13 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import OwnerReference
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import AlreadyExists, APIError, Conflict, ConnectionBroken, NotFound
-from handloop.controller.foo.controller import CachesNotSyncedError, default_rate_limiter
-from handloop.controller.foo.deployment import new_deployment, scale_patch
-from handloop.controller.foo.reports import ResourceExistsError
+from handloop.controller.foo.controller import (
+    CachesNotSyncedError,
+    ResourceExistsError,
+    default_rate_limiter,
+    new_deployment,
+    scale_patch,
+)
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
 from support.api_errors import api_error
 from support.captured_logs import captured_logs

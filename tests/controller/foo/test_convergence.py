@@ -17,8 +17,8 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import is_controlled_by
 from handloop.client.errors import ClientError, ConnectionBroken
-from handloop.controller.foo.reports import FooControllerError
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
 from support.captured_logs import captured_logs
 from support.fake_api import FooCRD, Write
@@ -105,7 +105,7 @@ class World:
             self.rig.sync_caches()
         try:
             self.rig.sync(name)
-        except (ClientError, FooControllerError):
+        except (ClientError, ReconcileError):
             self.failures += 1
         except Crash:
             self.restarts += 1
@@ -126,7 +126,7 @@ class World:
             assert is_controlled_by(deployment, foo)
             if foo.spec.replicas is not None:
                 assert deployment.spec.replicas == foo.spec.replicas
-            if self.foo_crd in (FooCRD.SUBRESOURCE, FooCRD.STOCK):
+            if self.foo_crd is FooCRD.SUBRESOURCE:
                 assert foo.status.available_replicas == deployment.status.available_replicas
         if self.foreign:
             now = self.api.objects["deployments", "default", _WEB]

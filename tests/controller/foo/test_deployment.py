@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from handloop.controller.foo.deployment import new_deployment, scale_patch
+from handloop.controller.foo.controller import new_deployment, scale_patch
 from support.foo_builders import new_deployment as stored_deployment
 from support.foo_builders import new_foo
 

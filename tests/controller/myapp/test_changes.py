@@ -23,7 +23,7 @@ from handloop.apis.core_v1 import (
 )
 from handloop.apis.meta import FrozenMap
 from handloop.controller.myapp.changes import autoscaler_changes, deployment_changes, guarded, service_changes
-from handloop.controller.myapp.children import new_autoscaler, new_deployment, new_service
+from handloop.controller.myapp.desired_children import new_autoscaler, new_deployment, new_service
 from handloop.controller.myapp.types import AutoScaling
 from handloop.sandbox.kinds.kind_table import named_schema
 from support.myapp_builders import deployment_of, new_app

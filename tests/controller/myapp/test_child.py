@@ -13,7 +13,7 @@ from handloop.client.errors import Conflict
 from handloop.client.resource_client import Client
 from handloop.controller.myapp.changes import service_changes
 from handloop.controller.myapp.child import FIELD_MANAGER, Child, NameTakenError, WaitError
-from handloop.controller.myapp.children import new_service
+from handloop.controller.myapp.desired_children import new_service
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileContext
 from support.myapp_rig import MyAppRig

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import DeploymentCondition
-from handloop.controller.myapp.children import new_service
-from handloop.controller.myapp.reports import MyAppReporter
-from handloop.controller.myapp.status import new_status
+from handloop.controller.myapp.desired_children import new_service
+from handloop.controller.myapp.status import MyAppReporter, new_status
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.events.fake import FakeRecorder
 from support.myapp_builders import deployment_of, new_app

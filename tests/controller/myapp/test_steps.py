@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from handloop.controller.myapp.child import NameTakenError, WaitError
-from handloop.controller.myapp.steps import Steps
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.myapp.reconciler import Steps
+from handloop.controller.runtime.reconcile import DeadlineExceededError
 from support.api_errors import api_error
 
 

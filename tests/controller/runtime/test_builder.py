@@ -17,13 +17,12 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
-from handloop.controller.runtime.access import Access
-from handloop.controller.runtime.builder import BuilderError, InformerWatch, controller_for
-from handloop.controller.runtime.event_source import EventSource, own_name
+from handloop.controller.runtime.builder import BuilderError, controller_for
 from handloop.controller.runtime.events.fake import FakeRecorder
-from handloop.controller.runtime.events.undecodable_reports import UndecodableReports
+from handloop.controller.runtime.kind_source import KindSource, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged
+from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
@@ -216,15 +215,16 @@ def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
 
 def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
     """A standby is silent, and misses none: what is there is said when its watches start."""
-    informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder()
-    source = EventSource(Foo, own_name, sink=ReconcileQueue("exposer"), observed=lambda *_: None)
-    watch = InformerWatch(informer, source, UndecodableReports(Foo, recorder))
+    informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder(include_object=True)
+    queue = ReconcileQueue("exposer")
+    watch = KindSource(informer, own_name, sink=queue, observed=lambda *_: None, recorder=recorder)
     misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
     informer.informers[0].quarantine.add(misfit)
     assert recorder.take() == []
     watch.start()
     informer.informers[0].quarantine.add(misfit._replace(key_name="b"))
-    assert recorder.take() == ["Warning InvalidObject does not fit"] * 2
+    about = "involvedObject{kind=Foo,apiVersion=samplecontroller.k8s.io/v1alpha1}"
+    assert recorder.take() == [f"Warning InvalidObject does not fit {about}"] * 2
 
 
 def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) -> None:

@@ -17,8 +17,8 @@ from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import NoLeaderMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.election.metrics import NoLeaderMetrics
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, refusal
 
@@ -137,14 +137,14 @@ class Elections(RuleBasedStateMachine):
     @rule()
     def be_deleted_when_it_has_expired(self) -> None:
         """Somebody cleans up what nobody holds."""
-        if not any(candidate.may_write() for candidate in self.candidates.values()):
+        if not any(candidate.seconds_to_write() > 0 for candidate in self.candidates.values()):
             self.api.put(PATH)
             self.api.delete(PATH)
 
     @invariant()
     def at_most_one_may_write(self) -> None:
         """I8, P10, P12, P13: whatever happened."""
-        writers = [name for name, candidate in self.candidates.items() if candidate.may_write()]
+        writers = [name for name, candidate in self.candidates.items() if candidate.seconds_to_write() > 0]
         assert len(writers) <= 1, writers
 
 
@@ -164,4 +164,8 @@ def test_the_model_can_fail() -> None:
     machine.try_it("a")
     machine.api.put(PATH, holderIdentity="", leaseDurationSeconds=1)  # an administrator edits it
     machine.try_it("b")
-    assert [candidate.may_write() for candidate in machine.candidates.values()] == [True, True, False]
+    assert [candidate.seconds_to_write() > 0 for candidate in machine.candidates.values()] == [
+        True,
+        True,
+        False,
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.controller.runtime.causes import MAX_CAUSES, Cause, Causes
+from handloop.controller.runtime.reconcile_queue import MAX_CAUSES, Cause, Causes
 from support.reconcile_rig import NAME, UPDATED
 
 LATER = Cause("requeue", detail="after 10s")

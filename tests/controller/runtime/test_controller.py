@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError
-from handloop.controller.runtime.causes import Cause
+from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.reconcile import ReconcileContext, Result
-from handloop.controller.runtime.reconcile_errors import ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK

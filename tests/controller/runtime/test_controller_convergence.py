@@ -9,11 +9,9 @@ import threading
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.controller.runtime.causes import Cause
 from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.reconcile import ReconcileContext, Result
-from handloop.controller.runtime.reconcile_errors import ReconcileError
-from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
+from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK
 from support.deadline import until

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handloop.controller.runtime.causes import Cause
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment
 from support.reconcile_rig import NAME, UPDATED, ReconcileRig

@@ -16,9 +16,8 @@ from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.deadline import PATIENCE_SECONDS, Deadline
-from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
+from handloop.controller.runtime.manager import PATIENCE_SECONDS, Manager
+from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.instant_clock import InstantClock

@@ -8,9 +8,14 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.freshness import FRESH_SECONDS, InformerLag, freshness_check, lag_seconds
+from handloop.client.resource_client import Client
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.caches import FRESH_SECONDS, Caches
+from handloop.controller.runtime.metrics.informer_metrics import CacheState, lag_seconds
+from handloop.informers.indexer import Indexer
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from support.fake_clock import FakeClock
+from support.scripted_transport import ScriptedTransport
 
 HEARD_AT = 1000.0
 REFLECTOR = ReflectorStatistics(
@@ -28,9 +33,11 @@ TROUBLED = msgspec.structs.replace(REFLECTOR, state=State.LISTED, last_error="co
 
 
 class StillInformer:
-    """An informer that does nothing but say how it is."""
+    """An informer with an empty store that does nothing but say how it is."""
 
     def __init__(self, reflector: ReflectorStatistics | None, name: str = "foos") -> None:
+        self.name = name
+        self.indexer: Indexer[Foo] = Indexer()
         self._statistics = InformerStatistics(
             name=name,
             plural=name,
@@ -47,6 +54,13 @@ class StillInformer:
     def statistics(self) -> InformerStatistics:
         """The same each time."""
         return self._statistics
+
+
+def caches(clock: FakeClock, *reflectors: ReflectorStatistics | None) -> Caches:
+    """Caches whose informers say that."""
+    made = Caches(Client(ScriptedTransport([])), clock=clock)
+    made.informers = informers(*reflectors)  # type: ignore[method-assign]
+    return made
 
 
 def informers(*reflectors: ReflectorStatistics | None) -> Any:
@@ -73,7 +87,7 @@ def test_only_trouble_makes_a_cache_lag(reflector: ReflectorStatistics | None, l
 def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
     """A restart of the API server does not; the reason names what is old, and for how long."""
     clock = FakeClock(start=HEARD_AT + FRESH_SECONDS)
-    check = freshness_check(informers(REFLECTOR, TROUBLED), clock)
+    check = caches(clock, REFLECTOR, TROUBLED).fresh_check
     assert check() is None
     clock.advance(1.0)
     assert check() == "nothing heard of kind1 for 121s"
@@ -81,12 +95,12 @@ def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
 
 def test_an_undisturbed_cache_is_fresh_for_ever() -> None:
     """Without changes nothing is heard, and nothing is wrong."""
-    assert freshness_check(informers(REFLECTOR), FakeClock(start=1e6))() is None
+    assert caches(FakeClock(start=1e6), REFLECTOR).fresh_check() is None
 
 
 def test_the_lag_is_a_series_per_informer() -> None:
     """Computed at the time of the scrape."""
     registry, clock = CollectorRegistry(auto_describe=True), FakeClock(start=HEARD_AT + 7.0)
-    registry.register(InformerLag(informers(REFLECTOR, TROUBLED), clock))
+    registry.register(CacheState(informers(REFLECTOR, TROUBLED), clock))
     assert registry.get_sample_value("informer_lag_seconds", {"name": "kind0"}) == 0.0
     assert registry.get_sample_value("informer_lag_seconds", {"name": "kind1"}) == 7.0

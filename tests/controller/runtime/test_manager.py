@@ -20,15 +20,14 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
-from handloop.controller.runtime.cache_sync import CacheSyncTimeoutError
+from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.reconcile import ReconcileContext
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError
-from handloop.controller.runtime.reconcile_reports import is_expected
+from handloop.controller.runtime.outcomes import is_expected
+from handloop.controller.runtime.reconcile import DeadlineExceededError, ReconcileContext
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
@@ -551,12 +550,12 @@ def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
         eventually(lambda: api.ops.count("get") > 1, "waiting for the lease")
         assert ill(manager.readiness_checks()) == {}
         assert ill(manager.liveness_checks()) == {}
-        assert not manager.may_write()
+        assert manager.seconds_to_write() == 0
         assert story == ["free begins"]
         assert services.names == []
         api.delete(LEASE)
         eventually(lambda: services.names, "leading")
-        assert manager.may_write()
+        assert manager.seconds_to_write() > 0
     assert api.holders[-1] == ""
     assert story == ["free begins", "free ends"]
 
@@ -621,7 +620,7 @@ def test_a_lost_lease_stops_the_controllers_and_ends_the_process(cluster: Manage
     thread.join()
     assert story == ["w begins", "w ends"]
     assert api.spec(LEASE)["holderIdentity"] == "us"
-    assert not manager.may_write()
+    assert manager.seconds_to_write() == 0
 
 
 def test_the_client_of_a_manager_writes_only_while_we_lead(cluster: ManagedSandbox) -> None:
@@ -716,7 +715,7 @@ def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -
 def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
     """One replica needs no lease."""
     manager = cluster.manager()
-    assert manager.may_write()
+    assert manager.seconds_to_write() > 0
     assert manager.seconds_to_write() == math.inf
     assert manager.elector is None
     with pytest.raises(NotFound):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.client.errors import ClientError, ConnectionRefused
-from handloop.controller.runtime.metrics.reconcile import ReconcileMetrics
+from handloop.client.errors import ConnectionRefused
+from handloop.controller.runtime.metrics.reconcile_metrics import ReconcileMetrics
 from handloop.controller.runtime.outcomes import Outcomes, SyncOutcomes
 from handloop.informers.keys import ObjectName
 from support.api_errors import api_error
@@ -16,7 +16,7 @@ _FAILED = "Error syncing; requeuing for later retry"
 
 
 def _outcomes() -> SyncOutcomes:
-    return SyncOutcomes("test", expected=(ClientError,))
+    return SyncOutcomes("test")
 
 
 def test_outcomes_are_counted() -> None:
@@ -72,7 +72,7 @@ def test_a_sync_is_measured(error: Exception | None, result: str, errors: int, p
     """As a reconcile of controller-runtime: result, time, errors, panics, and workers in between."""
     registry, clock = CollectorRegistry(auto_describe=True), FakeClock()
     metrics = ReconcileMetrics(registry).for_controller("foo", 2)
-    outcomes = SyncOutcomes("test", expected=(ClientError,), metrics=metrics, clock=clock)
+    outcomes = SyncOutcomes("test", metrics=metrics, clock=clock)
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"controller_runtime_{name}", {"controller": "foo", **labels})

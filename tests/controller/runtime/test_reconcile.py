@@ -7,7 +7,14 @@ import math
 import pytest
 
 from handloop.apis.meta import Kind
-from handloop.controller.runtime.reconcile import DONE, ReconcileContext, Result
+from handloop.controller.runtime.reconcile import (
+    DONE,
+    DeadlineExceededError,
+    ReconcileContext,
+    ReconcileError,
+    Result,
+    TerminalError,
+)
 from support.deployments import deployment
 
 
@@ -49,3 +56,23 @@ def test_writes_are_told_to_the_observer() -> None:
     context.wrote(deployment("a"))
     context.deleted(deployment("b"))
     assert told == [("wrote", deployment("a")), ("deleted", deployment("b"))]
+
+
+@pytest.mark.parametrize("error", [TerminalError("x"), DeadlineExceededError("x")])
+def test_all_are_reconcile_errors(error: Exception) -> None:
+    """One except clause catches what was raised on purpose."""
+    assert isinstance(error, ReconcileError)
+
+
+def test_a_terminal_error_keeps_its_cause() -> None:
+    """`raise TerminalError(...) from error` shows both."""
+
+    def refuse() -> None:
+        try:
+            int("many")
+        except ValueError as error:
+            raise TerminalError("bad spec") from error
+
+    with pytest.raises(TerminalError, match="bad spec") as caught:
+        refuse()
+    assert "many" in str(caught.value.__cause__)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.controller.runtime.causes import Cause
-from handloop.controller.runtime.reconcile_queue import ReconcileQueue, default_rate_limiter
+from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue, default_rate_limiter
 from handloop.workqueue.priority import LOW_PRIORITY
 from handloop.workqueue.queue import ShutDown
 from support.fake_clock import FakeClock

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from handloop.controller.runtime.reconcile import ReconcileContext
-from handloop.controller.runtime.reconcile_errors import DeadlineExceededError, ReconcileError, TerminalError
-from handloop.controller.runtime.reconcile_reports import ReconcileReports, is_expected
+from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
+from handloop.controller.runtime.reconcile import (
+    DeadlineExceededError,
+    ReconcileContext,
+    ReconcileError,
+    TerminalError,
+)
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 
@@ -35,7 +39,7 @@ def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]
         context = ReconcileContext(
             id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i")
         )
-        ReconcileReports("c").failed(context, error, failures)
+        ReconcileReports().failed(context, error, failures)
     return [dict(entry) for entry in logs]
 
 
@@ -81,7 +85,7 @@ def test_the_usual_course_is_quiet() -> None:
     """Begin and success show from -v 4 on, a missed deadline always."""
     with captured_logs() as logs:
         context = ReconcileContext(causes=("a",))
-        reports = ReconcileReports("c")
+        reports = ReconcileReports()
         reports.begins(context)
         reports.settled(context, None)
         reports.settled(context, 30.0)

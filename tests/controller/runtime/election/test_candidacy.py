@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.election.metrics import LeaderElectionMetrics
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, failing, no_answer, refusal
@@ -294,7 +294,7 @@ def test_a_lease_that_somebody_gave_to_another_is_lost(rig: Rig) -> None:
     rig.api.put(PATH, **BING)
     assert not candidate.try_acquire_or_renew()
     assert candidate.held_by_another()
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
     assert rig.held() == ("bing", 0)
 
 
@@ -312,7 +312,7 @@ def test_of_two_that_find_it_free_one_wins(rig: Rig) -> None:
     assert not first.try_acquire_or_renew()
     assert rig.held() == ("bing", 1)
     assert not first.is_leader()
-    assert not first.may_write()
+    assert first.seconds_to_write() == 0
 
 
 @pytest.mark.parametrize(
@@ -393,26 +393,26 @@ def test_a_leader_that_outlives_its_lease_is_unhealthy(
 def test_writes_are_allowed_within_the_renew_deadline_only(rig: Rig) -> None:
     """P07: from before the renewal was sent, and not from when its answer came."""
     candidate = rig.candidate()
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
 
     def slow(_verb: str) -> None:
         rig.clock.advance(1.0)
 
     rig.api.before = slow
     candidate.try_acquire_or_renew()  # get and create: 2 s
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
     candidate.start_leading()
     assert candidate.seconds_to_write() == pytest.approx(3.0)
     rig.clock.advance(2.9)
-    assert candidate.may_write()
+    assert candidate.seconds_to_write() > 0
     rig.clock.advance(0.1)
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
     assert candidate.seconds_to_write() == 0.0
     rig.api.before = lambda _verb: None
     candidate.try_acquire_or_renew()
-    assert candidate.may_write()
+    assert candidate.seconds_to_write() > 0
     candidate.stop_leading()
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
     assert candidate.seconds_to_write() == 0.0
 
 
@@ -422,7 +422,7 @@ def test_a_jump_of_the_monotonic_clock_closes_the_fence(rig: Rig) -> None:
     candidate.try_acquire_or_renew()
     candidate.start_leading()
     rig.clock.advance(600.0)
-    assert not candidate.may_write()
+    assert candidate.seconds_to_write() == 0
 
 
 def test_a_request_has_half_the_renew_deadline(rig: Rig) -> None:

@@ -11,9 +11,9 @@ from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCa
 from handloop.apis.time import format_micro_time
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client, PatchType
-from handloop.controller.runtime.election.access import leader_election_access
-from handloop.controller.runtime.election.candidate_registration import REQUEUE_SECONDS, CandidateRegistration
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.election.coordinated_election import REQUEUE_SECONDS, CandidateRegistration
+from handloop.controller.runtime.election.lease_access import leader_election_access
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.runnable import Runnable, needs_leader_election
 from support.captured_logs import captured_logs
 from support.deadline import until

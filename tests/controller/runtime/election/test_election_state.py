@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.election_state import election_state
 from handloop.controller.runtime.serving.health import Well, health_page
 
 
@@ -24,8 +23,8 @@ def seen(holder: str, *, leading: bool) -> ElectionStatistics:
 )
 def test_a_standby_is_ready_and_says_so(holder: str, leading: bool, words: str) -> None:
     """Else a rollout would wait for ever, and people would think that it hangs."""
-    check = election_state(lambda: seen(holder, leading=leading))
-    assert check() == Well(words)
-    page = health_page({"leader": check})
+    statistics = seen(holder, leading=leading)
+    assert statistics.state() == Well(words)
+    page = health_page({"leader": statistics.state})
     assert page({}) == (200, "text/plain; charset=utf-8", b"ok")
     assert page({"verbose": [""]})[2].decode().splitlines()[0] == f"[+]leader: {words}"

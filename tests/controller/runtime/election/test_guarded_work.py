@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from handloop.controller.runtime.election.guarded_work import GuardedWork
+from handloop.controller.runtime.election.leader_election import GuardedWork
 from handloop.workqueue.spawn import spawn_thread
 
 

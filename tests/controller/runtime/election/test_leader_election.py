@@ -19,7 +19,11 @@ from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.leader_election import LeaderElector, LeadershipLost
+from handloop.controller.runtime.election.leader_election import (
+    LeaderCallbacks,
+    LeaderElector,
+    LeadershipLost,
+)
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.captured_logs import captured_logs
 from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
@@ -129,7 +133,7 @@ def test_a_standby_knocks_at_jittered_times() -> None:
         if len(tried_at) > 200:
             rig.stop.set()
 
-    rig.elector._on_waiting = note
+    rig.call(on_waiting=note)
     rig.run()
     waits = [later - earlier for earlier, later in pairwise(tried_at)]
     assert all(2.0 - 1e-6 <= wait < 4.4 for wait in waits)
@@ -217,7 +221,7 @@ def test_each_new_holder_is_reported_once(spec: dict[str, Any] | None, leaders: 
 def test_a_listener_that_raises_ends_nothing() -> None:
     """LE-09: it is logged, and renewing goes on."""
     rig = ElectionRig()
-    rig.elector._on_new_leader = lambda _holder: 1 / 0  # type: ignore[assignment] # a listener
+    rig.call(on_new_leader=lambda _holder: 1 / 0)
     rig.at_sleep = stopping(rig, 3)
     with captured_logs() as entries:
         rig.run()
@@ -252,7 +256,7 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
     assert lost.value.why == "last error: https://test:6443: no answer within 5 s"
     assert lost.value.lease == PATH
     assert set(rig.calls) >= {"started", "stopped"}
-    assert not rig.elector.may_write()
+    assert rig.elector.seconds_to_write() == 0
     assert rig.status() == 0
 
 
@@ -358,7 +362,7 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
     def act(number: int) -> None:
         if number == 2:
             rig.clock.advance(600.0)
-            assert not rig.elector.may_write()
+            assert rig.elector.seconds_to_write() == 0
 
     rig.at_sleep = act
     with pytest.raises(LeadershipLost) as lost:
@@ -395,7 +399,7 @@ def test_checks_and_renewals_do_not_race() -> None:
             statistics = rig.elector.statistics()
             if statistics.leading and statistics.holder != "baz":
                 wrong.append(statistics)
-            rig.elector.may_write()
+            assert rig.elector.seconds_to_write() >= 0
             time.sleep(0)
 
     rig.at_sleep = stopping(rig, 500)
@@ -430,8 +434,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
         held = LeaseLock(api.client(), namespace="demo", name="foo", identity=identity)
         return LeaderElector(
             LeaderElection(held, 15.0, 10.0, 0.01),
-            on_started_leading=work,
-            on_stopped_leading=lambda: None,
+            LeaderCallbacks(on_started_leading=work),
             random=random.Random(identity).random,
         )
 

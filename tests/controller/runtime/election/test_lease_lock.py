@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
+from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
-from handloop.controller.runtime.election.record import LeaderElectionRecord
 from handloop.controller.runtime.events.fake import FakeRecorder
 from support.lease_api import LeaseAPI
 

@@ -6,11 +6,8 @@ import msgspec
 import pytest
 
 from handloop.apis.coordination_v1 import LeaseSpec
-from handloop.controller.runtime.election.record import (
-    LeaderElectionRecord,
-    record_from_spec,
-    spec_from_record,
-)
+from handloop.controller.runtime.election.config import LeaderElectionRecord
+from handloop.controller.runtime.election.lease_lock import record_from_spec, spec_from_record
 
 FULL = LeaderElectionRecord(
     holder_identity="baz",

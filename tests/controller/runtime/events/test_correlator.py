@@ -13,11 +13,9 @@ from handloop.controller.runtime.events.correlator import (
     CorrelatorOptions,
     EventAggregator,
     EventCorrelator,
-    EventKey,
     EventSourceObjectSpamFilter,
     aggregate_key,
     aggregate_message,
-    spam_key,
 )
 from support.event_builders import new_event
 from support.fake_clock import FakeClock
@@ -206,20 +204,15 @@ def test_a_full_group_forgets_its_oldest_message() -> None:
     assert [key == group for key in keys] == [False, False, True]
 
 
-def _with_reason(event: Event) -> EventKey:
-    return (*spam_key(event), event.reason)
-
-
 @pytest.mark.parametrize(
     ("options", "second", "skipped"),
     [
         (CorrelatorOptions(burst=1), new_event(reason="other"), True),
-        (CorrelatorOptions(burst=1, spam_key_func=_with_reason), new_event(reason="other"), False),
-        (CorrelatorOptions(burst=1, spam_key_func=_with_reason), new_event(message="other"), True),
+        (CorrelatorOptions(burst=1), new_event(message="other"), True),
         (CorrelatorOptions(burst=1), new_event(event_type="Warning"), False),
         (CorrelatorOptions(burst=1), new_event(object_name="other"), False),
     ],
-    ids=["other-reason", "key-with-reason", "other-message", "other-type", "other-object"],
+    ids=["other-reason", "other-message", "other-type", "other-object"],
 )
 def test_the_spam_key_decides_who_shares_a_burst(
     options: CorrelatorOptions, second: Event, skipped: bool

@@ -15,13 +15,13 @@ def test_every_watcher_sees_every_event_in_one_order() -> None:
     fanout: EventFanout[str] = EventFanout(clock=FakeClock())
     first: list[str] = []
     second: list[str] = []
-    fanout.start_watcher("first", first.append)
+    fanout.start_event_watcher("first", first.append)
     assert fanout.publish("a") == ""
-    fanout.start_watcher("second", second.append)
+    fanout.start_event_watcher("second", second.append)
     assert fanout.publish("b") == ""
     assert fanout.shutdown(_DEADLINE_SECONDS)
     assert (first, second) == (["a", "b"], ["b"])
-    assert fanout.statistics() == FanoutStatistics(queued=0, dropped=0)
+    assert fanout.backlog() == FanoutStatistics(queued=0, dropped=0)
 
 
 def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
@@ -33,14 +33,14 @@ def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
         assert release.wait(_DEADLINE_SECONDS)
 
     fanout: EventFanout[str] = EventFanout(queue_length=1, clock=FakeClock())
-    fanout.start_watcher("slow", hang)
+    fanout.start_event_watcher("slow", hang)
     fanout.publish("in hand")
     assert entered.wait(_DEADLINE_SECONDS)
     fanout.publish("queued")
     seen: list[str] = []
-    fanout.start_watcher("quick", seen.append)
+    fanout.start_event_watcher("quick", seen.append)
     assert fanout.publish("lost") == "too many queued events for slow"
-    assert fanout.statistics() == FanoutStatistics(queued=fanout.statistics().queued, dropped=1)
+    assert fanout.backlog() == FanoutStatistics(queued=fanout.backlog().queued, dropped=1)
     release.set()
     assert fanout.shutdown(_DEADLINE_SECONDS)
     assert seen == ["lost"]
@@ -52,6 +52,6 @@ def test_after_shutdown_nothing_is_taken() -> None:
     assert fanout.shutdown(_DEADLINE_SECONDS)
     assert fanout.publish("late") == "broadcaster is shut down"
     seen: list[str] = []
-    assert fanout.start_watcher("late", seen.append).join(_DEADLINE_SECONDS)
+    assert fanout.start_event_watcher("late", seen.append).join(_DEADLINE_SECONDS)
     assert seen == []
-    assert fanout.statistics() == FanoutStatistics(queued=0, dropped=1)
+    assert fanout.backlog() == FanoutStatistics(queued=0, dropped=1)

@@ -7,7 +7,7 @@ import pytest
 from handloop.apis.core_v1 import ObjectReference
 from handloop.client.decoding.pages import Undecodable
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.events.reference import (
+from handloop.controller.runtime.events.recorder import (
     event_name,
     reference_to,
     reference_to_kind,

@@ -19,7 +19,7 @@ from handloop.controller.runtime.events.series_broadcaster import (
     SERIES_EVENTS_ACCESS,
     SeriesBroadcaster,
 )
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock

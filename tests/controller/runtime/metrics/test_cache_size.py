@@ -8,8 +8,9 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import ObjectMeta
-from handloop.controller.runtime.metrics.cache_size import SAMPLE, CacheSize, estimated_bytes
+from handloop.controller.runtime.metrics.informer_metrics import SAMPLE, CacheState, estimated_bytes
 from handloop.informers.shared_informer import SharedIndexInformer
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 
 
@@ -44,7 +45,7 @@ def test_each_informer_has_its_series() -> None:
     """Computed at the time of the scrape, from what is in its store then."""
     informer = SharedIndexInformer(FakeListerWatcher(), Deployment, name="deployments.apps")
     registry = CollectorRegistry(auto_describe=True)
-    registry.register(CacheSize(lambda: [informer]))
+    registry.register(CacheState(lambda: [informer], FakeClock()))
 
     def value() -> float | None:
         return registry.get_sample_value("informer_cached_bytes", {"name": "deployments.apps"})

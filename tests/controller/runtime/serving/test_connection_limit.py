@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
+from handloop.controller.runtime.serving.page_server import ConnectionLimit
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
-from handloop.controller.runtime.serving.health import Well, health_page, stopped_check
+from handloop.controller.runtime.serving.health import Well, health_page
 from support.captured_logs import captured_logs
 from support.served_pages import fetch, serving
 
@@ -35,15 +33,6 @@ def test_verbose_lists_and_exclude_skips() -> None:
     with serving({"/readyz": page}) as url:
         assert fetch(url + "/readyz?exclude=bad") == (200, "ok")
         assert fetch(url + "/readyz?exclude=bad&verbose") == (200, "[+]ping ok\nhealthz check passed\n")
-
-
-def test_a_stopping_process_is_not_ready() -> None:
-    """Readiness goes first, so that nothing new is sent here."""
-    stop = threading.Event()
-    check = stopped_check(stop)
-    assert check() is None
-    stop.set()
-    assert check() == "shutting down"
 
 
 def test_a_good_state_may_have_a_word() -> None:

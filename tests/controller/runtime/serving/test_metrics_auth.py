@@ -11,7 +11,7 @@ import pytest
 from handloop.client.errors import ConnectionRefused
 from handloop.client.http.response import Response
 from handloop.client.rest_client import RESTClient
-from handloop.controller.runtime.roles import roles
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from handloop.controller.runtime.serving.metrics_auth import MetricsAuth
 from support.fake_clock import FakeClock

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from handloop.controller.runtime.serving import port_owner as module
-from handloop.controller.runtime.serving.port_owner import port_owner
+from handloop.controller.runtime.serving import listening as module
+from handloop.controller.runtime.serving.listening import port_owner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc/net/tcp")
 

@@ -1,0 +1,244 @@
+"""
+From watch events of a kind to names to reconcile.
+
+    informer --> KindSource: predicates --> names of a watch event --> ReconcileQueue, with cause and priority
+
+Objects of the first list, and resyncs, wait behind fresh watch events. Both states of an update are asked for
+names, so the former owner is reconciled, too. If a predicate raises, its watch event passes. If a map
+function raises, only the names of that state are lost: one odd object keeps no controller from starting.
+Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must match by UID, too;
+errors of predicates and map functions are logged and counted, and end nothing.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import structlog
+
+from handloop.apis.meta import Kind, OwnerReference, controller_of
+from handloop.client.decoding.pages import Undecodable
+from handloop.controller.runtime.events.recorder import (
+    EVENT_TYPE_WARNING,
+    EventRecorder,
+    reference_to_undecodable,
+)
+from handloop.controller.runtime.kind_informer import KindInformer, Synced
+from handloop.controller.runtime.predicates import Predicate, all_of
+from handloop.controller.runtime.reconcile_queue import Cause
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    ObjectName,
+    deletion_handling_object_to_name,
+    final_state,
+    object_name,
+)
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+
+log = structlog.get_logger("source")
+
+T = TypeVar("T", bound=Kind)
+
+MapFunc = Callable[[T], Iterable[ObjectName]]
+"""From an object to the names it concerns. Pure but for reading caches; runs on a listener thread."""
+
+ADDED: Final = "added"
+LISTED: Final = "listed"
+UPDATED: Final = "updated"
+DELETED: Final = "deleted"
+RESYNCED: Final = "resynced"
+INVALID_OBJECT: Final = "InvalidObject"
+
+
+class Sink(Protocol):
+    """Where names go: a ReconcileQueue."""
+
+    def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
+        """Reconcile a name."""
+
+
+class OwnerCache(Protocol):
+    """The cache of the owning kind."""
+
+    def get_by_key(self, key: str) -> Kind | None:
+        """The cached object with that store key."""
+
+
+def own_name(obj: Kind) -> tuple[ObjectName]:
+    """A map function: the object's own name."""
+    return (object_name(obj),)
+
+
+class OwnerNames:
+    """
+    A map function: the name of an object's controlling owner of one kind, or of all its owners of that kind.
+
+    An owner must be in its cache with the UID of the reference: a reference to a former object of that name
+    leads nowhere. An owner that is not in the cache yet is enqueued by its own add.
+    """
+
+    def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
+        """Args: every_owner = also owners that do not control the object."""
+        self._resource = owner.resource
+        self._cache = cache
+        self._every_owner = every_owner
+
+    def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
+        """None, one, or with every_owner several."""
+        if self._every_owner:
+            return tuple(name for each in obj.metadata.owner_references for name in self._names(obj, each))
+        reference = controller_of(obj)
+        return () if reference is None else self._names(obj, reference)
+
+    def _names(self, obj: Kind, reference: OwnerReference) -> tuple[ObjectName, ...]:
+        if reference.kind != self._resource.kind:
+            return ()
+        if reference.api_version.rpartition("/")[0] != self._resource.group:
+            return ()
+        name = ObjectName(obj.metadata.namespace if self._resource.namespaced else "", reference.name)
+        owner = self._cache.get_by_key(str(name))
+        if owner is None or owner.metadata.uid != reference.uid:
+            log.debug("Ignore orphaned object", v=4, object=object_name(obj), owner=name)
+            return ()
+        return (name,)
+
+
+class KindSource(Generic[T]):
+    """
+    One watch of a controller: reads an informer, and feeds the controller's queue.
+
+    Implements handloop.controller.runtime.controller.Watch and
+    handloop.informers.handlers.ResourceEventHandler.
+    State: _registration, None before start. Threads: one listener thread per informer calls the handlers.
+    """
+
+    def __init__(
+        self,
+        informer: KindInformer[T],
+        names_of: MapFunc[T],
+        *,
+        sink: Sink,
+        predicates: Sequence[Predicate] = (),
+        observed: Callable[[type[Kind], ObjectName], None],
+        gone: Callable[[Kind], None] = lambda _obj: None,
+        panicked: Callable[[], None] = lambda: None,
+        recorder: EventRecorder | None = None,
+    ) -> None:
+        """
+        Make a source that has not started.
+
+        Args: observed is called for each watch event, and gone for each object that is gone, both regardless
+        of predicates; gone comes before names are queued. panicked counts errors of predicates and map
+        functions. recorder, if given, reports each object that does not fit its type.
+        """
+        self.kind = informer.kind
+        self._informer = informer
+        self._names_of = names_of
+        self._sink = sink
+        self._predicate = all_of(*predicates)
+        self._observed = observed
+        self._gone = gone
+        self._panicked = panicked
+        self._recorder = recorder
+        self._registration: Synced | None = None
+
+    def start(self) -> None:
+        """Feed the queue from here on, beginning with the objects in the cache."""
+        self._registration = self._informer.add_event_handler(self)
+        if self._recorder is not None:
+            # not before: a standby is silent, and misses none
+            self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
+
+    def troubles(self) -> list[str]:
+        """What keeps the first list from being complete and handed over; empty once it is."""
+        troubles = self._informer.troubles()
+        if troubles or self._registration is None or self._registration.has_synced():
+            return troubles
+        return [f"{self.kind.resource.group_resource}: still handing the first list over"]
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+        """An object is new to the cache."""
+        name = object_name(obj)
+        self._observed(self.kind, name)
+        if self._passes(name, partial(self._predicate.create, obj)):
+            self._enqueue(LISTED if is_in_initial_list else ADDED, name, obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        """An object was replaced; two states with one resource version are a resync."""
+        name = object_name(new)
+        if new.metadata.uid != old.metadata.uid:
+            self._gone(old)
+        self._observed(self.kind, name)
+        if not self._passes(name, partial(self._concerns, old, new)):
+            return
+        if old.metadata.resource_version == new.metadata.resource_version:
+            self._enqueue(RESYNCED, name, new)
+        else:
+            self._enqueue(UPDATED, name, old, new)
+
+    def _concerns(self, old: T, new: T) -> bool:
+        """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
+        if old.metadata.uid != new.metadata.uid:
+            return self._predicate.delete(old) or self._predicate.create(new)
+        return self._predicate.update(old, new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """An object is gone; a tombstone without a state at least names it."""
+        state = final_state(obj)
+        name = deletion_handling_object_to_name(obj)
+        if state is not None:
+            # first: observed() makes OwnWrites forget that the deletion was ours
+            self._gone(state)
+        self._observed(self.kind, name)
+        if state is not None:
+            if self._passes(name, partial(self._predicate.delete, state)):
+                self._enqueue(DELETED, name, state)
+        elif self._names_of is own_name:
+            self._add(name, DELETED, name)
+
+    def _enqueue(self, verb: str, event_of: ObjectName, *states: T) -> None:
+        for name in dict.fromkeys(name for state in states for name in self._names(event_of, state)):
+            self._add(name, verb, event_of)
+
+    def _add(self, name: ObjectName, verb: str, event_of: ObjectName) -> None:
+        cause = Cause(self.kind.resource.kind, verb, str(event_of), is_resync=verb == RESYNCED)
+        priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
+        self._sink.add(name, cause, priority=priority)
+
+    def _passes(self, name: ObjectName, ask: Callable[[], bool]) -> bool:
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
+            self._report("Predicate failed, event let through", name, error)
+            return True
+
+    def _names(self, event_of: ObjectName, state: T) -> tuple[ObjectName, ...]:
+        try:
+            return _checked(self._names_of(state))
+        except Exception as error:  # noqa: BLE001 - the other state, and other objects, still count
+            self._report("Map function failed", event_of, error)
+            return ()
+
+    def _report(self, what: str, name: ObjectName, error: Exception) -> None:
+        self._panicked()
+        kind = self.kind.resource.kind
+        log.error(what, kind=kind, object=name, err=repr(error))
+        stack = "".join(traceback.format_exception(error))
+        log.debug("Observed a panic in a watch", v=4, kind=kind, object=name, stack=stack)
+
+    def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
+        """Once per object and version. The reflector thread."""
+        reference = reference_to_undecodable(self.kind.resource, undecodable)
+        recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
+
+
+def _checked(names: Iterable[Any]) -> tuple[ObjectName, ...]:
+    """Raises: TypeError for anything but a name, such as a key, before it is queued."""
+    found = tuple(names)
+    for name in found:
+        if not isinstance(name, ObjectName):
+            raise TypeError(f"a map function makes ObjectNames, not {name!r}")
+    return found

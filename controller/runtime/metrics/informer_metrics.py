@@ -1,0 +1,157 @@
+"""
+informer_*: what informers measure, and how large and how far behind their caches are.
+
+An open watch keeps a cache as fresh as the server is quick, however long nothing happens. A cache lags only
+while no watch can be opened: by the time since the server was last heard of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.informers.informer_statistics import InformerStatistics, State
+from handloop.informers.relist_policy import RelistReason
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.clock import Clock
+
+SAMPLE: Final = 32
+"""How many objects of a cache are measured."""
+
+
+class InformerMetricsProvider:
+    """
+    Makes the informer_* instruments of an informer.
+
+    Implements handloop.informers.informer_metrics.MetricsProvider.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"informer_{name}", text, ("name",), registry=registry)
+
+        def counter(name: str, text: str, *more: str) -> Counter:
+            return Counter(f"informer_{name}", text, ("name", *more), registry=registry)
+
+        self._objects = gauge("cached_objects", "Objects in the informer's store")
+        self._queued = gauge("queued_items", "Keys waiting in the informer's FIFO")
+        self._version = gauge("store_resource_version", "Last 15 digits of the store's resource version")
+        self._last_event = gauge(
+            "last_event_timestamp_seconds", "Unix time at which the server was last heard of"
+        )
+        self._quarantined = gauge(
+            "quarantined_objects", "Objects that do not fit their type and are kept out of the store"
+        )
+        self._latency = Histogram(
+            "informer_processing_latency_seconds",
+            "Seconds that a batch took from the FIFO into the store and the handlers' buffers",
+            ("name",),
+            buckets=B_EXP,
+            registry=registry,
+        )
+        self._relists = counter("relists_total", "Lists after the first one, by reason", "reason")
+        self._watch_restarts = counter("watch_restarts_total", "Watches opened after the first one")
+        self._panics = counter("handler_panics_total", "Handler calls that raised")
+
+    def new_objects_metric(self, name: str) -> Gauge:
+        """Objects in the store. Relists exist from here on, at 0: a counter that begins at 1 has no rate."""
+        for reason in RelistReason:
+            self._relists.labels(name, reason)
+        return self._objects.labels(name)
+
+    def new_queued_items_metric(self, name: str) -> Gauge:
+        """Keys in the FIFO."""
+        return self._queued.labels(name)
+
+    def new_processing_latency_metric(self, name: str) -> Histogram:
+        """Seconds per batch."""
+        return self._latency.labels(name)
+
+    def new_store_resource_version_metric(self, name: str) -> Gauge:
+        """The store's resource version."""
+        return self._version.labels(name)
+
+    def new_relists_metric(self, name: str, reason: str) -> Counter:
+        """Lists after the first."""
+        return self._relists.labels(name, reason)
+
+    def new_watch_restarts_metric(self, name: str) -> Counter:
+        """Watches after the first."""
+        return self._watch_restarts.labels(name)
+
+    def new_last_event_timestamp_metric(self, name: str) -> Gauge:
+        """When the server was last heard of."""
+        return self._last_event.labels(name)
+
+    def new_quarantined_metric(self, name: str) -> Gauge:
+        """Objects that do not fit their type."""
+        return self._quarantined.labels(name)
+
+    def new_handler_panics_metric(self, name: str) -> Counter:
+        """Handler calls that raised."""
+        return self._panics.labels(name)
+
+
+class CacheState(Collector):
+    """
+    The gauges `informer_cached_bytes` and `informer_lag_seconds`, computed at each scrape.
+
+    Threads: the metrics server's. Locks: that of each store, for a copy of its list.
+    """
+
+    def __init__(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]], clock: Clock) -> None:
+        self._informers = informers
+        self._clock = clock
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """The families without samples."""
+        return _families()
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """One sample of each per informer."""
+        (lag, size), now = _families(), self._clock.now()
+        for informer in self._informers():
+            lag.add_metric((informer.name,), lag_seconds(informer.statistics(), now))
+            size.add_metric((informer.name,), estimated_bytes(informer.indexer.list()))
+        return lag, size
+
+
+def lag_seconds(statistics: InformerStatistics, now: float) -> float:
+    """
+    Seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
+
+    Args: now as Clock.now() counts.
+    """
+    reflector = statistics.reflector
+    if reflector is None or reflector.last_event_at is None:
+        return 0.0
+    if reflector.state is State.WATCHING or not reflector.last_error:
+        return 0.0
+    return max(now - reflector.last_event_at, 0.0)
+
+
+def estimated_bytes(objects: Sequence[Any]) -> float:
+    """The size of objects as JSON, as far as their types keep them: a sample's mean, times their number."""
+    if not objects:
+        return 0.0
+    sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]
+    return sum(len(msgspec.json.encode(obj)) for obj in sample) / len(sample) * len(objects)
+
+
+def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    return (
+        GaugeMetricFamily(
+            "informer_lag_seconds", "Seconds by which the informer's store may be behind", labels=("name",)
+        ),
+        GaugeMetricFamily(
+            "informer_cached_bytes",
+            "Approximate size as JSON of the objects in the informer's store",
+            labels=("name",),
+        ),
+    )

@@ -1,0 +1,194 @@
+"""
+workqueue_* as controller-runtime names and labels them: its dashboards and alerts work unchanged.
+
+Follows: controller-runtime pkg/metrics/workqueue.go, differs: the depths of a priority queue are read at each
+scrape, not counted along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.workqueue.locks import new_lock
+from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+
+_QUEUE_LABELS: Final = ("name", "controller")
+
+
+class WorkqueueMetricsProvider:
+    """
+    Makes the seven workqueue_* instruments of a queue.
+
+    Implements handloop.workqueue.queue_metrics.MetricsProvider.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._depth = QueueDepth()
+        registry.register(self._depth)
+        self._adds = Counter(
+            "workqueue_adds_total",
+            "Total number of adds handled by workqueue",
+            _QUEUE_LABELS,
+            registry=registry,
+        )
+        self._latency = Histogram(
+            "workqueue_queue_duration_seconds",
+            "How long in seconds an item stays in workqueue before being requested",
+            _QUEUE_LABELS,
+            buckets=B_EXP,
+            registry=registry,
+        )
+        self._work_duration = Histogram(
+            "workqueue_work_duration_seconds",
+            "How long in seconds processing an item from workqueue takes",
+            _QUEUE_LABELS,
+            buckets=B_EXP,
+            registry=registry,
+        )
+        self._unfinished = Gauge(
+            "workqueue_unfinished_work_seconds",
+            "Seconds of work in progress that work_duration has not observed; large values are stuck threads",
+            _QUEUE_LABELS,
+            registry=registry,
+        )
+        self._longest = Gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How many seconds the longest running processor has been running",
+            _QUEUE_LABELS,
+            registry=registry,
+        )
+        self._retries = Counter(
+            "workqueue_retries_total",
+            "Total number of retries handled by workqueue",
+            _QUEUE_LABELS,
+            registry=registry,
+        )
+
+    def new_depth_metric(self, name: str) -> PlainDepth:
+        """Items ready or added again while in work."""
+        return self._depth.of(name)
+
+    def show_depths(self, name: str, depths: Depths) -> None:
+        """Show the depths of a priority queue by priority, instead of one for the whole queue."""
+        self._depth.show(name, depths)
+
+    def new_adds_metric(self, name: str) -> Counter:
+        """Accepted adds."""
+        return self._adds.labels(name, name)
+
+    def new_latency_metric(self, name: str) -> Histogram:
+        """Seconds from add to get."""
+        return self._latency.labels(name, name)
+
+    def new_work_duration_metric(self, name: str) -> Histogram:
+        """Seconds from get to done."""
+        return self._work_duration.labels(name, name)
+
+    def new_unfinished_work_seconds_metric(self, name: str) -> Gauge:
+        """Sum of the ages in work."""
+        return self._unfinished.labels(name, name)
+
+    def new_longest_running_processor_seconds_metric(self, name: str) -> Gauge:
+        """Oldest age in work."""
+        return self._longest.labels(name, name)
+
+    def new_retries_metric(self, name: str) -> Counter:
+        """Delayed adds."""
+        return self._retries.labels(name, name)
+
+
+MAX_PRIORITIES: Final = 25
+EXCEEDED: Final = "exceeded_cardinality_limit"
+
+Depths = Callable[[], Mapping[int, int]]
+"""How many items of a queue wait, per priority."""
+
+
+class QueueDepth(Collector):
+    """
+    The gauge `workqueue_depth`: how many items wait, per queue, and per priority of a priority queue.
+
+    State, under _lock: _counted, items of the plain queues by name; _asked, name -> the depths of a priority
+    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES: they stay, at 0.
+    Threads: workers count, with their queue's lock held; the metrics server collects.
+    """
+
+    def __init__(self) -> None:
+        self._lock = new_lock("QueueDepth._lock", 95)
+        self._counted: dict[str, int] = {}
+        self._asked: dict[str, Depths] = {}
+        self._priorities: dict[str, dict[int, None]] = {}
+
+    def of(self, name: str) -> PlainDepth:
+        """The instrument of a plain queue."""
+        self.count(name, 0)
+        return PlainDepth(self, name)
+
+    def count(self, name: str, change: int) -> None:
+        """So many more items wait in a plain queue."""
+        with self._lock:
+            self._counted[name] = self._counted.get(name, 0) + change
+
+    def show(self, name: str, depths: Depths) -> None:
+        """Show the depths per priority of a priority queue, instead of the count under its name."""
+        with self._lock:
+            self._asked[name] = depths
+            self._priorities[name] = {DEFAULT_PRIORITY: None, LOW_PRIORITY: None}
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """The family without samples."""
+        return [_family()]
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The depths. Locks: those of the priority queues, one after the other."""
+        with self._lock:
+            plain = {name: depth for name, depth in self._counted.items() if name not in self._asked}
+            asked = dict(self._asked)
+        family = _family()
+        for name, depth in plain.items():
+            family.add_metric((name, name, ""), depth)
+        for name, depths in asked.items():
+            for priority, depth in self._by_label(name, depths()).items():
+                family.add_metric((name, name, priority), depth)
+        return [family]
+
+    def _by_label(self, name: str, depths: Mapping[int, int]) -> dict[str, int]:
+        """One value per priority; priorities beyond the limit add up under one label."""
+        with self._lock:
+            known = self._priorities[name]
+            for priority in depths:
+                if len(known) < MAX_PRIORITIES:
+                    known[priority] = None
+            labels = {str(priority): depths.get(priority, 0) for priority in known}
+            beyond = [depth for priority, depth in depths.items() if priority not in known]
+        return labels | {EXCEEDED: sum(beyond)} if beyond else labels
+
+
+class PlainDepth:
+    """The depth of a plain queue. Implements handloop.workqueue.queue_metrics.GaugeMetric."""
+
+    __slots__ = ("_depth", "_name")
+
+    def __init__(self, depth: QueueDepth, name: str) -> None:
+        self._depth = depth
+        self._name = name
+
+    def inc(self) -> None:
+        """One more item waits."""
+        self._depth.count(self._name, 1)
+
+    def dec(self) -> None:
+        """One item less waits."""
+        self._depth.count(self._name, -1)
+
+
+def _family() -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "workqueue_depth", "Current depth of workqueue", labels=("name", "controller", "priority")
+    )

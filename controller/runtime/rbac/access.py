@@ -1,0 +1,44 @@
+"""
+What a controller asks of the API server: one declaration behind its roles and a program's checks.
+
+Declare only verbs that are used. For this repository's controllers a test compares them with the requests of
+a whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from handloop.apis.resource import Resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """
+    Verbs on one resource or subresource.
+
+    Args: names limits it to some objects, () = all. namespace None = where the controllers watch, "" = the
+    program's own namespace, else that one, whatever is watched. purpose, such as `leader-election`, separates
+    it from the controllers' access.
+    """
+
+    resource: Resource
+    verbs: tuple[str, ...]
+    subresource: str = ""
+    names: tuple[str, ...] = ()
+    namespace: str | None = None
+    purpose: str = ""
+
+    @property
+    def rule_resource(self) -> str:
+        """`foos` or `foos/status`, as RBAC rules spell it."""
+        return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
+
+
+def merged(access: Iterable[Access]) -> tuple[Access, ...]:
+    """The union of declarations: each verb on a resource once, in the order of first mention."""
+    found: dict[Access, set[str]] = {}
+    for entry in access:
+        found.setdefault(replace(entry, verbs=()), set()).update(entry.verbs)
+    return tuple(replace(entry, verbs=tuple(sorted(verbs))) for entry, verbs in found.items())

@@ -1,0 +1,74 @@
+"""RBAC roles that allow what was declared, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop.controller.runtime.rbac.access import Access, merged
+
+API_VERSION: Final = "rbac.authorization.k8s.io/v1"
+ROLE_NAME: Final = "handloop"
+
+
+class RolePlace(NamedTuple):
+    """A role's name and place: namespace None = a ClusterRole, "" = the namespace it is applied to."""
+
+    name: str
+    namespace: str | None
+
+
+def grouped(
+    access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
+) -> dict[RolePlace, list[Access]]:
+    """
+    Declarations by the role they belong to.
+
+    Without namespaces that is a ClusterRole; with them a Role in each, and a ClusterRole for cluster-scoped
+    kinds only. Access with a purpose comes after, in roles called `NAME-PURPOSE`.
+
+    Raises: TypeError for a str, whose letters would be taken for namespaces.
+    """
+    if isinstance(namespaces, str):
+        raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
+    places: dict[RolePlace, list[Access]] = {}
+    for entry in sorted(merged(access), key=lambda entry: (entry.purpose, entry.resource.namespaced)):
+        full_name = f"{name}-{entry.purpose}" if entry.purpose else name
+        for namespace in _namespaces(entry, namespaces):
+            places.setdefault(RolePlace(full_name, namespace), []).append(entry)
+    return places
+
+
+def roles(
+    access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
+) -> list[dict[str, Any]]:
+    """The least roles for declarations: `grouped`, as manifests."""
+    return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
+
+
+def _namespaces(entry: Access, namespaces: Sequence[str]) -> Sequence[str | None]:
+    if not entry.resource.namespaced:
+        return (None,)
+    if entry.namespace is not None:
+        return (entry.namespace,)
+    return namespaces or (None,)
+
+
+def _manifests(places: dict[RolePlace, list[Access]]) -> Iterator[dict[str, Any]]:
+    for (name, namespace), entries in places.items():
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterRole" if namespace is None else "Role",
+            "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+            "rules": [_rule(entry) for entry in entries],
+        }
+
+
+def _rule(entry: Access) -> dict[str, Any]:
+    names = {"resourceNames": list(entry.names)} if entry.names else {}
+    return {
+        "apiGroups": [entry.resource.group],
+        "resources": [entry.rule_resource],
+        **names,
+        "verbs": list(entry.verbs),
+    }

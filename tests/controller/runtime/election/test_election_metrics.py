@@ -1,0 +1,55 @@
+"""leader_election_* and the time of a hand-over."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics, NoLeaderMetrics
+
+NAMES = (
+    "leader_election_master_status",
+    "leader_election_slowpath_total",
+    "handloop_lease_handover_seconds_count",
+)
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    """An empty registry."""
+    return CollectorRegistry(auto_describe=True)
+
+
+def values(registry: CollectorRegistry) -> list[float | None]:
+    """The three series of the lease foo."""
+    return [registry.get_sample_value(name, {"name": "foo"}) for name in NAMES]
+
+
+def test_a_standby_shows_zeros(registry: CollectorRegistry) -> None:
+    """All series are there before anything happens."""
+    LeaderElectionMetrics(registry).leader_off("foo")
+    assert values(registry) == [0, 0, 0]
+
+
+def test_each_step_moves_its_own_series(registry: CollectorRegistry) -> None:
+    """On, a slow path, a hand-over; and off again."""
+    metrics = LeaderElectionMetrics(registry)
+    metrics.leader_off("foo")
+    metrics.leader_on("foo")
+    assert values(registry) == [1, 0, 0]
+    metrics.slowpath("foo")
+    assert values(registry) == [1, 1, 0]
+    metrics.handed_over("foo", 3.5)
+    assert values(registry) == [1, 1, 1]
+    metrics.leader_off("foo")
+    assert values(registry) == [0, 1, 1]
+    assert registry.get_sample_value("handloop_lease_handover_seconds_sum", {"name": "foo"}) == 3.5
+
+
+def test_nobody_need_listen() -> None:
+    """The calls are accepted and forgotten."""
+    metrics = NoLeaderMetrics()
+    for tell in (metrics.leader_off, metrics.leader_on, metrics.slowpath):
+        tell("foo")
+    metrics.handed_over("foo", 1.0)
+    assert vars(metrics) == {}

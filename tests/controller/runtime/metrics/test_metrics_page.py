@@ -1,0 +1,109 @@
+"""The series of /metrics against the table that dashboards and alerts are bound to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
+from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
+from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
+from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
+from handloop.informers.informer_metrics import InformerMetrics
+from handloop.informers.shared_informer import SharedIndexInformer
+from support.fake_clock import FakeClock
+from support.fake_lister_watcher import FakeListerWatcher
+from support.metric_table import PROCESS, TABLE, Row, exposed
+from support.metrics_text import text_of
+
+OF_THE_PROCESS = ("process_", "python_")
+
+
+def idle_informer() -> SharedIndexInformer[Deployment]:
+    """An informer that was never started."""
+    return SharedIndexInformer(FakeListerWatcher(), Deployment)
+
+
+@pytest.fixture
+def registry() -> Iterator[CollectorRegistry]:
+    """A registry in which every instrument has been used once."""
+    made = new_registry()
+    queue = WorkqueueMetricsProvider(made)
+    queue.new_depth_metric("foo").inc()
+    queue.new_adds_metric("foo").inc()
+    queue.new_latency_metric("foo").observe(1)
+    queue.new_work_duration_metric("foo").observe(1)
+    queue.new_unfinished_work_seconds_metric("foo").set(1)
+    queue.new_longest_running_processor_seconds_metric("foo").set(1)
+    queue.new_retries_metric("foo").inc()
+    client = ClientMetrics(made)
+    client.request_total(code="200", method="GET", host="h:1")
+    client.request_duration(verb="GET", host="h:1", seconds=1)
+    client.request_size(verb="GET", host="h:1", size=100)
+    client.response_size(verb="GET", host="h:1", size=100)
+    client.request_retry(code="429", verb="GET", host="h:1")
+    client.rate_limiter_duration(verb="GET", host="h:1", seconds=1)
+    client.dns_resolution_duration(host="h", seconds=1)
+    informer = InformerMetrics("foos", InformerMetricsProvider(made))
+    informer.objects.set(3)
+    informer.queued_items.set(2)
+    informer.processing_latency.observe(0.001)
+    informer.watch_restarts.inc()
+    informer.last_event_timestamp.set(1.7e9)
+    informer.quarantined.set(1)
+    informer.handler_panics.inc()
+    informer.set_store_resource_version("42")
+    informer.relisted("expired")
+    ReconcileMetrics(made).for_controller("foo", 1)
+    OwnWriteMetrics(made).for_controller("foo").caused_by("requeue")
+    LeaderElectionMetrics(made).leader_off("lease")
+    CertificateMetrics(made)
+    made.register(CacheState(lambda: [idle_informer()], FakeClock()))
+    return made  # type: ignore[return-value] # a fixture without an end
+
+
+def ours(registry: CollectorRegistry) -> dict[str, Row]:
+    """The series without those that the process brings along."""
+    return {
+        name: row for name, row in exposed(text_of(registry)).items() if not name.startswith(OF_THE_PROCESS)
+    }
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_series_is_as_the_table_says(registry: CollectorRegistry, name: str) -> None:
+    """Name, type, labels and le values as the Go client spells them: what dashboards and alerts bind to."""
+    assert ours(registry)[name] == TABLE[name]
+
+
+def test_nothing_else_is_exposed(registry: CollectorRegistry) -> None:
+    """The table is complete: a series that nobody wrote down is an accident."""
+    assert set(ours(registry)) == set(TABLE)
+
+
+def test_there_are_no_created_series(registry: CollectorRegistry) -> None:
+    """The Go client has none; they would double the number of series."""
+    assert "_created" not in text_of(registry)
+
+
+def test_the_process_tells_of_itself() -> None:
+    """What the generated dashboards read of the process, and what Python has instead of go_*."""
+    text = text_of(new_registry())
+    found = exposed(text)
+    assert {name: found[name] for name in PROCESS} == PROCESS
+    for name in ("python_info", "python_gc_collections_total"):
+        assert re.search(rf"^{name}[ {{]", text, re.MULTILINE), name
+
+
+def test_registries_do_not_share_anything() -> None:
+    """Two programs in one process, as in tests, do not collide."""
+    first, second = new_registry(), new_registry()
+    WorkqueueMetricsProvider(first).new_adds_metric("foo").inc()
+    WorkqueueMetricsProvider(second)
+    assert "workqueue_adds_total{" not in text_of(second)

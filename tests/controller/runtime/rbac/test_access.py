@@ -1,0 +1,43 @@
+"""Declared access, as it is written down and as it is merged."""
+
+from __future__ import annotations
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.coordination_v1 import Lease
+from handloop.controller.foo.access import FOO_ACCESS
+from handloop.controller.runtime.rbac.access import Access, merged
+
+
+def test_foo_never_asks_for_what_could_destroy() -> None:
+    """No delete, no wildcard, no write to Foos but their status."""
+    verbs = {(entry.rule_resource, verb) for entry in FOO_ACCESS for verb in entry.verbs}
+    assert not {verb for _, verb in verbs} & {"delete", "deletecollection", "*", "escalate", "bind"}
+    assert {verb for resource, verb in verbs if resource == "foos"} == {"get", "list", "watch"}
+
+
+def test_a_subresource_is_spelled_with_a_slash() -> None:
+    """`deployments/scale`, as in a rule."""
+    entry = Access(resource=Deployment.resource, verbs=("get",), subresource="scale")
+    assert entry.rule_resource == "deployments/scale"
+
+
+def test_what_two_controllers_need_is_said_once() -> None:
+    """Verbs on the same resource come together, in the place of the first; the rest stays apart."""
+    reading = Access(resource=Deployment.resource, verbs=("watch", "list"))
+    writing = Access(resource=Deployment.resource, verbs=("patch", "list"))
+    scale = Access(resource=Deployment.resource, verbs=("get",), subresource="scale")
+    assert merged([reading, scale, writing]) == (
+        Access(resource=Deployment.resource, verbs=("list", "patch", "watch")),
+        scale,
+    )
+
+
+def test_names_places_and_purposes_keep_entries_apart() -> None:
+    """One lease in one namespace is another thing than all leases everywhere."""
+    entries = [
+        Access(resource=Lease.resource, verbs=("get",)),
+        Access(resource=Lease.resource, verbs=("get",), names=("handloop",)),
+        Access(resource=Lease.resource, verbs=("get",), namespace="kube-system"),
+        Access(resource=Lease.resource, verbs=("get",), purpose="leader-election"),
+    ]
+    assert merged([*entries, *entries]) == tuple(entries)
