@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from handloop.sandbox.requests import access, documents, routes
+from handloop.sandbox.requests import authorization, documents, routes
 from handloop.sandbox.requests.call import Call, warning_headers
 from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.impersonation import acting_user
@@ -117,15 +117,15 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
     path = routes.resource_path(parts)
     if path is None:
         context = _acting(request, context, None)
-        access.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
+        authorization.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
         return Outcome(documents.document(site, request, parts))
-    wanted = access.attributes(path, _verb(request, path))
+    wanted = authorization.attributes(path, _verb(request, path))
     context = _acting(request, context, wanted)
-    access.check_resource(site.state, context.user, wanted)
+    authorization.check_resource(site.state, context.user, wanted)
     return _on_resource(site, request, context, path)
 
 
-def _acting(request: Request, context: Context, wanted: access.Attributes | None) -> Context:
+def _acting(request: Request, context: Context, wanted: authorization.Attributes | None) -> Context:
     user = acting_user(context.user, request.headers, wanted)
     return context if user is context.user else replace(context, user=user)
 

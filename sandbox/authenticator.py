@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 
 from handloop.sandbox.requests import tokens
-from handloop.sandbox.requests.access import ANONYMOUS
+from handloop.sandbox.requests.authorization import ANONYMOUS
 from handloop.sandbox.requests.request import Request, User
 from handloop.sandbox.secret_path import unveil
 from handloop.sandbox.verbs import reviews

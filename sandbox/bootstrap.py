@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.wire.resource import GroupResource
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.requests.call import shallow_metadata
 from handloop.sandbox.requests.definition import (

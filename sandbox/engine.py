@@ -20,7 +20,7 @@ from handloop.sandbox import api, bootstrap, crds
 from handloop.sandbox.api import refusal
 from handloop.sandbox.authenticator import Authenticator
 from handloop.sandbox.clock import Clock
-from handloop.sandbox.cluster.controllers import Controller, Runner, View, Write
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
 from handloop.sandbox.event_expiry import EventExpiry
 from handloop.sandbox.faults import control
 from handloop.sandbox.faults.asked import asked
@@ -28,8 +28,8 @@ from handloop.sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, N
 from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.faults.outlet import Outlet
 from handloop.sandbox.listeners import Listeners
-from handloop.sandbox.metrics import RequestCounts, exposition
-from handloop.sandbox.requests.access import is_master
+from handloop.sandbox.request_counts import RequestCounts, exposition
+from handloop.sandbox.requests.authorization import is_master
 from handloop.sandbox.requests.definition import DEFINITIONS
 from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
@@ -87,7 +87,7 @@ class Engine:
         self,
         *,
         clock: Clock,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[ClusterController] = (),
         users: Mapping[str, User] | None = None,
         seed: int | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.requests.conversion import EVENTS
 from handloop.sandbox.storage.stored import Change, ChangeType
 from handloop.sandbox.wire.resource import GroupResource

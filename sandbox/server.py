@@ -23,7 +23,7 @@ from handloop.sandbox.bind_address import LOOPBACK, BindAddress
 from handloop.sandbox.certificate import self_signed
 from handloop.sandbox.clock import Clock, RealClock
 from handloop.sandbox.cluster import lifecycle
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from handloop.sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from handloop.sandbox.faults.faults import Faults
@@ -57,7 +57,7 @@ class Sandbox:
         clock: Clock | None = None,
         speed: float = 1.0,
         seed: int | None = None,
-        controllers: Sequence[Controller] | None = None,
+        controllers: Sequence[ClusterController] | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
         address: str = LOOPBACK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
 from handloop.sandbox.requests.call import Call
@@ -12,7 +12,7 @@ from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Request
 from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.stored import Change, Object
-from handloop.sandbox.verbs import pods, rules
+from handloop.sandbox.verbs import object_rules, pods
 from handloop.sandbox.verbs.create import in_request_namespace, store_new
 from handloop.sandbox.verbs.deletion import remove
 from handloop.sandbox.verbs.update import replace
@@ -78,7 +78,7 @@ def _decoded(call: Call, obj: Object | None) -> Object:
         decoded = bodies.decode_value(obj, [], call.resource, call.catalog)
     except (UnrecognizedError, MisfitError) as error:
         raise bad_request(str(error)) from error
-    return rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    return object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
 
 
 def _delete(call: Call, write: Write) -> None:

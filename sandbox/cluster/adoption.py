@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import (

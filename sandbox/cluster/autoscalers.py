@@ -13,9 +13,9 @@ from handloop.apis.labels import Requirement
 from handloop.sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
 from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload
 from handloop.sandbox.cluster.autoscaler_status import ABLE, ACTIVE, LIMITED, AutoscalerStatus
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.scale_target import NoScaleError, ScaleTarget
 from handloop.sandbox.cluster.scaling_bounds import Scaling, ScalingHistory
@@ -37,9 +37,9 @@ _Key = tuple[str, str]
 class _SelectorError(Exception):
     """The pods of a target cannot be told; active is the reason and text of the condition."""
 
-    def __init__(self, event: str, message: str, active: tuple[str, str]) -> None:
+    def __init__(self, event_reason: str, message: str, active: tuple[str, str]) -> None:
         super().__init__(message)
-        self.event = event
+        self.event_reason = event_reason
         self.active = active
 
 
@@ -79,7 +79,7 @@ class AutoscalerController:
         self._selectors = SelectorIndex()
         self._histories: dict[_Key, ScalingHistory] = {}
         self._resizing: dict[_Key, _Look] = {}
-        self._recorder = EventRecorder("horizontal-pod-autoscaler")
+        self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every autoscaler that is due."""
@@ -168,7 +168,7 @@ class AutoscalerController:
         try:
             pods = self._pods_of(view, key, look.target)
         except _SelectorError as error:
-            yield self._tell(view, look.autoscaler, error.event, str(error), now)
+            yield self._tell(view, look.autoscaler, error.event_reason, str(error), now)
             look.status.say(ACTIVE, *error.active, holds=False)
             yield from self._give_up(view, look, str(error), now)
             return False

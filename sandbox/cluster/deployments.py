@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from handloop.sandbox.cluster import deployment_status
 from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.rollout import Rollout
 from handloop.sandbox.cluster.workload_selector import is_everything, matches
@@ -41,7 +41,7 @@ class DeploymentController:
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
         self._orphans = Orphans(REPLICA_SETS)
         self._progressed_at: dict[str, float] = {}
-        self._recorder = EventRecorder("deployment-controller")
+        self._recorder = ComponentEventRecorder("deployment-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every Deployment that is due."""

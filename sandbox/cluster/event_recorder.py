@@ -13,7 +13,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from handloop.apis.time import format_micro_time, format_time
-from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.cluster.cluster_controller import View, Write
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire.resource import GroupResource
 
@@ -40,7 +40,7 @@ class _Similar:
         self.last_at = 0.0
 
 
-class EventRecorder:
+class ComponentEventRecorder:
     """
     Writes events in the name of one component; host is set for components that run on a node.
 

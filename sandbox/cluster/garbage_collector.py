@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import references, with_references, without_owners
@@ -60,7 +60,7 @@ class GarbageCollector:
         self._pace = pace
         self._dirty: DirtyKeys[_Place] = DirtyKeys()
         self._gone: dict[str, None] = {}
-        self._recorder = EventRecorder("garbage-collector-controller")
+        self._recorder = ComponentEventRecorder("garbage-collector-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Decide about every object that is due."""

@@ -7,7 +7,7 @@ Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s af
 from __future__ import annotations
 
 from handloop.sandbox.cluster.autoscalers import AutoscalerController
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.cluster.deployments import DeploymentController
 from handloop.sandbox.cluster.disruption_budgets import DisruptionController
 from handloop.sandbox.cluster.endpoint_slices import EndpointSliceController
@@ -23,7 +23,7 @@ from handloop.sandbox.cluster.scheduler import Scheduler
 
 def default_controllers(
     *, speed: float = 1.0, nodes: int = 2, node_prefix: str = NAME_PREFIX, root_ca: str = ""
-) -> tuple[Controller, ...]:
+) -> tuple[ClusterController, ...]:
     """
     A cluster's controllers, scheduler and kubelets.
 

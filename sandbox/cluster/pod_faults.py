@@ -20,7 +20,7 @@ from handloop.sandbox.wire.resource import GroupResource
 FAULT_ANNOTATION = "sandbox.controller.dev/fault"
 
 
-class Fault(StrEnum):
+class PodFault(StrEnum):
     """Annotation values and image tags."""
 
     PULL_FAIL = "pull-fail"
@@ -32,13 +32,13 @@ class Fault(StrEnum):
     UNSCHEDULABLE = "unschedulable"
 
 
-_FAULTS = {fault.value: fault for fault in Fault}
+_FAULTS = {fault.value: fault for fault in PodFault}
 
 
 class Affliction(NamedTuple):
     """A fault and the names of the containers that have it."""
 
-    fault: Fault
+    fault: PodFault
     containers: frozenset[str]
 
 

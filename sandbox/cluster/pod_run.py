@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
 from handloop.sandbox.cluster.workloads import is_pod_finished, is_pod_ready
 from handloop.sandbox.storage.stored import Object
 
@@ -74,7 +74,7 @@ class Situation(NamedTuple):
         containers: list[dict[str, Any]] = self.pod["spec"]["containers"]
         return containers
 
-    def has(self, *faults: Fault) -> bool:
+    def has(self, *faults: PodFault) -> bool:
         """Whether the pod has one of these faults."""
         return self.affliction is not None and self.affliction.fault in faults
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, address_of
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_addresses import PodAddresses
@@ -35,7 +35,7 @@ class PodSimulation:
         self._dirty: DirtyKeys[str] = DirtyKeys()
         self._runs: dict[str, PodRun] = {}
         self._addresses = PodAddresses()
-        self._recorder = EventRecorder("kubelet")
+        self._recorder = ComponentEventRecorder("kubelet")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Take each pod whose stage is over to the next one."""

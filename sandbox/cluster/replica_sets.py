@@ -13,9 +13,9 @@ from typing import Any
 from handloop.apis.time import parse_time
 from handloop.sandbox.cluster import replica_set_status
 from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_ranking import doomed
 from handloop.sandbox.cluster.workload_selector import matches
@@ -72,7 +72,7 @@ class ReplicaSetController:
         self._ready_since: dict[str, float] = {}
         self._failures: dict[_Key, _Failure] = {}
         self._expected: set[_Key] = set()
-        self._recorder = EventRecorder("replicaset-controller")
+        self._recorder = ComponentEventRecorder("replicaset-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every ReplicaSet that is due."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handloop.sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
+from handloop.sandbox.cluster.cluster_controller import NAME_SUFFIX_ALPHABET
 from handloop.sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
 from handloop.sandbox.cluster.workloads import spec_replicas
 from handloop.sandbox.kinds.go_dump import dump

@@ -11,7 +11,7 @@ from typing import Any
 
 from handloop.sandbox.cluster import deployment_status as statuses
 from handloop.sandbox.cluster import revisions
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING, Finding
 from handloop.sandbox.cluster.rolling_update import (
     Resize,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handloop.sandbox.cluster import workload_selector
-from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.cluster.cluster_controller import View, Write
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, is_schedulable
 from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_faults import Fault, affliction_of, concerned
+from handloop.sandbox.cluster.pod_faults import PodFault, affliction_of, concerned
 from handloop.sandbox.cluster.workloads import PODS, condition, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
@@ -45,8 +45,8 @@ class Scheduler:
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
         self._turn = 0
         self._unbound: set[_Key] = set()
-        self._recorder = EventRecorder(_NAME, action="Binding")
-        self._failures = EventRecorder(_NAME, action="Scheduling")
+        self._recorder = ComponentEventRecorder(_NAME, action="Binding")
+        self._failures = ComponentEventRecorder(_NAME, action="Scheduling")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Bind the pods that have waited long enough."""
@@ -90,7 +90,7 @@ class Scheduler:
         affliction = affliction_of(view.state, pod)
         nodes = view.state.list(NODES)
         fitting = [node for node in nodes if _fits(pod, node)]
-        if not fitting or (affliction and affliction.fault is Fault.UNSCHEDULABLE):
+        if not fitting or (affliction and affliction.fault is PodFault.UNSCHEDULABLE):
             return self._give_up(view, pod, nodes, now)
         node = fitting[self._turn % len(fitting)]["metadata"]["name"]
         self._turn += 1

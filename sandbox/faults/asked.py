@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handloop.sandbox.requests.access import Attributes, attributes
+from handloop.sandbox.requests.authorization import Attributes, attributes
 from handloop.sandbox.requests.request import Request, User
 from handloop.sandbox.requests.routes import resource_path, split
 from handloop.sandbox.wire.status import StatusError

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from handloop.sandbox.faults.asked import Asked
-from handloop.sandbox.requests.access import forbidden_access
+from handloop.sandbox.requests.authorization import forbidden_access
 from handloop.sandbox.storage.watches import too_old
 from handloop.sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
 
@@ -245,10 +245,10 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
     def status(self, asked: Asked) -> StatusError:
         """The answer as an HTTP status."""
-        return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.event(asked))
+        return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
 
     @staticmethod
-    def event(asked: Asked) -> dict[str, object]:
+    def error_status(asked: Asked) -> dict[str, object]:
         """The Status of the ERROR event."""
         version = asked.resource_version
         asked_for = int(version) if version.isascii() and version.isdigit() else 0

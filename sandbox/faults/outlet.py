@@ -152,7 +152,7 @@ class Outlet:
         for injection in self._grips:
             match injection.fault:
                 case Expire() as fault if self._sent >= fault.after_events:
-                    return [error_line(fault.event(self._asked))]
+                    return [error_line(fault.error_status(self._asked))]
                 case DropWatch() as fault if self._sent >= fault.after_events:
                     self.broken = "" if fault.how == "end" else fault.how
                     return []

@@ -46,7 +46,7 @@ _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 }
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """
     Who, how and through which subresource; api_version "" for apply, whose entries survive a change of
     version.
@@ -66,13 +66,13 @@ class Owned(NamedTuple):
     time: str | None
 
 
-Managed = dict[Manager, Owned]
+Managed = dict[FieldManager, Owned]
 
 
-def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> Manager:
+def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
     """The identity under which a request's fields are kept."""
     version = "" if operation == APPLY else resource.api_version
-    return Manager(name or UNKNOWN_MANAGER, operation, version, subresource)
+    return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
 
 
 def decode(entries: Any) -> Managed:
@@ -87,7 +87,7 @@ def decode(entries: Any) -> Managed:
         if operation not in {APPLY, UPDATE} or not version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError("malformed managedFields entry")
         identity = "" if operation == APPLY else version
-        manager = Manager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
+        manager = FieldManager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
         managed[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time"))
     return managed
 
@@ -95,14 +95,14 @@ def decode(entries: Any) -> Managed:
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """`metadata.managedFields`: appliers first, then by time, name, version and subresource."""
 
-    def order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
+    def order(item: tuple[FieldManager, Owned]) -> tuple[str, str, str, str, str]:
         manager, owned = item
         return manager.operation, owned.time or "", manager.name, owned.api_version, manager.subresource
 
     return [_entry(manager, owned) for manager, owned in sorted(managed.items(), key=order)]
 
 
-def _entry(manager: Manager, owned: Owned) -> dict[str, Any]:
+def _entry(manager: FieldManager, owned: Owned) -> dict[str, Any]:
     entry: dict[str, Any] = {"manager": manager.name} if manager.name else {}
     entry |= {"operation": manager.operation, "apiVersion": owned.api_version}
     if owned.time is not None:
@@ -167,7 +167,7 @@ def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def after_update(
-    managed: Managed, changes: Comparison, manager: Manager, resource: ServedResource, now: float
+    managed: Managed, changes: Comparison, manager: FieldManager, resource: ServedResource, now: float
 ) -> Managed:
     """All others lose what changed; the manager gets it, unless the request cannot set it anyway."""
     changed = union(changes.added, changes.modified)
@@ -218,12 +218,12 @@ def capped(managed: Managed) -> Managed:
     if excess <= 0:
         return managed
     rest = dict(managed)
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for manager in updaters:
         if excess <= 0:
             break
         version = manager.api_version
-        bucket = Manager(OLD_UPDATES_MANAGER, UPDATE, version, "")
+        bucket = FieldManager(OLD_UPDATES_MANAGER, UPDATE, version, "")
         if version not in first:
             first[version] = manager
             continue

@@ -24,8 +24,8 @@ from handloop.sandbox.patches.field_set import (
 from handloop.sandbox.patches.managed_fields import (
     APPLY,
     UPDATE,
+    FieldManager,
     Managed,
-    Manager,
     Owned,
     after_update,
     decode,
@@ -51,7 +51,7 @@ Object = dict[str, Any]
 class _Conflict(NamedTuple):
     """A field that somebody else owns and the applied configuration changes."""
 
-    manager: Manager
+    manager: FieldManager
     path: Path
 
 
@@ -69,7 +69,7 @@ class _Apply(NamedTuple):
     live: Object
     applied: Object
     managed: Managed
-    manager: Manager
+    manager: FieldManager
     resource: ServedResource
     now: float
 
@@ -145,7 +145,7 @@ def _empty(resource: ServedResource) -> Object:
 
 
 def _managed(
-    current: Object | None, live: Object, resource: ServedResource, now: float, identity: Manager
+    current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
     """Who owns what so far; fields from before anybody applied belong to a manager of that name."""
     if current is None:
@@ -224,7 +224,7 @@ def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Obje
     return result
 
 
-def _taken_over(managed: Managed, changes: Comparison, manager: Manager, *, force: bool) -> Managed:
+def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *, force: bool) -> Managed:
     changed = union(changes.modified, changes.added)
     conflicts = {
         other: shared
@@ -309,7 +309,7 @@ def _conflict_message(conflicts: list[_Conflict]) -> str:
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def _shown_manager(manager: Manager) -> str:
+def _shown_manager(manager: FieldManager) -> str:
     text = json.dumps(manager.name)
     if manager.subresource:
         text = f"{text} with subresource {json.dumps(manager.subresource)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from handloop.sandbox.requests.access import Attributes, forbidden_access, is_master
+from handloop.sandbox.requests.authorization import Attributes, forbidden_access, is_master
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.wire.status import StatusError
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from handloop.sandbox.custom import definition_rules
-from handloop.sandbox.rules import access_rules as access
 from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import (
     event_rules,
     job_rules,
     network_rules,
     pod_rules,
+    rbac_rules,
     scaling_rules,
     service_rules,
     storage_rules,
@@ -60,10 +60,10 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("networking.k8s.io", "ingresses"): network_rules.ingress,
     ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): access.cluster_role_binding,
-    ("rbac.authorization.k8s.io", "clusterroles"): access.cluster_role,
-    ("rbac.authorization.k8s.io", "rolebindings"): access.role_binding,
-    ("rbac.authorization.k8s.io", "roles"): access.role,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac_rules.cluster_role_binding,
+    ("rbac.authorization.k8s.io", "clusterroles"): rbac_rules.cluster_role,
+    ("rbac.authorization.k8s.io", "rolebindings"): rbac_rules.role_binding,
+    ("rbac.authorization.k8s.io", "roles"): rbac_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
     ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
 }

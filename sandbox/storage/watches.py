@@ -29,10 +29,10 @@ BATCH: Final = 128
 """So many objects or changes a watch takes at a time: many that begin together do not fill the memory."""
 
 
-class EventObject(Protocol):
+class WatchedObject(Protocol):
     """How the object of an event is written; first is true for the first event of the stream."""
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """The object's JSON."""
 
 
@@ -49,7 +49,7 @@ class Subscription:
     group_resource: GroupResource
     namespace: str
     matches: Callable[[Object], bool] | None
-    presentation: EventObject
+    presentation: WatchedObject
     bookmark_object: Object
     position: int
     rv: int
@@ -177,7 +177,7 @@ class Watcher:
         return self._line(ChangeType.DELETED, last, now)
 
     def _line(self, kind: str, stored: Stored, now: float) -> bytes:
-        content = self.subscription.presentation.event(stored, now, first=self._first)
+        content = self.subscription.presentation.watched(stored, now, first=self._first)
         self._first = False
         self._known_rv = max(self._known_rv, stored.rv)
         return b"".join((_OPENINGS[kind], content, _END))

@@ -7,7 +7,7 @@ plugin/pkg/admission/namespace/lifecycle.
 
 from __future__ import annotations
 
-from handloop.sandbox.cluster.controllers import new_name
+from handloop.sandbox.cluster.cluster_controller import new_name
 from handloop.sandbox.cluster.quota_usage import QUOTAS, exceeded
 from handloop.sandbox.patches import managed_fields
 from handloop.sandbox.requests import bodies
@@ -16,7 +16,7 @@ from handloop.sandbox.requests.conversion import to_storage
 from handloop.sandbox.requests.definition import definition_of
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import metadata, rules
+from handloop.sandbox.verbs import metadata, object_rules
 from handloop.sandbox.verbs.prepare import prepare_create
 from handloop.sandbox.wire.go_yaml import DUPLICATES
 from handloop.sandbox.wire.options import WriteOptions, write_options
@@ -43,7 +43,7 @@ def create(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
     obj = metadata.without_system_fields(in_request_namespace(call, decoded.object))
-    stored = store_new(call, rules.defaulted(call.resource, obj), options)
+    stored = store_new(call, object_rules.defaulted(call.resource, obj), options)
     return call.answer(stored, 201)
 
 
@@ -137,18 +137,21 @@ def check(call: Call, obj: Object) -> None:
     resource = call.resource
     name = obj["metadata"].get("name", "")
     if resource.custom and obj["kind"] != resource.kind:
-        causes = [rules.kind_cause(obj["kind"], resource.kind), *rules.list_causes(resource, obj)]
+        causes = [
+            object_rules.kind_cause(obj["kind"], resource.kind),
+            *object_rules.list_causes(resource, obj),
+        ]
         raise invalid_kind(resource.group, obj["kind"], name, causes)
-    causes = rules.validate_new(resource, obj)
+    causes = object_rules.validate_new(resource, obj)
     if causes:
         raise invalid(resource, name, causes)
-    for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):
+    for text in (*metadata.finalizer_warnings(obj["metadata"]), *object_rules.notices(resource, obj)):
         call.warn(text)
 
 
 def wrong_kind(call: Call, obj: Object) -> StatusError:
     """The refusal of a custom resource that says it is of another kind."""
-    from_kind = rules.kind_cause(obj["kind"], call.resource.kind)
+    from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
 
 

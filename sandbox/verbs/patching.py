@@ -20,7 +20,7 @@ from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.verbs import rules
+from handloop.sandbox.verbs import object_rules
 from handloop.sandbox.verbs.create import in_request_namespace, store_new
 from handloop.sandbox.verbs.update import Replaced, check_name, replace
 from handloop.sandbox.wire import go_json, go_yaml
@@ -88,7 +88,7 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, changed, kind)
     _report(call, decoded, changed, kind, options)
     check_name(call, decoded.object)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
     if call.resource.custom:
         _check_type(call, obj)
     return replace(call, obj, options)
@@ -111,7 +111,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     )
     check_name(call, merged)
     decoded = _decoded(call, merged, APPLY)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
             text = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.apis.quantity import parse_quantity
-from handloop.sandbox.cluster.controllers import new_name
+from handloop.sandbox.cluster.cluster_controller import new_name
 from handloop.sandbox.requests.call import Call
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire import go_time

@@ -19,7 +19,7 @@ from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import patching, rules
+from handloop.sandbox.verbs import object_rules, patching
 from handloop.sandbox.verbs.create import report_strict
 from handloop.sandbox.verbs.update import check_name, check_uid, replace
 from handloop.sandbox.wire.causes import invalid_value
@@ -157,13 +157,13 @@ def _scale_of(call: Call, stored: Stored) -> Object:
     if paths is None:
         raise internal_error(f"{call.resource.qualified} has no scale")
     obj = stored.object
-    wanted, problem = rules.nested(obj, paths.spec_replicas, int, "int64")
+    wanted, problem = object_rules.nested(obj, paths.spec_replicas, int, "int64")
     if wanted is None and call.resource.custom:
         path = paths.spec_replicas
         raise internal_error(f'Internal error occurred: the spec replicas field "{path}" does not exist')
     if problem:
         raise internal_error(problem)
-    actual, _ = rules.nested(obj, paths.status_replicas, int, "int64")
+    actual, _ = object_rules.nested(obj, paths.status_replicas, int, "int64")
     status: dict[str, Any] = {"replicas": actual or 0}
     if selector := _selector(call, obj, paths.label_selector):
         status["selector"] = selector
@@ -176,7 +176,7 @@ def _selector(call: Call, obj: Object, path: str) -> str:
     if not path:
         return ""
     if call.resource.custom:
-        text, _ = rules.nested(obj, path, str, "string")
+        text, _ = object_rules.nested(obj, path, str, "string")
         return text or ""
     selector: Mapping[str, Any] = (obj.get("spec") or {}).get("selector") or {}
     return workload_selector.text(selector)

@@ -16,7 +16,7 @@ from handloop.sandbox.requests.conversion import to_storage, with_unseen
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import metadata, rules, service_addresses
+from handloop.sandbox.verbs import metadata, object_rules, service_addresses
 from handloop.sandbox.verbs.create import (
     check_version,
     in_request_namespace,
@@ -60,7 +60,7 @@ def update(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
     check_name(call, decoded.object)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
     check_uid(call, obj, options)
     replaced = replace(call, obj, options)
     return call.answer(replaced.stored, 201 if replaced.created else 200)
@@ -88,9 +88,9 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     if call.resource.kind == "Service" and not call.resource.custom and not subresource:
         new = service_addresses.changed(call, new, old)
     new = prepare_update(call.resource, new, old, subresource)
-    if causes := rules.validate_update(call.resource, new, old, subresource):
+    if causes := object_rules.validate_update(call.resource, new, old, subresource):
         raise invalid(call.resource, call.name, causes)
-    told = [] if subresource else rules.notices(call.resource, new)
+    told = [] if subresource else object_rules.notices(call.resource, new)
     for text in (*metadata.finalizer_warnings(new["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))

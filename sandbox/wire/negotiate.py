@@ -30,7 +30,7 @@ _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-class Shape(StrEnum):
+class AnswerShape(StrEnum):
     """What an object is turned into."""
 
     OBJECT = ""
@@ -43,7 +43,7 @@ class Shape(StrEnum):
 class Form:
     """How to answer: shape with its meta.k8s.io version, and the encoding."""
 
-    shape: Shape = Shape.OBJECT
+    shape: AnswerShape = AnswerShape.OBJECT
     version: str = "v1"
     yaml: bool = False
     pretty: bool = False
@@ -196,11 +196,11 @@ def _form(clause: Clause, pretty: str | None, *, watch: bool) -> Form | None:
     if shape and not _transforms(shape, clause.parameters.get("g", ""), version):
         return None
     indent = _truthy(pretty) or _truthy(clause.parameters.get("pretty"))
-    return Form(Shape(shape), version, media_type == YAML, indent and not watch)
+    return Form(AnswerShape(shape), version, media_type == YAML, indent and not watch)
 
 
 def _transforms(shape: str, group: str, version: str) -> bool:
-    return group == "meta.k8s.io" and version in _META_VERSIONS and shape in set(Shape)
+    return group == "meta.k8s.io" and version in _META_VERSIONS and shape in set(AnswerShape)
 
 
 def _check_routes(wanted: Sequence[Clause], *, watch: bool) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from handloop.sandbox.authenticator import Authenticator
 from handloop.sandbox.requests import tokens
-from handloop.sandbox.requests.access import ANONYMOUS
+from handloop.sandbox.requests.authorization import ANONYMOUS
 from handloop.sandbox.requests.request import Request, User
 
 _ALICE, _EVERYBODY = User("alice"), User("everybody")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from handloop.sandbox.kinds.typed import Report, decode
-from handloop.sandbox.verbs import rules, service_changes
+from handloop.sandbox.verbs import object_rules, service_changes
 from handloop.sandbox.verbs.strategy import prepare_update
 from handloop.sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
@@ -164,7 +164,7 @@ def check_create(line: Object) -> None:
     found = sample(line["sample"])
     resource = builtin_kind(found["apiVersion"], found["kind"])
     obj = _prepared(resource, mutated(found, line["path"], line["value"]))
-    _same(rules.validate_new(resource, obj), line)
+    _same(object_rules.validate_new(resource, obj), line)
 
 
 def check_update(old: Object, line: Object) -> None:
@@ -174,7 +174,7 @@ def check_update(old: Object, line: Object) -> None:
     if resource.kind == "Service":
         new = {**new, "spec": service_changes.kept(new["spec"], old["spec"])}
     new = prepare_update(resource, new, old, "")
-    _same(rules.validate_update(resource, new, old), line)
+    _same(object_rules.validate_update(resource, new, old), line)
 
 
 def _same(causes: Sequence[Sequence[str]], line: Object) -> None:
@@ -189,7 +189,7 @@ def _comparable(message: str) -> str:
 
 
 def _decoded(resource: ServedResource, obj: Object) -> Object:
-    return rules.defaulted(resource, decode(resource.schema or {}, obj, Report()))
+    return object_rules.defaulted(resource, decode(resource.schema or {}, obj, Report()))
 
 
 def _prepared(resource: ServedResource, obj: Object) -> Object:

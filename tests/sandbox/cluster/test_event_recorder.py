@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 
 from handloop.apis.time import format_micro_time, format_time
-from handloop.sandbox.cluster.controllers import View, Write
-from handloop.sandbox.cluster.event_recorder import EVENTS, EventRecorder
+from handloop.sandbox.cluster.cluster_controller import View, Write
+from handloop.sandbox.cluster.event_recorder import EVENTS, ComponentEventRecorder
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Object
@@ -21,7 +21,7 @@ _POD: Object = {
 class _Log:
     """Stores what the recorder writes."""
 
-    def __init__(self, recorder: EventRecorder) -> None:
+    def __init__(self, recorder: ComponentEventRecorder) -> None:
         self.store = Store()
         self._recorder = recorder
 
@@ -48,7 +48,7 @@ class _Log:
 
 def test_event_has_the_shape_of_client_gos() -> None:
     """An event carries the object's reference, component, times, and a name with the nanoseconds."""
-    write = _Log(EventRecorder("kubelet", host="node-1")).tell("text")
+    write = _Log(ComponentEventRecorder("kubelet", host="node-1")).tell("text")
     assert write.verb == "create"
     assert write.object == {
         "apiVersion": "v1",
@@ -78,7 +78,7 @@ def test_event_has_the_shape_of_client_gos() -> None:
 
 def test_same_event_raises_the_count() -> None:
     """An event told again is the same object with a higher count and a later lastTimestamp."""
-    log = _Log(EventRecorder("kubelet"))
+    log = _Log(ComponentEventRecorder("kubelet"))
     log.tell("text")
     assert log.tell("text", now=_NOW + 60).verb == "update"
     (event,) = log.events()
@@ -88,7 +88,7 @@ def test_same_event_raises_the_count() -> None:
 
 def test_deleted_event_is_made_anew() -> None:
     """When the first event has gone, the next one starts from 1."""
-    log = _Log(EventRecorder("kubelet"))
+    log = _Log(ComponentEventRecorder("kubelet"))
     log.tell("text")
     log.store = Store()
     assert log.tell("text", now=_NOW + 60).verb == "create"
@@ -97,7 +97,7 @@ def test_deleted_event_is_made_anew() -> None:
 
 def test_events_of_one_instant_have_different_names() -> None:
     """Two events at the same time do not collide."""
-    log = _Log(EventRecorder("kubelet"))
+    log = _Log(ComponentEventRecorder("kubelet"))
     log.tell("one")
     log.tell("two")
     assert len(log.events()) == 2
@@ -105,7 +105,7 @@ def test_events_of_one_instant_have_different_names() -> None:
 
 def test_many_similar_events_are_combined() -> None:
     """From the tenth different text of one reason on, events share one. Follows TestEventCorrelator."""
-    log = _Log(EventRecorder("kubelet"))
+    log = _Log(ComponentEventRecorder("kubelet"))
     for index in range(15):
         log.tell(f"text {index}")
     log.tell("other reason", reason="Other")
@@ -121,7 +121,7 @@ def test_many_similar_events_are_combined() -> None:
 
 def test_combining_ends_after_ten_quiet_minutes() -> None:
     """Texts are told apart again when there was none for ten minutes."""
-    log = _Log(EventRecorder("kubelet"))
+    log = _Log(ComponentEventRecorder("kubelet"))
     for index in range(12):
         log.tell(f"text {index}")
     log.tell("late", now=_NOW + 601)
@@ -130,7 +130,7 @@ def test_combining_ends_after_ten_quiet_minutes() -> None:
 
 def test_new_style_counts_in_a_series() -> None:
     """The scheduler's events have eventTime and an instance; repetition is a series."""
-    log = _Log(EventRecorder("default-scheduler", host="h", action="Binding"))
+    log = _Log(ComponentEventRecorder("default-scheduler", host="h", action="Binding"))
     first = log.tell("text").object
     assert first is not None
     assert first["eventTime"] == format_micro_time(_NOW)
@@ -145,7 +145,7 @@ def test_new_style_counts_in_a_series() -> None:
 def test_events_about_cluster_wide_objects_go_to_default() -> None:
     """An object without a namespace has its events in the namespace default."""
     node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "x"}}
-    write = _Log(EventRecorder("kubelet")).tell("text", about=node)
+    write = _Log(ComponentEventRecorder("kubelet")).tell("text", about=node)
     assert write.namespace == "default"
     assert write.object is not None
     assert "namespace" not in write.object["involvedObject"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.replica_sets import ReplicaSetController
@@ -31,7 +31,7 @@ def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1"
     }
 
 
-def _cluster(controllers: Sequence[Controller] | None = None) -> SimulatedCluster:
+def _cluster(controllers: Sequence[ClusterController] | None = None) -> SimulatedCluster:
     cluster = SimulatedCluster(default_controllers() if controllers is None else controllers)
     cluster.create(NAMESPACES, new_namespace("default"))
     return cluster

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.impersonation import acting_user
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.wire.status import StatusError

@@ -3,7 +3,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from handloop.sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET, Runner, Step, View, Write, new_name
+from handloop.sandbox.cluster.cluster_controller import (
+    NAME_SUFFIX_ALPHABET,
+    Runner,
+    Step,
+    View,
+    Write,
+    new_name,
+)
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Change, ChangeType

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.requests import access
-from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests import authorization
+from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.store import Store
@@ -15,7 +15,7 @@ from handloop.sandbox.wire.status import StatusError
 
 _RBAC = "rbac.authorization.k8s.io"
 _ALICE = User("alice", ("dev", "system:authenticated"))
-_ROBOT = access.service_account("n", "robot", "u")
+_ROBOT = authorization.service_account("n", "robot", "u")
 
 
 def _state(*objects: tuple[str, dict[str, Any]]) -> Store:
@@ -62,7 +62,7 @@ def test_a_role_binding_counts_in_its_namespace(wanted: Attributes, expected: bo
         _role("r", _READ_PODS, namespace="n"),
         _binding("r", {"kind": "User", "name": "alice"}, kind="Role", namespace="n"),
     )
-    assert access.allowed(state, _ALICE, wanted) is expected
+    assert authorization.allowed(state, _ALICE, wanted) is expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_role_binding_counts_in_its_namespace(wanted: Attributes, expected: bo
 def test_subjects(subject: dict[str, str], user: User, expected: bool) -> None:
     """Users, groups and service accounts are bound by name."""
     state = _state(_role("r", _READ_PODS), _binding("r", subject))
-    assert access.allowed(state, user, Attributes("list", "", "pods", "anywhere")) is expected
+    assert authorization.allowed(state, user, Attributes("list", "", "pods", "anywhere")) is expected
 
 
 def test_wildcards_and_names() -> None:
@@ -88,53 +88,53 @@ def test_wildcards_and_names() -> None:
     named = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"], "resourceNames": ["p"]}
     scales = {"apiGroups": ["*"], "resources": ["*/scale"], "verbs": ["update"]}
     everything = _state(_role("r", star), _binding("r", {"kind": "User", "name": "alice"}))
-    assert access.allowed(everything, _ALICE, Attributes("patch", "x", "y", "", "z", "status"))
+    assert authorization.allowed(everything, _ALICE, Attributes("patch", "x", "y", "", "z", "status"))
     some = _state(_role("r", named, scales), _binding("r", {"kind": "User", "name": "alice"}))
-    assert access.allowed(some, _ALICE, Attributes("get", "", "pods", "n", "p"))
-    assert not access.allowed(some, _ALICE, Attributes("get", "", "pods", "n", "q"))
-    assert access.allowed(some, _ALICE, Attributes("update", "apps", "deployments", "n", "d", "scale"))
-    assert not access.allowed(some, _ALICE, Attributes("update", "apps", "deployments", "n", "d"))
+    assert authorization.allowed(some, _ALICE, Attributes("get", "", "pods", "n", "p"))
+    assert not authorization.allowed(some, _ALICE, Attributes("get", "", "pods", "n", "q"))
+    assert authorization.allowed(some, _ALICE, Attributes("update", "apps", "deployments", "n", "d", "scale"))
+    assert not authorization.allowed(some, _ALICE, Attributes("update", "apps", "deployments", "n", "d"))
 
 
 def test_paths() -> None:
     """Discovery is for everybody who is somebody, health for anybody, the rest by rule."""
     rule = {"nonResourceURLs": ["/metrics", "/logs/*"], "verbs": ["get"]}
     state = _state(_role("r", rule), _binding("r", {"kind": "User", "name": "alice"}))
-    assert access.path_allowed(state, access.ANONYMOUS, "get", "/healthz")
-    assert not access.path_allowed(state, access.ANONYMOUS, "get", "/apis/apps")
-    assert access.path_allowed(state, _ALICE, "get", "/apis/apps")
-    assert access.path_allowed(state, _ALICE, "get", "/logs/x")
-    assert not access.path_allowed(state, _ALICE, "post", "/metrics")
+    assert authorization.path_allowed(state, authorization.ANONYMOUS, "get", "/healthz")
+    assert not authorization.path_allowed(state, authorization.ANONYMOUS, "get", "/apis/apps")
+    assert authorization.path_allowed(state, _ALICE, "get", "/apis/apps")
+    assert authorization.path_allowed(state, _ALICE, "get", "/logs/x")
+    assert not authorization.path_allowed(state, _ALICE, "post", "/metrics")
     with pytest.raises(StatusError, match='User "alice" cannot get path "/secret"'):
-        access.check_path(state, _ALICE, "get", "/secret")
+        authorization.check_path(state, _ALICE, "get", "/secret")
 
 
 def test_masters_and_self_reviews() -> None:
     """Nothing is forbidden to system:masters; everybody may ask about themselves."""
     master = User("root", ("system:masters",))
-    assert access.is_master(master)
-    assert access.allowed(_state(), master, Attributes("delete", "x", "y"))
-    assert access.path_allowed(_state(), master, "delete", "/x")
+    assert authorization.is_master(master)
+    assert authorization.allowed(_state(), master, Attributes("delete", "x", "y"))
+    assert authorization.path_allowed(_state(), master, "delete", "/x")
     review = Attributes("create", "authorization.k8s.io", "selfsubjectaccessreviews")
-    assert access.allowed(_state(), _ALICE, review)
-    assert not access.allowed(_state(), access.ANONYMOUS, review)
+    assert authorization.allowed(_state(), _ALICE, review)
+    assert not authorization.allowed(_state(), authorization.ANONYMOUS, review)
 
 
 def test_the_words_of_a_refusal() -> None:
     """A refusal names user, verb, resource, group and scope."""
     with pytest.raises(StatusError) as raised:
-        access.check_resource(_state(), _ALICE, Attributes("patch", "g", "ws", "n", "a", "status"))
+        authorization.check_resource(_state(), _ALICE, Attributes("patch", "g", "ws", "n", "a", "status"))
     assert str(raised.value) == (
         'ws.g "a" is forbidden: User "alice" cannot patch resource "ws/status" in API group "g" in the '
         'namespace "n"'
     )
     assert raised.value.status["details"] == {"name": "a", "group": "g", "kind": "ws"}
     with pytest.raises(StatusError, match="at the cluster scope"):
-        access.check_resource(_state(), _ALICE, Attributes("list", "", "nodes"))
+        authorization.check_resource(_state(), _ALICE, Attributes("list", "", "nodes"))
 
 
 def test_a_namespace_is_in_itself() -> None:
     """Requests on a namespace count as requests in it."""
     path = ResourcePath("", "v1", "namespaces", "", "n")
-    assert access.attributes(path, "get") == Attributes("get", "", "namespaces", "n", "n")
-    assert access.rules(_state(), _ALICE, "n") == []
+    assert authorization.attributes(path, "get") == Attributes("get", "", "namespaces", "n", "n")
+    assert authorization.rules(_state(), _ALICE, "n") == []

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from handloop.sandbox.metrics import RequestCounts, exposition
+from handloop.sandbox.request_counts import RequestCounts, exposition
 from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.transaction import Transaction
 from handloop.sandbox.wire.resource import GroupResource

@@ -66,7 +66,7 @@ class View:
         return new_name(generate_name, self.random)
 
 
-class Controller(Protocol):
+class ClusterController(Protocol):
     """
     One controller; interests None means every collection.
 
@@ -101,7 +101,7 @@ class Runner:
     Threads: the engine's lock is held throughout.
     """
 
-    def __init__(self, controllers: Sequence[Controller], *, max_rounds: int = 1000) -> None:
+    def __init__(self, controllers: Sequence[ClusterController], *, max_rounds: int = 1000) -> None:
         self._controllers = tuple(controllers)
         self._pending: list[list[Change]] = [[] for _ in self._controllers]
         self._wakes: list[float | None] = [None] * len(self._controllers)
