@@ -58,4 +58,4 @@ def _create(
 ) -> Write:
     metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
     obj = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
-    return Write(verb="create", group_resource=group_resource, namespace=namespace, name=name, object=obj)
+    return Write.of("create", group_resource, obj)

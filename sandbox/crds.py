@@ -263,17 +263,8 @@ def _removal(state: State, crd: Object, now: str) -> Iterator[Write]:
                 yield Write(verb="delete", group_resource=collection, namespace=namespace, name=name)
         return
     finalizers = [f for f in crd["metadata"].get("finalizers") or () if f != CLEANUP_FINALIZER]
-    yield Write(
-        verb="update",
-        group_resource=DEFINITIONS,
-        namespace="",
-        name=crd["metadata"]["name"],
-        object=shallow_metadata(crd, finalizers=finalizers or None),
-    )
+    yield Write.of("update", DEFINITIONS, shallow_metadata(crd, finalizers=finalizers or None))
 
 
 def _status_update(crd: Object) -> Write:
-    name = crd["metadata"]["name"]
-    return Write(
-        verb="update", group_resource=DEFINITIONS, namespace="", name=name, object=crd, subresource="status"
-    )
+    return Write.of("update", DEFINITIONS, crd, subresource="status")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from handloop.sandbox.cluster.cluster_controller import Write
-from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import (
     controller_of,
@@ -23,6 +22,7 @@ from handloop.sandbox.storage.owner_references import (
 )
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 
 
@@ -43,27 +43,17 @@ def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]
             if matching:
                 claimed.append(candidate)
             elif not is_deleting(owner):
-                writes.append(_update(collection, without_owners(candidate, {owner["metadata"]["uid"]})))
+                released = without_owners(candidate, {owner["metadata"]["uid"]})
+                writes.append(Write.of("update", collection, released))
         elif matching and controller_of(candidate) is None and not _is_closed(owner, candidate):
             adopted = with_references(candidate, [*references(candidate), controller_reference(owner)])
             claimed.append(adopted)
-            writes.append(_update(collection, adopted))
+            writes.append(Write.of("update", collection, adopted))
     return Claim(claimed, writes)
 
 
 def _is_closed(owner: Object, candidate: Object) -> bool:
     return is_deleting(owner) or is_deleting(candidate)
-
-
-def _update(collection: GroupResource, obj: Object) -> Write:
-    metadata = obj["metadata"]
-    return Write(
-        verb="update",
-        group_resource=collection,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=obj,
-    )
 
 
 class Orphans:

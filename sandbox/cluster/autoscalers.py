@@ -254,12 +254,4 @@ class AutoscalerController:
 def _written(autoscaler: Object, status: AutoscalerStatus) -> Iterator[Write]:
     changed = status.changed()
     if changed is not None:
-        metadata = autoscaler["metadata"]
-        yield Write(
-            verb="update",
-            group_resource=AUTOSCALERS,
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            object={**autoscaler, "status": changed},
-            subresource="status",
-        )
+        yield Write.of("update", AUTOSCALERS, {**autoscaler, "status": changed}, subresource="status")

@@ -44,6 +44,31 @@ class Write:
     propagation: str = ""
     grace_seconds: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        verb: Literal["create", "update", "delete"],
+        group_resource: GroupResource,
+        obj: Object,
+        *,
+        subresource: str = "",
+        propagation: str = "",
+        grace_seconds: int | None = None,
+    ) -> Write:
+        """A write of an object in hand; a delete is of that very object, by its uid."""
+        metadata, deletes = obj["metadata"], verb == "delete"
+        return cls(
+            verb=verb,
+            group_resource=group_resource,
+            namespace=metadata.get("namespace", ""),
+            name=metadata["name"],
+            object=None if deletes else obj,
+            subresource=subresource,
+            uid=metadata.get("uid", "") if deletes else "",
+            propagation=propagation,
+            grace_seconds=grace_seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -12,10 +12,10 @@ from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.rollout import Rollout
-from handloop.sandbox.cluster.workload_selector import is_everything, matches
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
 from handloop.sandbox.storage.owner_references import controller_of, is_controlled_by
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import is_everything, matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 

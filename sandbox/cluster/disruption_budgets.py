@@ -15,9 +15,9 @@ from handloop.apis.time import format_time
 from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
 from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
@@ -69,16 +69,7 @@ class DisruptionController:
         status = _status(budget, pods, format_time(now))
         if status == budget.get("status"):
             return []
-        return [
-            Write(
-                verb="update",
-                group_resource=BUDGETS,
-                namespace=key[0],
-                name=key[1],
-                object={**budget, "status": status},
-                subresource="status",
-            )
-        ]
+        return [Write.of("update", BUDGETS, {**budget, "status": status}, subresource="status")]
 
 
 def _is_covered(budget: Object, pod: Object) -> bool:

@@ -102,10 +102,10 @@ class EndpointSliceController:
         present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
         if present is None:
             slice_ = _new_slice(service, view.new_name(f"{name}-")) | wanted
-            return [_write("create", slice_)]
+            return [Write.of("create", ENDPOINT_SLICES, slice_)]
         if all(present.get(field) == value for field, value in wanted.items()):
             return []
-        return [_write("update", {**present, **wanted})]
+        return [Write.of("update", ENDPOINT_SLICES, {**present, **wanted})]
 
 
 def _shown(pod: Object) -> object:
@@ -173,14 +173,3 @@ def _new_slice(service: Object, name: str) -> Object:
         },
         "addressType": "IPv4",
     }
-
-
-def _write(verb: Any, slice_: Object) -> Write:
-    metadata = slice_["metadata"]
-    return Write(
-        verb=verb,
-        group_resource=ENDPOINT_SLICES,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=slice_,
-    )

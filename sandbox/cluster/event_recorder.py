@@ -74,7 +74,7 @@ class ComponentEventRecorder:
         namespace = about["metadata"].get("namespace") or "default"
         known = view.state.get(EVENTS, namespace, self._names.get(key, ""))
         if known is not None:
-            return _update(self._again(known, message, now))
+            return Write.of("update", EVENTS, self._again(known, message, now))
         fresh = self._fresh(about, topic, message, now, host or self._host)
         _remember(self._names, key, fresh["metadata"]["name"])
         return Write(verb="create", group_resource=EVENTS, namespace=namespace, object=fresh)
@@ -161,14 +161,3 @@ def _remember(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     cache.move_to_end(key)
     if len(cache) > _CACHE_SIZE:
         cache.popitem(last=False)
-
-
-def _update(event: Object) -> Write:
-    metadata = event["metadata"]
-    return Write(
-        verb="update",
-        group_resource=EVENTS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=event,
-    )

@@ -131,23 +131,29 @@ class GarbageCollector:
             return []
         if _Owner.SOLID in verdicts:
             lost = {owner["uid"] for owner, verdict in judged if verdict is not _Owner.SOLID}
-            return [_update(place, without_owners(obj, lost))] if lost else []
+            return [Write.of("update", place.group_resource, without_owners(obj, lost))] if lost else []
         dependents = view.state.by_owner(obj["metadata"]["uid"])
         if _Owner.WAITING in verdicts and dependents:
-            return [*_unblock(place, obj, dependents), _delete(place, obj, "Foreground")]
-        return [_delete(place, obj, _policy(obj))]
+            return [
+                *_unblock(place, obj, dependents),
+                Write.of("delete", place.group_resource, obj, propagation="Foreground"),
+            ]
+        return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
 
     def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
         """An owner that is being deleted: let its dependents go, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
         if ORPHAN in _finalizers(obj):
-            freed = [_update(_place(*child), without_owners(child[1], {uid})) for child in dependents]
-            return [*freed, _update(place, _without_finalizer(obj, ORPHAN))]
+            freed = [
+                Write.of("update", collection, without_owners(child, {uid}))
+                for collection, child in dependents
+            ]
+            return [*freed, Write.of("update", place.group_resource, _without_finalizer(obj, ORPHAN))]
         if FOREGROUND not in _finalizers(obj):
             return []
         if not any(_blocks(child, uid) for _, child in dependents):
-            return [_update(place, _without_finalizer(obj, FOREGROUND))]
+            return [Write.of("update", place.group_resource, _without_finalizer(obj, FOREGROUND))]
         for child in dependents:
             if not is_deleting(child[1]):
                 self._dirty.mark(_place(*child), now)
@@ -210,31 +216,10 @@ def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResourc
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]
-    return [_update(place, with_references(obj, owners))]
+    return [Write.of("update", place.group_resource, with_references(obj, owners))]
 
 
 def _without_finalizer(obj: Object, name: str) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in _finalizers(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
-
-
-def _update(place: _Place, obj: Object) -> Write:
-    return Write(
-        verb="update",
-        group_resource=place.group_resource,
-        namespace=place.namespace,
-        name=place.name,
-        object=obj,
-    )
-
-
-def _delete(place: _Place, obj: Object, propagation: str) -> Write:
-    return Write(
-        verb="delete",
-        group_resource=place.group_resource,
-        namespace=place.namespace,
-        name=place.name,
-        uid=obj["metadata"]["uid"],
-        propagation=propagation,
-    )

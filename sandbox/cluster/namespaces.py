@@ -127,7 +127,7 @@ def _create(
         "metadata": {"name": name, "namespace": namespace, **metadata},
         **fields,
     }
-    return Write(verb="create", group_resource=group_resource, namespace=namespace, name=name, object=obj)
+    return Write.of("create", group_resource, obj)
 
 
 def _empty(view: View, namespace: Object, now: float) -> list[Write]:
@@ -139,10 +139,13 @@ def _empty(view: View, namespace: Object, now: float) -> list[Write]:
     if deletions:
         return deletions
     updated = _with_conditions(namespace, content, now)
-    writes = [_update(updated, "status")] if updated["status"] != namespace.get("status") else []
+    writes = []
+    if updated["status"] != namespace.get("status"):
+        writes.append(Write.of("update", NAMESPACES, updated, subresource="status"))
     if not content and FINALIZER in (namespace["spec"].get("finalizers") or ()):
         left = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
-        writes.append(_update({**updated, "spec": {**updated["spec"], "finalizers": left}}, "finalize"))
+        released = {**updated, "spec": {**updated["spec"], "finalizers": left}}
+        writes.append(Write.of("update", NAMESPACES, released, subresource="finalize"))
     return writes
 
 
@@ -159,15 +162,7 @@ def _content(view: View, namespace: str) -> Iterator[_Content]:
 def _deletions(content: _Content) -> Iterator[Write]:
     for obj in content.objects:
         if not is_deleting(obj):
-            metadata = obj["metadata"]
-            yield Write(
-                verb="delete",
-                group_resource=content.resource.group_resource,
-                namespace=metadata["namespace"],
-                name=metadata["name"],
-                uid=metadata["uid"],
-                propagation="Background",
-            )
+            yield Write.of("delete", content.resource.group_resource, obj, propagation="Background")
 
 
 def _with_conditions(namespace: Object, content: Sequence[_Content], now: float) -> Object:
@@ -232,15 +227,4 @@ def _finalizers(content: Sequence[_Content]) -> str:
     )
     return ", ".join(
         f"{finalizer} in {number} resource instances" for finalizer, number in sorted(count.items())
-    )
-
-
-def _update(namespace: Object, subresource: str) -> Write:
-    return Write(
-        verb="update",
-        group_resource=NAMESPACES,
-        namespace="",
-        name=namespace["metadata"]["name"],
-        object=namespace,
-        subresource=subresource,
     )

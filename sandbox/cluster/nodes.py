@@ -55,12 +55,10 @@ class NodeRegistrar:
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
-    yield Write(verb="create", group_resource=NODES, namespace="", name=name, object=node)
-    yield Write(
-        verb="update", group_resource=NODES, namespace="", name=name, object=node, subresource="status"
-    )
+    yield Write.of("create", NODES, node)
+    yield Write.of("update", NODES, node, subresource="status")
     # ready from the start: the taint that every new node gets goes
-    yield Write(verb="update", group_resource=NODES, namespace="", name=name, object=node)
+    yield Write.of("update", NODES, node)
 
 
 def new_node(index: int, now: float, name: str = "") -> Object:

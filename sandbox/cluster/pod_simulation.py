@@ -141,9 +141,9 @@ class PodSimulation:
             self._dirty.move(pod["metadata"]["uid"], now + pause)
         writes = list(self._events(view, pod, turn, now))
         if turn.pod is not None and turn.pod.get("status") != pod.get("status"):
-            writes.append(_status_write(turn.pod))
+            writes.append(Write.of("update", PODS, turn.pod, subresource="status"))
         if turn.delete:
-            writes.append(_removal(pod))
+            writes.append(Write.of("delete", PODS, pod, grace_seconds=0))
         return writes
 
     def _events(self, view: View, pod: Object, turn: Turn, now: float) -> Iterator[Write]:
@@ -166,28 +166,4 @@ def _open_gates(pod: Object, now: float) -> list[Write]:
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []
     updated = with_containers(pod, status["containerStatuses"], now)
-    return [_status_write(updated)] if updated["status"] != status else []
-
-
-def _status_write(pod: Object) -> Write:
-    metadata = pod["metadata"]
-    return Write(
-        verb="update",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=pod,
-        subresource="status",
-    )
-
-
-def _removal(pod: Object) -> Write:
-    metadata = pod["metadata"]
-    return Write(
-        verb="delete",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        grace_seconds=0,
-    )
+    return [Write.of("update", PODS, updated, subresource="status")] if updated["status"] != status else []

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import is_pod_ready
 from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.label_selector import matches
 
 
 def counted(

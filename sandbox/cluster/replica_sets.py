@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from handloop.apis.time import parse_time
 from handloop.sandbox.cluster import replica_set_status
@@ -18,7 +17,6 @@ from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
 from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_ranking import doomed
-from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import (
     PODS,
     REPLICA_SETS,
@@ -31,6 +29,7 @@ from handloop.sandbox.cluster.workloads import (
 )
 from handloop.sandbox.storage.owner_references import controller_of, controller_reference, is_controlled_by
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
@@ -174,12 +173,12 @@ class ReplicaSetController:
         for _ in range(min(-excess, _BURST)):
             pod = _new_pod(view, replica_set)
             self._expected.add((pod["metadata"]["namespace"], pod["metadata"]["name"]))
-            writes.append(_write("create", pod))
+            writes.append(Write.of("create", PODS, pod))
         if excess > 0:
             for pod in doomed(active, min(excess, _BURST), _related(view, replica_set)):
                 message = f"Deleted pod: {pod['metadata']['name']}"
                 writes += [
-                    _write("delete", pod),
+                    Write.of("delete", PODS, pod, propagation="Background"),
                     self._tell(view, replica_set, "SuccessfulDelete", message, now),
                 ]
         return writes
@@ -214,7 +213,7 @@ class ReplicaSetController:
         )
         if status == (replica_set.get("status") or {}):
             return []
-        return [_write("update", {**replica_set, "status": status}, subresource="status")]
+        return [Write.of("update", REPLICA_SETS, {**replica_set, "status": status}, subresource="status")]
 
 
 def _controlled(view: View, replica_set: Object) -> list[Object]:
@@ -247,18 +246,3 @@ def _new_pod(view: View, replica_set: Object) -> Object:
         "ownerReferences": [controller_reference(replica_set)],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-
-
-def _write(verb: Any, obj: Object, *, subresource: str = "") -> Write:
-    metadata = obj["metadata"]
-    deleting = verb == "delete"
-    return Write(
-        verb=verb,
-        group_resource=PODS if obj["kind"] == "Pod" else REPLICA_SETS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=None if deleting else obj,
-        subresource=subresource,
-        uid=metadata["uid"] if deleting else "",
-        propagation="Background" if deleting else "",
-    )

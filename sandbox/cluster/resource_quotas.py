@@ -69,13 +69,4 @@ class ResourceQuotaController:
         status = {"hard": (quota.get("spec") or {}).get("hard") or {}, "used": counts}
         if status == quota.get("status"):
             return []
-        return [
-            Write(
-                verb="update",
-                group_resource=QUOTAS,
-                namespace=key[0],
-                name=key[1],
-                object={**quota, "status": status},
-                subresource="status",
-            )
-        ]
+        return [Write.of("update", QUOTAS, {**quota, "status": status}, subresource="status")]

@@ -197,7 +197,7 @@ class Rollout:
         if self._taken(new["metadata"]["name"]):
             self._write_collision()
             return
-        self.writes.append(_write("create", new))
+        self.writes.append(Write.of("create", REPLICA_SETS, new))
         # as the API will store it: the youngest of all
         self.new = {
             **new,
@@ -236,7 +236,7 @@ class Rollout:
             )
 
     def _replace(self, replica_set: Object, updated: Object) -> None:
-        self.writes.append(_write("update", updated))
+        self.writes.append(Write.of("update", REPLICA_SETS, updated))
         name = replica_set["metadata"]["name"]
         if self.new is not None and self.new["metadata"]["name"] == name:
             self.new = updated
@@ -252,7 +252,7 @@ class Rollout:
 
     def _clean_up(self) -> None:
         for replica_set in revisions.expendable(self.deployment, self.old):
-            self.writes.append(_write("delete", replica_set))
+            self.writes.append(Write.of("delete", REPLICA_SETS, replica_set, propagation="Background"))
 
     def _write_progress(self) -> None:
         status = statuses.counted(self.deployment, self._all, self.new, self._now)
@@ -270,21 +270,7 @@ class Rollout:
             updated = {**updated, "status": status}
         if updated is not self.deployment:
             self.deployment = updated
-            self.writes.append(_write("update", updated, subresource="status"))
-
-
-def _write(verb: Any, obj: Object, *, subresource: str = "") -> Write:
-    metadata = obj["metadata"]
-    return Write(
-        verb=verb,
-        group_resource=DEPLOYMENTS if obj["kind"] == "Deployment" else REPLICA_SETS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=None if verb == "delete" else obj,
-        subresource=subresource,
-        uid=metadata.get("uid", "") if verb == "delete" else "",
-        propagation="Background" if verb == "delete" else "",
-    )
+            self.writes.append(Write.of("update", DEPLOYMENTS, updated, subresource="status"))
 
 
 def _annotations(obj: Object) -> dict[str, str]:

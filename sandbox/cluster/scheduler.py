@@ -164,14 +164,7 @@ def _binding(pod: Object, node: str) -> Write:
         "metadata": {field: metadata[field] for field in ("name", "namespace", "uid")},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
-    return Write(
-        verb="create",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=binding,
-        subresource="binding",
-    )
+    return Write.of("create", PODS, binding, subresource="binding")
 
 
 def _unscheduled(pod: Object, message: str, now: float) -> Write:
@@ -189,11 +182,4 @@ def _unscheduled(pod: Object, message: str, now: float) -> Write:
     status = pod.get("status") or {}
     others = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
     updated = {**pod, "status": {**status, "conditions": [*others, entry]}}
-    return Write(
-        verb="update",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=updated,
-        subresource="status",
-    )
+    return Write.of("update", PODS, updated, subresource="status")

@@ -37,13 +37,14 @@ _CONDITIONS: Final = f"{_PREFIX}conditions"
 _OF_SPEC: Final = (_METRICS, _BEHAVIOR)
 _OF_STATUS: Final = (_CURRENT_METRICS, _CONDITIONS)
 
-_MEMBERS: Final = {
+METRIC_MEMBERS: Final = {
     "Object": "object",
     "Pods": "pods",
     "Resource": "resource",
     "ContainerResource": "containerResource",
     "External": "external",
 }
+"""Where a metric of each type says more."""
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
@@ -147,7 +148,7 @@ def _cpu(metrics: Iterable[Object], side: str) -> int | None:
 
 def _metric_as_v1(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Object:
     kind = metric.get("type", "")
-    member = _MEMBERS.get(kind, "")
+    member = METRIC_MEMBERS.get(kind, "")
     found = {name: _at(metric.get(member), path) for name, path in paths.get(kind, {}).items()}
     for name in _ZERO.get(kind, ()):
         if name in found and found[name] is None:
@@ -157,7 +158,7 @@ def _metric_as_v1(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Object:
     kind = metric.get("type", "")
-    member = _MEMBERS.get(kind, "")
+    member = METRIC_MEMBERS.get(kind, "")
     source: Object = {}
     for name, path in paths.get(kind, {}).items():
         value = (metric.get(member) or {}).get(name)

@@ -31,7 +31,6 @@ _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FOR_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 _FOR_EXTERNAL: Final = "may only be set for externally-accessible services"
 _FOR_HEALTH: Final = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-_LEGACY_ADDRESS: Final = "must be a valid IP address"
 _WHERE: Final = ("Cluster", "Local")
 _LONGEST_AFFINITY: Final = 86400
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -209,25 +208,4 @@ def _duplicate_ports(ports: Any) -> list[Cause]:
             }
             causes.append(duplicate(f"spec.ports[{index}]", shown))
         seen.append(key)
-    return causes
-
-
-def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Endpoints."""
-    del old, subresource
-    causes: list[Cause] = []
-    for index, subset in enumerate(entries(new, "subsets")):
-        path = f"subsets[{index}]"
-        if not entries(subset, "addresses") and not entries(subset, "notReadyAddresses"):
-            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-        for kind in ("addresses", "notReadyAddresses"):
-            for at, address in enumerate(entries(subset, kind)):
-                where, found = f"{path}.{kind}[{at}].ip", address.get("ip", "")
-                causes += ip_address(where, found) + ip_address(where, found, text=_LEGACY_ADDRESS)
-        ports = entries(subset, "ports")
-        for at, port in enumerate(ports):
-            if len(ports) > 1 and not port.get("name"):
-                causes.append(required(f"{path}.ports[{at}].name"))
-            causes += port_number(f"{path}.ports[{at}].port", port.get("port", 0))
-            causes += one_of(f"{path}.ports[{at}].protocol", port.get("protocol"), PROTOCOLS)
     return causes

@@ -32,12 +32,8 @@ NameRule = Callable[[str, bool], list[str]]
 
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
-    ("", "endpoints"): service_rules.endpoints,
     ("", "events"): event_rules.event,
-    ("", "limitranges"): cluster.limit_range,
-    ("", "namespaces"): cluster.namespace,
     ("", "persistentvolumeclaims"): storage_rules.claim,
-    ("", "persistentvolumes"): storage_rules.volume,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
@@ -45,7 +41,6 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "secrets"): cluster.secret,
     ("", "services"): service_rules.service,
     ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
-    ("apps", "controllerrevisions"): workload.controller_revision,
     ("apps", "daemonsets"): workload.daemon_set,
     ("apps", "deployments"): workload.deployment,
     ("apps", "replicasets"): workload.replica_set,
@@ -54,9 +49,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("batch", "cronjobs"): job_rules.cron_job,
     ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
-    ("discovery.k8s.io", "endpointslices"): network_rules.endpoint_slice,
     ("events.k8s.io", "events"): event_rules.new_event,
-    ("networking.k8s.io", "ingressclasses"): network_rules.ingress_class,
     ("networking.k8s.io", "ingresses"): network_rules.ingress,
     ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
@@ -65,7 +58,6 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("rbac.authorization.k8s.io", "rolebindings"): rbac_rules.role_binding,
     ("rbac.authorization.k8s.io", "roles"): rbac_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
-    ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
 }
 
 

@@ -14,15 +14,14 @@ from handloop.sandbox.tables.cell import (
     UNSET,
     Object,
     age_of,
-    default_mark,
     labels_text,
     name_of,
-    part,
     selector_cell,
     shortened,
     unique,
 )
 from handloop.sandbox.wire import human
+from handloop.sandbox.wire.field_rules import part
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 _MAX_HOSTS = 3
@@ -134,25 +133,6 @@ def _balancer_addresses(obj: Object) -> list[str]:
     return unique(entry.get("ip") or entry.get("hostname") or "" for entry in entries)
 
 
-def endpoints_cells(obj: Object, now: float) -> list[Any]:
-    """Name, endpoints, age."""
-    subsets = obj.get("subsets") or ()
-    found = [text for subset in subsets for text in _subset(subset)]
-    return [name_of(obj), shortened(found, len(found)) if subsets else NONE, age_of(obj, now)]
-
-
-def _subset(subset: Object) -> list[str]:
-    addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
-    ports = subset.get("ports") or ()
-    if not ports:
-        return addresses
-    return [f"{_bracketed(address)}:{port.get('port', 0)}" for port in ports for address in addresses]
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
 def endpoint_slice_cells(obj: Object, now: float) -> list[Any]:
     """Name, address type, ports, endpoints, age."""
     ports = [_slice_port(port) for port in obj.get("ports") or ()]
@@ -201,20 +181,6 @@ def _hosts(spec: Object) -> str:
     return f"{text} + {len(rules) - _MAX_HOSTS} more..." if more else text
 
 
-def ingress_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, controller, parameters, age."""
-    name = name_of(obj) + default_mark(obj, "ingressclass.kubernetes.io/is-default-class")
-    spec = part(obj, "spec")
-    return [name, spec.get("controller", ""), _parameters(spec.get("parameters")), age_of(obj, now)]
-
-
-def _parameters(found: Object | None) -> str:
-    if found is None:
-        return NONE
-    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
-    return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
-
-
 def network_policy_cells(obj: Object, now: float) -> list[Any]:
     """Name, pod selector, age."""
     return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]
@@ -237,13 +203,6 @@ def binding_cells(obj: Object, now: float) -> list[Any]:
 
 
 _SUBJECTS = ("User", "Group", "ServiceAccount")
-
-
-def priority_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, value, global default, age, preemption policy."""
-    default = bool(obj.get("globalDefault"))
-    policy = obj.get("preemptionPolicy") or ""
-    return [name_of(obj), int(obj.get("value") or 0), default, age_of(obj, now), policy]
 
 
 def node_cells(obj: Object, now: float) -> list[Any]:

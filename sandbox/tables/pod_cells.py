@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from handloop.sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of, part
+from handloop.sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of
 from handloop.sandbox.wire import human
+from handloop.sandbox.wire.field_rules import part
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _CONDITIONS = {

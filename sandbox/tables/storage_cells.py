@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.sandbox.tables.cell import UNSET, Object, age_of, default_mark, is_deleting, name_of, part
+from handloop.sandbox.tables.cell import UNSET, Object, age_of, is_deleting, name_of
+from handloop.sandbox.wire.field_rules import part
 
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
@@ -19,37 +20,6 @@ _ACCESS_MODES = {
 
 
 _STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-
-
-def storage_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, provisioner, reclaim policy, volume binding mode, allow volume expansion, age."""
-    return [
-        name_of(obj) + default_mark(obj, "storageclass.kubernetes.io/is-default-class"),
-        obj.get("provisioner", ""),
-        obj.get("reclaimPolicy", "Delete"),
-        obj.get("volumeBindingMode", "Immediate"),
-        bool(obj.get("allowVolumeExpansion")),
-        age_of(obj, now),
-    ]
-
-
-def volume_cells(obj: Object, now: float) -> list[Any]:
-    """Name, capacity, access modes, reclaim policy, status, claim, classes, reason, age, volume mode."""
-    spec, status = part(obj, "spec"), part(obj, "status")
-    claim = spec.get("claimRef")
-    return [
-        name_of(obj),
-        part(spec, "capacity").get("storage", "0"),
-        _access_modes(spec),
-        spec.get("persistentVolumeReclaimPolicy", ""),
-        "Terminating" if is_deleting(obj) else status.get("phase", ""),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        _storage_class(obj),
-        spec.get("volumeAttributesClassName") or UNSET,
-        status.get("reason", ""),
-        age_of(obj, now),
-        spec.get("volumeMode") or UNSET,
-    ]
 
 
 def claim_cells(obj: Object, now: float) -> list[Any]:

@@ -23,20 +23,16 @@ Cells = Callable[[Object, float], list[Any]]
 
 CELLS: Mapping[tuple[str, str], Cells] = {
     ("", "configmaps"): cluster.config_map_cells,
-    ("", "endpoints"): cluster.endpoints_cells,
     ("", "events"): cluster.event_cells,
     ("", "namespaces"): cluster.namespace_cells,
     ("", "nodes"): cluster.node_cells,
     ("", "persistentvolumeclaims"): storage.claim_cells,
-    ("", "persistentvolumes"): storage.volume_cells,
     ("", "pods"): pod_cells,
     ("", "podtemplates"): workload.pod_template_cells,
-    ("", "replicationcontrollers"): workload.replication_controller_cells,
     ("", "resourcequotas"): storage.quota_cells,
     ("", "secrets"): cluster.secret_cells,
     ("", "serviceaccounts"): cluster.named_cells,
     ("", "services"): cluster.service_cells,
-    ("apps", "controllerrevisions"): workload.controller_revision_cells,
     ("apps", "daemonsets"): workload.daemon_set_cells,
     ("apps", "deployments"): workload.deployment_cells,
     ("apps", "replicasets"): workload.replica_set_cells,
@@ -47,14 +43,11 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
     ("events.k8s.io", "events"): cluster.event_cells,
-    ("networking.k8s.io", "ingressclasses"): cluster.ingress_class_cells,
     ("networking.k8s.io", "ingresses"): cluster.ingress_cells,
     ("networking.k8s.io", "networkpolicies"): cluster.network_policy_cells,
     ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.binding_cells,
     ("rbac.authorization.k8s.io", "rolebindings"): cluster.binding_cells,
-    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
-    ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,
 }
 
 
@@ -62,6 +55,8 @@ def columns_of(resource: ServedResource) -> Sequence[Column]:
     """The columns of a resource's tables."""
     if resource.custom:
         return custom_columns(resource)
+    if (resource.group, resource.plural) not in CELLS:
+        return builtin_columns("", "v1", "limitranges")  # name and time of creation
     return builtin_columns(resource.group, resource.version, resource.plural)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.workloads import is_pod_ready
 from handloop.sandbox.requests.call import Call
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.verbs import pods
 from handloop.sandbox.verbs.deletion import remove
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.options import delete_options
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import StatusError, failure, success
@@ -62,7 +63,7 @@ def _spent(budget: Object | None, pod: Object) -> Object | None:
     if budget is None:
         return None
     status = budget.get("status") or {}
-    if not _is_ready(pod) and _spares_unready(budget, status):
+    if not is_pod_ready(pod) and _spares_unready(budget, status):
         return None
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _unknown_yet(budget)
@@ -77,11 +78,6 @@ def _spares_unready(budget: Object, status: dict[str, Any]) -> bool:
         return True
     desired, healthy = int(status.get("desiredHealthy", 0)), int(status.get("currentHealthy", 0))
     return 0 < desired <= healthy
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
 
 
 def _unknown_yet(budget: Object) -> StatusError:

@@ -7,10 +7,9 @@ pkg/registry/apps/deployment/storage (ScaleREST).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from handloop.sandbox.cluster import workload_selector
+from handloop.sandbox.cluster.scale_target import with_value
 from handloop.sandbox.patches import managed_fields, scale_fields
 from handloop.sandbox.patches.server_side_apply import server_side_apply
 from handloop.sandbox.requests import bodies
@@ -22,6 +21,7 @@ from handloop.sandbox.storage.stored import Object, Stored
 from handloop.sandbox.verbs import object_rules, patching
 from handloop.sandbox.verbs.create import report_strict
 from handloop.sandbox.verbs.update import check_name, check_uid, replace
+from handloop.sandbox.wire import label_selector
 from handloop.sandbox.wire.causes import invalid_value
 from handloop.sandbox.wire.options import WriteOptions, write_options
 from handloop.sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
@@ -138,7 +138,7 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     obj = served_object(call.resource, before.object)
     paths = call.resource.scale_paths
     assert paths is not None
-    changed = _with_value(obj, paths.spec_replicas.removeprefix(".").split("."), replicas)
+    changed = with_value(obj, paths.spec_replicas, replicas)
     version = scale["metadata"].get("resourceVersion", "")
     owners = scale_fields.to_parent(
         changed["metadata"].get("managedFields"),
@@ -178,17 +178,4 @@ def _selector(call: Call, obj: Object, path: str) -> str:
     if call.resource.custom:
         text, _ = object_rules.nested(obj, path, str, "string")
         return text or ""
-    selector: Mapping[str, Any] = (obj.get("spec") or {}).get("selector") or {}
-    return workload_selector.text(selector)
-
-
-def _with_value(obj: Object, path: list[str], value: int) -> Object:
-    """A copy of obj with a value at a path."""
-    if not path:
-        raise internal_error("empty path")
-    first, *rest = path
-    inner = obj.get(first)
-    return {
-        **obj,
-        first: _with_value(inner if isinstance(inner, dict) else {}, rest, value) if rest else value,
-    }
+    return label_selector.text((obj.get("spec") or {}).get("selector"))

@@ -188,11 +188,6 @@ def request_entity_too_large(limit: int) -> StatusError:
     return StatusError(failure(413, "RequestEntityTooLarge", text))
 
 
-def unprocessable(message: str = SERVER_REJECTED) -> StatusError:
-    """422 without a field to blame."""
-    return StatusError(failure(422, "Invalid", message))
-
-
 def internal_error(message: str) -> StatusError:
     """500 as the server answers for an error it did not classify."""
     return StatusError(failure(500, "", message))
@@ -201,13 +196,6 @@ def internal_error(message: str) -> StatusError:
 def not_implemented(message: str) -> StatusError:
     """501: what a stand-in cannot do."""
     return StatusError(failure(501, "NotImplemented", message))
-
-
-def too_many_requests(message: str, *, retry_after_seconds: int = 1) -> StatusError:
-    """429 with Retry-After."""
-    details = {"retryAfterSeconds": retry_after_seconds}
-    status = failure(429, "TooManyRequests", message, details=details)
-    return StatusError(status, [("Retry-After", str(retry_after_seconds))])
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:

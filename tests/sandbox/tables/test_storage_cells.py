@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.tables.storage_cells import claim_cells, quota_cells, storage_class_cells, volume_cells
+from handloop.sandbox.tables.storage_cells import claim_cells, quota_cells
 from support.object_cases import check_row
 from support.recorded_rows import rows, told
 
@@ -14,7 +14,7 @@ _AGE = "<unknown>"
 
 @pytest.mark.parametrize(
     "line",
-    rows("persistentvolumeclaims", "persistentvolumes", "resourcequotas", "storageclasses"),
+    rows("persistentvolumeclaims", "resourcequotas"),
     ids=told,
 )
 def test_rows_are_as_recorded(line: dict[str, Any]) -> None:
@@ -25,8 +25,8 @@ def test_rows_are_as_recorded(line: dict[str, Any]) -> None:
 def test_access_modes_are_abbreviated_in_a_fixed_order() -> None:
     """RWO, ROX, RWX, RWOP, each once, whatever order they were given in."""
     modes = ["ReadWriteOncePod", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce", "ReadWriteOnce"]
-    volume = {"metadata": {"name": "v"}, "spec": {"accessModes": modes, "capacity": {"storage": "1Gi"}}}
-    assert volume_cells(volume, _NOW)[:3] == ["v", "1Gi", "RWO,ROX,RWX,RWOP"]
+    claim = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": {"accessModes": modes}}
+    assert claim_cells(claim, _NOW)[4] == "RWO,ROX,RWX,RWOP"
 
 
 def test_a_claim_shows_what_it_got() -> None:
@@ -46,15 +46,6 @@ def test_a_claim_shows_what_it_got() -> None:
     assert claim_cells(claim, _NOW)[:5] == ["c", "Bound", "v", "2Gi", "RWX"]
     claim["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
     assert claim_cells(claim, _NOW)[1] == "Terminating"
-
-
-def test_a_default_class_is_marked() -> None:
-    """The annotation that makes a class the default one shows behind its name."""
-    key = "storageclass.kubernetes.io/is-default-class"
-    found = {"metadata": {"name": "s", "annotations": {key: "true"}}, "provisioner": "p"}
-    assert storage_class_cells(found, _NOW)[:2] == ["s (default)", "p"]
-    found["metadata"] = {"name": "s", "annotations": {key: "false"}}
-    assert storage_class_cells(found, _NOW)[0] == "s"
 
 
 def test_a_quota_shows_requests_and_limits_apart() -> None:

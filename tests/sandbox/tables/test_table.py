@@ -34,6 +34,13 @@ def test_every_entry_is_a_kind_that_is_served() -> None:
     assert CELLS.keys() <= {tuple(resource.group_resource) for resource in builtin_resources()}
 
 
+def test_kinds_without_columns_of_their_own() -> None:
+    """Their tables have a name and the time of creation, as those of many kinds in a cluster."""
+    table = render(builtin("storage.k8s.io", "storageclasses"), [_OBJECT], now=_NOW)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
+    assert table["rows"][0]["cells"] == ["a", "2023-11-14T22:13:20Z"]
+
+
 def test_a_table() -> None:
     """Columns, rows and the list's own metadata."""
     table = render(builtin("", "configmaps"), [_OBJECT], now=_NOW, metadata={"resourceVersion": "5"})
