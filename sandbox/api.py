@@ -12,19 +12,18 @@ from dataclasses import replace
 from typing import Final
 
 from handloop.sandbox.requests import authorization, documents, routes
+from handloop.sandbox.requests.authorization import acting_user
 from handloop.sandbox.requests.call import Call, warning_headers
 from handloop.sandbox.requests.documents import Site
-from handloop.sandbox.requests.impersonation import acting_user
 from handloop.sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
 from handloop.sandbox.requests.routes import ResourcePath
-from handloop.sandbox.verbs import evictions, pods, reviews, scale, token_requests
+from handloop.sandbox.verbs import pods, reviews, scale, token_requests
 from handloop.sandbox.verbs.create import create
 from handloop.sandbox.verbs.deletion import delete, delete_collection
 from handloop.sandbox.verbs.patching import patch
-from handloop.sandbox.verbs.reading import get, list_objects
+from handloop.sandbox.verbs.reading import get, list_objects, watch
 from handloop.sandbox.verbs.update import update
-from handloop.sandbox.verbs.watching import watch
-from handloop.sandbox.wire import negotiate, status_protobuf
+from handloop.sandbox.wire import negotiate, status
 from handloop.sandbox.wire.negotiate import Form
 from handloop.sandbox.wire.options import boolean
 from handloop.sandbox.wire.resource import ServedResource
@@ -70,7 +69,7 @@ _SCALE: Final[dict[str, Verb]] = {
 _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
     "log": pods.logs,
     "binding": pods.bind,
-    "eviction": evictions.evict,
+    "eviction": pods.evict,
     "exec": pods.refuse_stream,
     "attach": pods.refuse_stream,
     "portforward": pods.refuse_stream,
@@ -105,7 +104,7 @@ def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()
 def _refusal_content(request: Request, error: StatusError) -> tuple[str, bytes]:
     accept = request.headers.get("accept", "")
     if negotiate.reads_only_protobuf(accept):
-        return negotiate.PROTOBUF, status_protobuf.encode(error.status)
+        return negotiate.PROTOBUF, status.as_protobuf(error.status)
     form = negotiate.error_form(accept, request.query.get("pretty"))
     return form.content_type, form.encode_value(error.status)
 

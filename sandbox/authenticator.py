@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from handloop.sandbox.requests import tokens
 from handloop.sandbox.requests.authorization import ANONYMOUS
 from handloop.sandbox.requests.request import Request, User
-from handloop.sandbox.secret_path import unveil
 from handloop.sandbox.verbs import reviews
 
 
@@ -19,7 +19,7 @@ class Authenticator:
         """
         Prepare.
 
-        Args: users None = every request is everybody's. tokens_in_paths: see handloop.sandbox.secret_path.
+        Args: users None = every request is everybody's. tokens_in_paths: see handloop.sandbox.authenticator.
         """
         self._users = users
         self._everybody = everybody
@@ -45,3 +45,13 @@ class Authenticator:
             return known[0]
         claims = tokens.verify(self.signing_key, token, now)
         return None if claims is None else reviews.account_of(claims)
+
+
+def unveil(request: Request, tokens: Iterable[str]) -> Request:
+    """The request without the token its path starts with, which goes into the Authorization header."""
+    first, _, rest = request.path.removeprefix("/").partition("/")
+    given = first.encode(errors="surrogateescape")
+    if not given or not any(secrets.compare_digest(given, token.encode()) for token in tokens if token):
+        return request
+    headers = {**request.headers, "authorization": f"Bearer {first}"}
+    return replace(request, path=f"/{rest}", headers=headers)

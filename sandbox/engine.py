@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from handloop.sandbox import api, bootstrap, crds
+from handloop.sandbox import api
 from handloop.sandbox.api import refusal
 from handloop.sandbox.authenticator import Authenticator
 from handloop.sandbox.clock import Clock
+from handloop.sandbox.cluster import bootstrap
 from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
-from handloop.sandbox.event_expiry import EventExpiry
+from handloop.sandbox.cluster.events import EventExpiry
 from handloop.sandbox.faults import control
 from handloop.sandbox.faults.asked import asked
 from handloop.sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
@@ -29,12 +30,12 @@ from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.faults.outlet import Outlet
 from handloop.sandbox.listeners import Listeners
 from handloop.sandbox.request_counts import RequestCounts, exposition
+from handloop.sandbox.requests import definitions
 from handloop.sandbox.requests.authorization import is_master
-from handloop.sandbox.requests.definition import DEFINITIONS
+from handloop.sandbox.requests.definitions import DEFINITIONS
 from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
-from handloop.sandbox.storage.past_state import PastState
-from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.state import PastState, State
 from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
 from handloop.sandbox.storage.stored import Change
 from handloop.sandbox.storage.watches import Watcher
@@ -98,7 +99,7 @@ class Engine:
         Build the state of a new cluster.
 
         Args: users by bearer token; None = everybody is an administrator. seed None = different every time.
-        tokens_in_paths: see handloop.sandbox.secret_path.
+        tokens_in_paths: see handloop.sandbox.authenticator.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -114,9 +115,9 @@ class Engine:
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
         self._store = Store(history_size=history_size)
-        self._catalog = crds.catalog(self._store, revision=1)
+        self._catalog = definitions.catalog(self._store, revision=1)
         self._expiry = EventExpiry()
-        self._runner = Runner((crds.DefinitionController(), self._expiry, *controllers))
+        self._runner = Runner((definitions.DefinitionController(), self._expiry, *controllers))
         self._compact_at = clock.time() + COMPACTION_SECONDS
         self._compact_to = self._store.resource_version
         self._bootstrap()
@@ -349,8 +350,8 @@ class Engine:
 
     def _follow_definitions(self) -> None:
         before = self._catalog
-        self._catalog = crds.catalog(self._store, revision=before.revision + 1)
-        for group_resource in crds.redefined(before, self._catalog):
+        self._catalog = definitions.catalog(self._store, revision=before.revision + 1)
+        for group_resource in definitions.redefined(before, self._catalog):
             self._store.redefine(group_resource)
 
     def _next_wake(self) -> float | None:

@@ -16,9 +16,9 @@ from handloop.client.config import load_config
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
+from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.server import Sandbox
-from handloop.sandbox.settable_clock import SettableClock
 from handloop.sandbox.transport import InProcessTransport
 
 Object = dict[str, Any]

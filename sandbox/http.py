@@ -22,7 +22,6 @@ from aiohttp.http import HttpProcessingError, HttpVersion10, HttpVersion11, RawR
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from handloop.sandbox import request_target
 from handloop.sandbox.api import MAX_BODY_BYTES, refusal
 from handloop.sandbox.bind_address import BindAddress
 from handloop.sandbox.clock import Clock
@@ -33,7 +32,7 @@ from handloop.sandbox.parting import part
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.storage.watches import BATCH
 from handloop.sandbox.watch_pump import WatchPump, break_connection
-from handloop.sandbox.wire.query import Query
+from handloop.sandbox.wire.query import Query, is_escaped, target_of
 from handloop.sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
@@ -207,9 +206,9 @@ class HTTPServer:
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
 
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
-        target = request_target.of(incoming.raw_path, incoming.host)
+        target = target_of(incoming.raw_path, incoming.host)
         path, query = target.path, target.query
-        if not request_target.is_escaped(path) or incoming.version < HttpVersion10:
+        if not is_escaped(path) or incoming.version < HttpVersion10:
             return _not_understood()
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         request = Request(incoming.method, path, Query.parse(query), headers)

@@ -21,7 +21,7 @@ from typing import Self
 from handloop.sandbox import kubeconfig
 from handloop.sandbox.bind_address import LOOPBACK, BindAddress
 from handloop.sandbox.certificate import self_signed
-from handloop.sandbox.clock import Clock, RealClock
+from handloop.sandbox.clock import Clock, RealClock, SettableClock
 from handloop.sandbox.cluster import lifecycle
 from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
@@ -29,7 +29,6 @@ from handloop.sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.http import HTTPServer
 from handloop.sandbox.requests.request import User
-from handloop.sandbox.settable_clock import SettableClock
 from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE
 from handloop.sandbox.transport import (
     BrokenConnectionError,

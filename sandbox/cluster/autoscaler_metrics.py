@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from handloop.apis.quantity import parse_quantity
-from handloop.sandbox.cluster.cluster_controller import View
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace, View
 from handloop.sandbox.cluster.pod_usage import measured
 from handloop.sandbox.cluster.replica_proposal import (
     DEFAULT_TOLERANCE,

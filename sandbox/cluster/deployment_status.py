@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from handloop.apis.time import format_time, parse_time
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
 from handloop.sandbox.cluster.workloads import condition, spec_replicas
 from handloop.sandbox.storage.stored import Object

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from handloop.sandbox.cluster import deployment_status
 from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.rollout import Rollout
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
 from handloop.sandbox.storage.owner_references import controller_of, is_controlled_by

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
 from handloop.sandbox.storage.stored import Change, Object
 from handloop.sandbox.wire.label_selector import matches

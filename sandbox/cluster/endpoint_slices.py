@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.service_index import ServiceIndex
+from handloop.sandbox.cluster.label_indexes import LabelIndex, ServiceIndex
 from handloop.sandbox.cluster.workloads import PODS, is_deleting, is_pod_finished, is_pod_ready
-from handloop.sandbox.storage.label_index import LabelIndex
 from handloop.sandbox.storage.owner_references import controller_reference
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import references, with_references, without_owners
 from handloop.sandbox.storage.stored import Change, ChangeType, Object

@@ -7,14 +7,13 @@ Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s af
 from __future__ import annotations
 
 from handloop.sandbox.cluster.autoscalers import AutoscalerController
-from handloop.sandbox.cluster.cluster_controller import ClusterController
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop.sandbox.cluster.deployments import DeploymentController
 from handloop.sandbox.cluster.disruption_budgets import DisruptionController
 from handloop.sandbox.cluster.endpoint_slices import EndpointSliceController
 from handloop.sandbox.cluster.garbage_collector import GarbageCollector
 from handloop.sandbox.cluster.namespaces import NamespaceController
 from handloop.sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_simulation import PodSimulation
 from handloop.sandbox.cluster.replica_sets import ReplicaSetController
 from handloop.sandbox.cluster.resource_quotas import ResourceQuotaController

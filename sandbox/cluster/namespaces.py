@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import PODS, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource, ServedResource

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.lineage import MAX_GENERATIONS, lineage
-from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.cluster.workloads import MAX_GENERATIONS, PODS, lineage
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, Object
 from handloop.sandbox.wire.resource import GroupResource

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, address_of
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_addresses import PodAddresses
 from handloop.sandbox.cluster.pod_faults import affliction_of, concerned
 from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
 from handloop.sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
@@ -18,6 +17,37 @@ from handloop.sandbox.cluster.workloads import PODS, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
+
+_PER_BLOCK = 250
+_BLOCKS = 256
+
+
+class PodAddresses:
+    """
+    Hands out addresses of 10.244.0.0/16, each to one pod at a time.
+
+    Invariant: _used holds what is handed out; a number is used again only after all others.
+    """
+
+    def __init__(self) -> None:
+        self._next = count(1)
+        self._used: set[str] = set()
+
+    def take(self, wanted: str = "") -> str:
+        """An address: the wanted one if it is given, else the next that is free."""
+        address = wanted or self._fresh()
+        while address in self._used and not wanted:
+            address = self._fresh()
+        self._used.add(address)
+        return address
+
+    def give_back(self, address: str) -> None:
+        """The pod has gone."""
+        self._used.discard(address)
+
+    def _fresh(self) -> str:
+        number = next(self._next)
+        return f"10.244.{number // _PER_BLOCK % _BLOCKS}.{number % _PER_BLOCK + 2}"
 
 
 class PodSimulation:

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from handloop.apis.quantity import QuantityError, parse_quantity
-from handloop.sandbox.cluster.lineage import lineage
-from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready
+from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready, lineage
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Object
 

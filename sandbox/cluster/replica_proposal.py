@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from handloop.apis.quantity import parse_quantity
 from handloop.apis.time import parse_time
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.workloads import condition, is_deleting
 from handloop.sandbox.storage.stored import Object
 

@@ -6,17 +6,16 @@ Follows: kubernetes pkg/controller/replicaset/replica_set.go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from handloop.apis.time import parse_time
-from handloop.sandbox.cluster import replica_set_status
+from handloop.apis.time import format_time, parse_time
 from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_ranking import doomed
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.workloads import (
     PODS,
     REPLICA_SETS,
@@ -203,7 +202,7 @@ class ReplicaSetController:
             if at + wait > now:
                 self._dirty.mark(key, at + wait)
         terminating = sum(is_deleting(pod) and not is_pod_finished(pod) for pod in claimed)
-        status = replica_set_status.counted(
+        status = _counted(
             replica_set,
             active,
             available=available,
@@ -246,3 +245,90 @@ def _new_pod(view: View, replica_set: Object) -> Object:
         "ownerReferences": [controller_reference(replica_set)],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def _counted(
+    replica_set: Object,
+    active: Sequence[Object],
+    *,
+    available: int,
+    terminating: int,
+    failure: tuple[str, str] | None,
+    now: float,
+) -> dict[str, Any]:
+    """The status over the active pods; failure is (reason, message) of a refused create or delete."""
+    labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
+    counters = {
+        "fullyLabeledReplicas": sum(
+            matches({"matchLabels": labels}, pod["metadata"].get("labels")) for pod in active
+        ),
+        "readyReplicas": sum(is_pod_ready(pod) for pod in active),
+        "availableReplicas": available,
+    }
+    return {
+        "replicas": len(active),
+        **{field: value for field, value in counters.items() if value},
+        "terminatingReplicas": terminating,
+        "observedGeneration": replica_set["metadata"].get("generation", 0),
+        **_conditions(replica_set.get("status") or {}, failure, now),
+    }
+
+
+def _conditions(status: Mapping[str, Any], failure: tuple[str, str] | None, now: float) -> dict[str, Any]:
+    conditions = status.get("conditions") or []
+    present = next((entry for entry in conditions if entry["type"] == "ReplicaFailure"), None)
+    if failure and present and present["reason"] == failure[0]:
+        return {"conditions": conditions}
+    kept = [entry for entry in conditions if entry is not present]
+    if failure:
+        reason, message = failure
+        stamp = {
+            "status": "True",
+            "lastTransitionTime": format_time(now),
+            "reason": reason,
+            "message": message,
+        }
+        kept.append({"type": "ReplicaFailure", **stamp})
+    return {"conditions": kept} if kept else {}
+
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
+    """The pods to delete, the least valuable first; related are all pods of the same Deployment."""
+    crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
+    youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
+    youngest_first.sort(key=_times, reverse=True)
+    return sorted(youngest_first, key=lambda pod: _value(pod, crowd))[:count]
+
+
+def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
+    """What makes a pod worth keeping, in falling weight: assigned, running, ready, costly, alone, stable."""
+    node = pod["spec"].get("nodeName", "")
+    status = pod.get("status") or {}
+    restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)
+    return (
+        bool(node),
+        _PHASES.get(status.get("phase", ""), 1),
+        is_pod_ready(pod),
+        _deletion_cost(pod),
+        -crowd[node],
+        -restarts,
+    )
+
+
+def _deletion_cost(pod: Object) -> int:
+    text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _times(pod: Object) -> tuple[str, str]:
+    ready = condition(pod, "Ready")
+    since = ready["lastTransitionTime"] if ready and ready["status"] == "True" else ""
+    return since, pod["metadata"]["creationTimestamp"]

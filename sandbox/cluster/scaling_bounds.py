@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 
 _STABILIZATION_SECONDS = 300.0
 _LONGEST_SECONDS = 3600.0  # of a stabilisation window or a policy's period, as validation allows

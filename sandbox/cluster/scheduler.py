@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.cluster_controller import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import ComponentEventRecorder
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, is_schedulable
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_faults import PodFault, affliction_of, concerned
 from handloop.sandbox.cluster.workloads import PODS, condition, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object

@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from handloop.sandbox.custom.cel_functions import FUNCTIONS, METHODS
-from handloop.sandbox.custom.cel_operators import OPERATORS
 from handloop.sandbox.custom.cel_syntax import (
     Call,
     CelSyntaxError,
@@ -26,7 +25,7 @@ from handloop.sandbox.custom.cel_syntax import (
     Select,
     parse,
 )
-from handloop.sandbox.custom.cel_values import NONE, CelError, Optional, Type, checked_int
+from handloop.sandbox.custom.cel_values import NONE, OPERATORS, CelError, Optional, Type, checked_int
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]

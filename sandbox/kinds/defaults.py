@@ -10,12 +10,12 @@ pkg/apis/apiextensions/v1/defaults.go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.sandbox.kinds.default_rules import RULES, Object, Rule
-from handloop.sandbox.kinds.resource_lists import rounded
 from handloop.sandbox.kinds.structure import (
     Omission,
     Shape,
@@ -28,6 +28,7 @@ from handloop.sandbox.kinds.structure import (
     shape_of,
     value_of,
 )
+from handloop.sandbox.wire import quantity
 from handloop.sandbox.wire.resource import Schema, ServedResource
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
@@ -225,3 +226,21 @@ def _typed(child: Schema) -> tuple[str, str]:
     if value is not None and (name := reference_of(value)):
         return "map", name
     return "one", ""
+
+
+_FINE: Final = re.compile(r"(-?)([0-9]+)(u|n|e-6|e-9)")
+_PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e-9": (10**6, "e-3")}
+
+
+def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The amounts, given in canonical form; the very same mapping when none is finer than a thousandth."""
+    changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
+    return {**amounts, **changed} if changed else amounts
+
+
+def _rounded_amount(text: str) -> str:
+    found = _FINE.fullmatch(text)
+    assert found is not None
+    sign, digits, suffix = found.groups()
+    parts, milli = _PARTS[suffix]
+    return quantity.canonical(f"{sign}{-(-int(digits) // parts)}{milli}")

@@ -36,9 +36,8 @@ from handloop.sandbox.patches.managed_fields import (
     reset_fields,
 )
 from handloop.sandbox.patches.merge_type import Atom, ElementError, type_of_resource
-from handloop.sandbox.patches.typed_check import violations
 from handloop.sandbox.patches.typed_merge import merge, remove, with_named_members
-from handloop.sandbox.patches.typed_value import Comparison, compare, field_set
+from handloop.sandbox.patches.typed_value import Comparison, compare, field_set, violations
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError, bad_request, failure, internal_error
 

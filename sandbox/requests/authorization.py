@@ -8,7 +8,7 @@ roles of a real server allow. Follows: kubernetes plugin/pkg/auth/authorizer/rba
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handloop.sandbox.requests.request import User
@@ -167,3 +167,26 @@ def _path_matches(path: str, patterns: tuple[str, ...]) -> bool:
 
 def _is_below(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
+
+
+def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | None) -> User:
+    """
+    The user a request is made as.
+
+    Args: wanted is what the request wants, None for a path that is no resource.
+    Raises: StatusError 403 when user may not act as somebody else.
+    """
+    name = headers.get("impersonate-user")
+    if not name:
+        return user
+    if not is_master(user):
+        raise _not_impersonated(user, name, wanted)
+    groups = (group.strip() for group in headers.get("impersonate-group", "").split(","))
+    chosen = tuple(group for group in groups if group)
+    return User(name, (*chosen, "system:authenticated"), headers.get("impersonate-uid", ""))
+
+
+def _not_impersonated(user: User, name: str, wanted: Attributes | None) -> StatusError:
+    if wanted is None:
+        return forbidden_access(user, Attributes("impersonate", "", "users", name=name))
+    return forbidden_access(user, replace(wanted, verb=f"impersonate-on:user-info:{wanted.verb}"))

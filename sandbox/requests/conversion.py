@@ -8,13 +8,15 @@ conversion.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
-from handloop.sandbox.kinds import autoscaler_versions, empty_lists
+from handloop.sandbox.cluster.events import EVENTS
+from handloop.sandbox.kinds import autoscaler_versions, structure
+from handloop.sandbox.kinds.structure import Omission
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.wire.resource import GroupResource, ServedResource
+from handloop.sandbox.wire.resource import GroupResource, Schema, ServedResource
 
-EVENTS: Final = GroupResource("", "events")
 _EVENTS_GROUP: Final = "events.k8s.io"
 
 # events.k8s.io/v1 field -> core/v1 field; the others have the same name in both
@@ -48,7 +50,7 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
         return autoscaler_versions.as_v2(obj)
-    obj = empty_lists.as_stored(resource, obj)
+    obj = as_stored(resource, obj)
     if obj["apiVersion"] == resource.storage_api_version:
         return obj
     return {**obj, "apiVersion": resource.storage_api_version}
@@ -81,3 +83,45 @@ def _to_events_v1(obj: Object) -> Object:
 
 def _renamed(obj: Mapping[str, Any], names: Mapping[str, str]) -> Object:
     return {names.get(key, key): value for key, value in obj.items()}
+
+
+_Path = tuple[str, ...]
+_KEPT_AS_JSON: Final = "apiextensions.k8s.io"
+_DEEPEST: Final = 4
+
+
+def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
+    """An object with null for the lists that are empty and never omitted, outside of other lists."""
+    for path in _paths(resource):
+        if _at(obj, path) == []:
+            obj = _with_null(obj, path)
+    return obj
+
+
+@lru_cache(maxsize=512)
+def _paths(resource: ServedResource) -> tuple[_Path, ...]:
+    if resource.custom or resource.schema is None or resource.group == _KEPT_AS_JSON:
+        return ()
+    return tuple(_lists(resource.schema, ()))
+
+
+def _lists(schema: Schema, path: _Path) -> list[_Path]:
+    found: list[_Path] = []
+    for name, child in structure.properties(schema).items():
+        kind = structure.type_of(child)
+        if kind == "array" and structure.omission(child) is Omission.NEVER:
+            found.append((*path, name))
+        elif kind == "object" and name != "metadata" and len(path) < _DEEPEST:
+            found += _lists(child, (*path, name))
+    return found
+
+
+def _at(value: Any, path: _Path) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _with_null(obj: Mapping[str, Any], path: _Path) -> dict[str, Any]:
+    first, *rest = path
+    return {**obj, first: _with_null(obj[first], tuple(rest)) if rest else None}

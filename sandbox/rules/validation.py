@@ -19,7 +19,7 @@ from handloop.sandbox.rules import (
     rbac_rules,
     scaling_rules,
     service_rules,
-    storage_rules,
+    volume_rules,
 )
 from handloop.sandbox.rules import workload_rules as workload
 from handloop.sandbox.wire import names
@@ -33,7 +33,7 @@ NameRule = Callable[[str, bool], list[str]]
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
     ("", "events"): event_rules.event,
-    ("", "persistentvolumeclaims"): storage_rules.claim,
+    ("", "persistentvolumeclaims"): volume_rules.claim,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.sandbox.rules.pod_rules import template
-from handloop.sandbox.rules.storage_rules import claim_spec
+from handloop.sandbox.rules.volume_rules import claim_spec
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
 from handloop.sandbox.wire.field_rules import (

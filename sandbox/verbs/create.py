@@ -8,16 +8,16 @@ plugin/pkg/admission/namespace/lifecycle.
 from __future__ import annotations
 
 from handloop.sandbox.cluster.cluster_controller import new_name
-from handloop.sandbox.cluster.quota_usage import QUOTAS, exceeded
+from handloop.sandbox.cluster.resource_quotas import QUOTAS, exceeded
 from handloop.sandbox.patches import managed_fields
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.conversion import to_storage
-from handloop.sandbox.requests.definition import definition_of
+from handloop.sandbox.requests.definitions import definition_of
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
 from handloop.sandbox.verbs import metadata, object_rules
-from handloop.sandbox.verbs.prepare import prepare_create
+from handloop.sandbox.verbs.strategy import prepare_create
 from handloop.sandbox.wire.go_yaml import DUPLICATES
 from handloop.sandbox.wire.options import WriteOptions, write_options
 from handloop.sandbox.wire.resource import GroupResource

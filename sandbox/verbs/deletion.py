@@ -12,7 +12,7 @@ from typing import Final
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.conversion import to_storage
-from handloop.sandbox.requests.definition import DEFINITIONS, begin_removal
+from handloop.sandbox.requests.definitions import DEFINITIONS, begin_removal
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored

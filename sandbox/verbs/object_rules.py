@@ -14,7 +14,7 @@ from typing import Any, Final
 from handloop.sandbox.custom import cel_rules, formats, schema, structural
 from handloop.sandbox.kinds import defaults, structure
 from handloop.sandbox.rules import validation
-from handloop.sandbox.rules.service_notices import service_notices
+from handloop.sandbox.rules.service_rules import service_notices
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.verbs import metadata
 from handloop.sandbox.wire.causes import invalid_value

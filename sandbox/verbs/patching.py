@@ -7,13 +7,13 @@ Follows: apiserver pkg/endpoints/handlers/patch.go.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
-from handloop.sandbox.kinds import typed, unstructured
+from handloop.sandbox.kinds import typed
 from handloop.sandbox.patches.json_patch import json_patch
-from handloop.sandbox.patches.merge_patch import merge_patch
+from handloop.sandbox.patches.merge_patches import merge_patch, strategic_merge_patch
 from handloop.sandbox.patches.server_side_apply import server_side_apply
-from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
 from handloop.sandbox.requests.call import Call, shallow_metadata
@@ -183,7 +183,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
         if kind == APPLY:
             raise _unconvertible(call, changed, error) from error
         if kind == STRATEGIC:
-            raise _invalid_strategic(call, unstructured.restoring(str(error))) from error
+            raise _invalid_strategic(call, restoring(str(error))) from error
         raise invalid_patch(changed, str(error), custom=call.resource.custom) from error
 
 
@@ -195,7 +195,7 @@ def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
     text = (
         f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
     )
-    return internal_error(f"{text} {kind}: {unstructured.restoring(str(error))}")
+    return internal_error(f"{text} {kind}: {restoring(str(error))}")
 
 
 def _invalid_strategic(call: Call, text: str) -> StatusError:
@@ -235,3 +235,34 @@ def _shown(changed: Object, *, custom: bool) -> bytes:
     """The patched object as messages show it: members of custom resources sorted all the way down."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
+
+
+_JSON: Final = re.compile(
+    r"json: cannot unmarshal (\w+)(?: (\S+))? into Go (?:struct field \S+|value) of type (\S+)"
+)
+_KINDS: Final = {"array": "slice", "object": "map", "bool": "bool", "string": "string"}
+_SCALARS: Final = re.compile(r"string|bool|u?int\d*|float\d+")
+_NUMBERS: Final = ("int", "uint", "float")
+
+
+def restoring(complaint: str) -> str:
+    """The complaint about JSON in the converter's words; others stay as they are."""
+    found = _JSON.fullmatch(complaint)
+    if found is None:
+        return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
+    kind = _KINDS.get(found[1]) or ("float64" if "." in (found[2] or "") else "int64")
+    return _unfit(kind, found[3])
+
+
+def _unfit(kind: str, go_type: str) -> str:
+    """The complaint about a value of a kind of Go's that should become a type."""
+    if go_type.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if go_type.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if not _SCALARS.fullmatch(go_type):
+        return f"cannot restore struct from: {kind}"
+    # Go converts whole numbers to texts and to each other, and then thinks better of it
+    if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
+        return f"cannot convert {kind} to {go_type}"
+    return f"unrecognized type: {go_type}"

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.sandbox.cluster.scale_target import with_value
-from handloop.sandbox.patches import managed_fields, scale_fields
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.patches.field_set import FieldSet, difference, field_element, insert, intersection
+from handloop.sandbox.patches.managed_fields import Managed, Owned, decode, encode
 from handloop.sandbox.patches.server_side_apply import server_side_apply
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
@@ -83,7 +85,7 @@ def _owned_scale(call: Call, stored: Stored) -> Object:
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
-    owners = scale_fields.to_scale(stored.object["metadata"].get("managedFields"), paths.spec_replicas)
+    owners = to_scale(stored.object["metadata"].get("managedFields"), paths.spec_replicas)
     return shallow_metadata(scale, managedFields=owners or None)
 
 
@@ -140,7 +142,7 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     assert paths is not None
     changed = with_value(obj, paths.spec_replicas, replicas)
     version = scale["metadata"].get("resourceVersion", "")
-    owners = scale_fields.to_parent(
+    owners = to_parent(
         changed["metadata"].get("managedFields"),
         scale["metadata"].get("managedFields"),
         paths.spec_replicas,
@@ -179,3 +181,47 @@ def _selector(call: Call, obj: Object, path: str) -> str:
         text, _ = object_rules.nested(obj, path, str, "string")
         return text or ""
     return label_selector.text((obj.get("spec") or {}).get("selector"))
+
+
+Entries = list[dict[str, Any]]
+
+_SCALE_VERSION = "autoscaling/v1"
+_IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
+
+
+def to_scale(entries: Any, path: str) -> Entries:
+    """The managedFields of the Scale: who owns the field at path (`.spec.replicas`) owns its replicas."""
+    wanted = _field_set_of(path)
+    owners = {
+        manager: owned._replace(fields=_IN_SCALE, api_version=_SCALE_VERSION)
+        for manager, owned in _owners(entries).items()
+        if intersection(owned.fields, wanted)
+    }
+    return encode(owners)
+
+
+def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
+    """The managedFields of the object after a write of its Scale left scale_entries there."""
+    wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
+    after: Managed = {}
+    for manager, owned in parent.items():
+        kept = owned
+        if manager not in scale and intersection(owned.fields, wanted):
+            kept = owned._replace(fields=difference(owned.fields, wanted))
+        if kept.fields:
+            after[manager] = kept
+    new = {manager: Owned(wanted, api_version, None) for manager in scale if manager not in parent}
+    return encode({**after, **new})
+
+
+def _owners(entries: Any) -> Managed:
+    try:
+        return decode(entries)
+    except (AttributeError, ValueError):
+        return {}
+
+
+def _field_set_of(path: str) -> FieldSet:
+    fields: FieldSet = {}
+    insert(fields, [field_element(part) for part in path.removeprefix(".").split(".")])
+    return fields

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from handloop.sandbox.kinds.typed import Report, decode
 from handloop.sandbox.rules.validation import RULES
-from handloop.sandbox.verbs import object_rules, service_changes
+from handloop.sandbox.verbs import object_rules, service_addresses
 from handloop.sandbox.verbs.strategy import prepare_update
 from handloop.sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
@@ -180,7 +180,7 @@ def check_update(old: Object, line: Object) -> None:
     resource = builtin_kind(old["apiVersion"], old["kind"])
     new = _decoded(resource, mutated(old, line["path"], line["value"]))
     if resource.kind == "Service":
-        new = {**new, "spec": service_changes.kept(new["spec"], old["spec"])}
+        new = {**new, "spec": service_addresses.kept(new["spec"], old["spec"])}
     new = prepare_update(resource, new, old, "")
     _same(object_rules.validate_update(resource, new, old), line)
 

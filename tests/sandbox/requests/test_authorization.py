@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.requests import authorization
-from handloop.sandbox.requests.authorization import Attributes
+from handloop.sandbox.requests.authorization import Attributes, acting_user
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.store import Store
@@ -138,3 +138,26 @@ def test_a_namespace_is_in_itself() -> None:
     path = ResourcePath("", "v1", "namespaces", "", "n")
     assert authorization.attributes(path, "get") == Attributes("get", "", "namespaces", "n", "n")
     assert authorization.rules(_state(), _ALICE, "n") == []
+
+
+_ROOT = User("root", ("system:masters", "system:authenticated"))
+_PLAIN_ALICE = User("alice", ("system:authenticated",))
+
+
+def test_without_the_header_one_is_oneself() -> None:
+    """Nothing is changed."""
+    assert acting_user(_PLAIN_ALICE, {}, None) is _PLAIN_ALICE
+
+
+def test_a_master_can_be_somebody() -> None:
+    """User, groups and uid come from the headers."""
+    headers = {"impersonate-user": "bob", "impersonate-group": "dev, ops", "impersonate-uid": "7"}
+    assert acting_user(_ROOT, headers, None) == User("bob", ("dev", "ops", "system:authenticated"), "7")
+
+
+def test_others_cannot() -> None:
+    """The refusal names what was wanted with the verb of constrained impersonation."""
+    with pytest.raises(StatusError, match='"alice" cannot impersonate-on:user-info:list resource "pods"'):
+        acting_user(_PLAIN_ALICE, {"impersonate-user": "bob"}, Attributes("list", "", "pods", "n"))
+    with pytest.raises(StatusError, match='"alice" cannot impersonate resource "users"'):
+        acting_user(_PLAIN_ALICE, {"impersonate-user": "bob"}, None)

@@ -20,10 +20,36 @@ from handloop.sandbox.kinds.structure import (
     property_of,
     value_of,
 )
-from handloop.sandbox.patches.merge_patch import without_nulls
 from handloop.sandbox.wire.go_format import go_type, go_value
 from handloop.sandbox.wire.resource import Schema
 from handloop.sandbox.wire.status import StatusError, bad_request, failure, internal_error
+
+
+def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """The object with the patch merged in: null removes a member, objects merge, everything else replaces."""
+    merged = dict(current)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+            continue
+        old = merged.get(key)
+        if not isinstance(old, dict):
+            merged[key] = without_nulls(value)
+        elif isinstance(value, dict):
+            merged[key] = merge_patch(old, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def without_nulls(value: Any) -> Any:
+    """A value without members that are null, at any depth; null elements of lists stay."""
+    if isinstance(value, dict):
+        return {key: without_nulls(child) for key, child in value.items() if child is not None}
+    if isinstance(value, list):
+        return [without_nulls(child) for child in value]
+    return value
+
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"

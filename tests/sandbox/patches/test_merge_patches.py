@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
+from handloop.sandbox.patches.merge_patches import merge_patch, strategic_merge_patch, without_nulls
 from handloop.sandbox.wire.status import StatusError
 from support.builtin import builtin
 from support.patch_cases import check
@@ -99,3 +99,45 @@ def test_a_directive_that_is_none_is_refused() -> None:
     with pytest.raises(StatusError) as caught:
         _patched({"metadata": {"labels": {"$patch": "frob"}}})
     assert "frob" in caught.value.status["message"]
+
+
+_MERGED, *_LINES = recorded("patches")
+
+
+@pytest.mark.parametrize("line", [line for line in _LINES if line["kind"] == "merge"])
+def test_merge_patches_of_a_deployment_end_as_recorded(line: dict[str, Any]) -> None:
+    """What a real server made of random merge patches, right and wrong."""
+    check(_MERGED, line)
+
+
+@pytest.mark.parametrize(
+    ("current", "patch", "merged"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        ({"a": 1}, {"a": {"b": None, "c": [None]}}, {"a": {"c": [None]}}),
+        ({"a": {"x": 1}}, {"a": [{"b": None}]}, {"a": [{"b": None}]}),
+    ],
+)
+def test_merging(current: dict[str, Any], patch: dict[str, Any], merged: dict[str, Any]) -> None:
+    """The examples of RFC 7386, and where the server's library differs; neither argument is changed."""
+    before = copy.deepcopy((current, patch))
+    assert merge_patch(current, patch) == merged
+    assert (current, patch) == before
+
+
+def test_without_nulls() -> None:
+    """Members that are null go at any depth; elements of lists stay."""
+    assert without_nulls({"a": None, "b": {"c": None}, "d": [None, {"e": None}]}) == {
+        "b": {},
+        "d": [None, {}],
+    }
+    assert without_nulls(5) == 5
