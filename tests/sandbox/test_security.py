@@ -229,7 +229,7 @@ def test_deep_objects_are_no_weapon() -> None:
 
 def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not finish the head of a first request is cut off; who has asked before may be silent."""
-    monkeypatch.setattr("handloop.sandbox.http._HEAD_SECONDS", 2.0)
+    monkeypatch.setattr("handloop.sandbox.connections._HEAD_SECONDS", 2.0)
     parts = urlsplit(plain.url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
     with closing(connection):

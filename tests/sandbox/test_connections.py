@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
+from handloop.sandbox import connections
+from handloop.sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
 from handloop.sandbox.faults.outlet import Outlet
-from handloop.sandbox.watch_pump import WatchPump, break_connection
 from support.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -111,3 +113,77 @@ def test_a_reset_is_seen_by_the_peer() -> None:
         with client, pytest.raises(ConnectionResetError):
             client.recv(1)
     assert transport.ends == ["aborted"]
+
+
+class _Reader:
+    """One whose client reads a byte with every look."""
+
+    def __init__(self, unread: float) -> None:
+        self.aborted = False
+        self._unread = unread
+
+    def get_write_buffer_size(self) -> float:
+        self._unread -= self._unread > 0
+        return self._unread
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class _Connection:
+    def __init__(self, unread: float = 0) -> None:
+        self.transport: _Reader | None = _Reader(unread)
+
+
+class _Server:
+    def __init__(self, *connections: _Connection) -> None:
+        self.connections = connections
+
+
+def _part(*there: _Connection, exchanges: tuple[_Connection, ...] = ()) -> list[bool]:
+    """Which are broken."""
+    server: Any = _Server(*there)
+    asked: Any = exchanges
+    held = Connections()
+    held.exchanges = asked
+    asyncio.run(held.part(server))
+    return [one.transport is not None and one.transport.aborted for one in there]
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_PAUSE_SECONDS", 0)
+
+
+def test_who_has_all_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections without a request, and those that are gone, end by themselves; who reads has the time."""
+    monkeypatch.setattr(connections, "GRACE_SECONDS", 20)
+    gone = _Connection()
+    gone.transport = None
+    assert _part(_Connection(), gone, _Connection(unread=5)) == [False, False, False]
+
+
+def test_who_is_stuck_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the grace: those that do not read, and those with a request that does not end."""
+    monkeypatch.setattr(connections, "GRACE_SECONDS", 0)
+    asking = _Connection()
+    broken = _part(_Connection(), _Connection(unread=float("inf")), asking, exchanges=(asking,))
+    assert broken == [False, True, True]
+
+
+def test_a_held_request_goes_when_its_time_has_come() -> None:
+    """One that waits for a time goes then, one that waits in silence when the server stops."""
+
+    async def hold() -> list[object]:
+        held = HeldRequests()
+        waiting = [asyncio.ensure_future(held.wait_until(at)) for at in (5.0, 9.0)]
+        silent = asyncio.ensure_future(held.wait_in_silence())
+        await asyncio.sleep(0)
+        seen: list[object] = [len(held), held.wake(4.0), held.wake(5.0)]
+        await waiting[0]
+        seen += [waiting[1].done(), silent.done()]
+        held.release()
+        await asyncio.gather(waiting[1], silent)
+        return [*seen, held.wake(5.0), len(held)]
+
+    assert asyncio.run(hold()) == [3, 5.0, 9.0, False, False, None, 0]
