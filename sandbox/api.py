@@ -1,8 +1,8 @@
 """
-The API: what a request is answered, and what it changes, as a function of the state.
+The API: the answer to a request and the changes it makes, as a function of the state.
 
-Nothing here keeps anything: the same state, request and context give the same outcome. Committing the changes
-is the store's work, time and chance come in through the context.
+The same state, request and context give the same outcome; nothing is kept here. The engine commits the
+changes. Time and chance come in through the context.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PAGE_NOT_FOUND: Final = Response(
     (b"404 page not found\n",),
 )
 
-_TOO_DEEP: Final = "what the request sends or asks for is nested too deeply for the sandbox"
+_TOO_DEEP: Final = "the request or its answer is nested too deeply for the sandbox"
 
 _VERBS: Final[dict[str, Verb]] = {
     "get": get,
@@ -78,7 +78,7 @@ _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
 
 
 def handle(site: Site, request: Request, context: Context) -> Outcome:
-    """Answer a request; refusals are answers too."""
+    """Answer a request; a refusal is an answer, too."""
     try:
         return _handle(site, request, context)
     except StatusError as error:
@@ -169,7 +169,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """The function that carries a request out."""
+    """The function that carries a request out: by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     if resource.verbs == ("create",):
         return reviews.review

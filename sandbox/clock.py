@@ -1,4 +1,4 @@
-"""Time as the sandbox sees it: unix seconds, from one place."""
+"""Time as the sandbox sees it, in unix seconds: the real clock, and one that a test sets."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class RealClock:
 
 class SettableClock:
     """
-    Implements sandbox.clock.Clock.
+    A clock that a test sets. It runs like a real one until it is frozen, and only goes forward.
 
-    State: _now is the time at _since (monotonic), None = frozen; under _lock, a leaf. Listeners are called
-    after the clock was moved, without it. Threads: any.
+    State: _now is the time at _since (monotonic); _since None = frozen. Both under _lock, a leaf.
+    Threads: any. Listeners are called after the clock was moved, by the thread that moved it, without the
+    lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
@@ -47,11 +48,7 @@ class SettableClock:
             return self._time_locked()
 
     def advance(self, seconds: float) -> float:
-        """
-        Go forward; returns the new time.
-
-        Raises: ValueError for a step back.
-        """
+        """Go forward by some seconds. Returns: the new time. Raises: ValueError for a negative number."""
         if seconds < 0:
             raise ValueError("time does not go back")
         with self._lock:
@@ -80,7 +77,7 @@ class SettableClock:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have listener called, by the thread that moves the clock, whenever it was moved."""
+        """Have listener called, by the moving thread, each time the clock was moved."""
         self._listeners.append(listener)
 
     def _time_locked(self) -> float:

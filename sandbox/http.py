@@ -308,13 +308,13 @@ def _not_understood() -> web.Response:
 
 
 async def _rounds() -> None:
-    """Let the loop do what is ready to be done, and what that makes ready."""
+    """Let the loop run the callbacks that are ready, and those that these make ready."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """What the handler returns after its connection was broken: nobody reads it."""
+    """The handler's result after its connection was broken; it is never read."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()

@@ -1,4 +1,4 @@
-"""A few numbers about the sandbox, under the names a real API server uses."""
+"""A few metrics of the sandbox, under the names a real API server uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 class RequestCounts:
-    """How many requests were answered, by method and status; methods that clients invent are one."""
+    """How many requests were answered, by method and status. All unknown methods count as one."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int]] = Counter()
@@ -21,7 +21,7 @@ class RequestCounts:
         self._counts[method if method in _METHODS else "other", code] += 1
 
     def lines(self) -> list[str]:
-        """One sample a method and status."""
+        """One sample for each method and status."""
         return [
             f'apiserver_request_total{{code="{code}",verb="{method}"}} {count}'
             for (method, code), count in sorted(self._counts.items())

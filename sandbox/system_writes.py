@@ -1,4 +1,8 @@
-"""The writes of controllers: objects instead of bytes, through the same code as a client's requests."""
+"""
+The writes of simulated controllers.
+
+They bring objects instead of bytes and go through the code of a client's requests.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +29,14 @@ _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a write changes, or the Status that refuses it."""
+    """The changes of a write, or the Status that refuses it."""
 
     changes: tuple[Change, ...] = ()
     refusal: Status | None = None
 
 
 def carry_out(site: Site, write: Write, manager: str, context: Context) -> Done:
-    """Do what a controller wants; manager is its field manager."""
+    """Carry out a controller's write; manager is its field manager."""
     try:
         call = _call(site, write, context)
         _carry_out(call, write, WriteOptions(field_manager=manager))

@@ -1,7 +1,7 @@
 """
-Which objects a controller's object has, by label and by owner reference.
+The objects that belong to a controller's object, by label and by owner reference.
 
-Matching objects without a controller are adopted, controlled ones that no longer match are let go.
+Matching objects without a controller are adopted. Controlled objects that no longer match are released.
 Follows: kubernetes pkg/controller/controller_ref_manager.go.
 """
 
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
 
 def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]) -> Claim:
-    """Sort out which candidates, owned or without a controller, belong to owner."""
+    """Decide which candidates belong to owner; a candidate is owned, or has no controller."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
@@ -68,7 +68,7 @@ class Orphans:
         self._names: dict[str, set[str]] = {}
 
     def observe(self, change: Change) -> bool:
-        """Take note of a change; True when it may have made an object adoptable."""
+        """Take note of a change. Returns: whether the object may be adopted now."""
         new = change.new.object
         names = self._names.setdefault(change.namespace, set())
         if change.type is ChangeType.DELETED or controller_of(new) is not None:

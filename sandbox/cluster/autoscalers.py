@@ -1,7 +1,7 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s it asks how much load there is and resizes its target.
+The HorizontalPodAutoscaler controller: every 15 s it compares load and size, and resizes its target.
 
-Follows: kubernetes pkg/controller/podautoscaler/horizontal.go, differs: replicas are never scaled to zero.
+Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LIMITED = "ScalingLimited"
 
 
 class AutoscalerStatus:
-    """A copy of an HPA's status to change; conditions keep their order and the time of their last turn."""
+    """A copy of an HPA's status to change. Conditions keep their order and the time of their last change."""
 
     def __init__(self, autoscaler: Object, now: float) -> None:
         self._now = now
@@ -53,7 +53,7 @@ class AutoscalerStatus:
     def count(
         self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
     ) -> None:
-        """Set what was found; desired None = as before."""
+        """Set replicas and metrics; desired None = as before."""
         self._status["currentReplicas"] = current
         if desired is not None:
             self._status["desiredReplicas"] = desired
@@ -79,7 +79,7 @@ _Key = tuple[str, str]
 
 
 class _SelectorError(Exception):
-    """The pods of a target cannot be told; active is the reason and text of the condition."""
+    """The pods of a target are not known. active is the reason and text of the condition."""
 
     def __init__(self, event_reason: str, message: str, active: tuple[str, str]) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ class _SelectorError(Exception):
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler, which may end only after its target was resized."""
+    """One look at an autoscaler. It ends only when the write that resizes its target has been answered."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -109,8 +109,9 @@ class AutoscalerController:
     """
     Looks at every HorizontalPodAutoscaler each 15 s.
 
-    State: _dirty has (namespace, name) of what to look at; _histories what each recommended and did;
-    _resizing the looks whose write is on its way, which end in the next step; _selectors whose pods each has.
+    State: _dirty has the (namespace, name) of autoscalers to look at. _histories has what each recommended
+    and did. _resizing has the looks whose write is under way; they end in the next step. _selectors has the
+    selector of each target.
     """
 
     name = "kube-controller-manager"
@@ -135,7 +136,7 @@ class AutoscalerController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Learn that a target may not be resized; nothing else is worth a second try before the next look."""
+        """Note that a target may not be resized. Other refused writes wait for the next look."""
         del now
         if write.subresource != "scale":
             return
@@ -207,7 +208,7 @@ class AutoscalerController:
         yield scale_target.resized(look.target, look.desired)
 
     def _measure(self, view: View, key: _Key, look: _Look, scaling: Scaling) -> Generator[Write, None, bool]:
-        """Ask the metrics; returns whether they say what to do."""
+        """Ask the metrics. Returns: whether they say what to do."""
         now = scaling.now
         try:
             pods = self._pods_of(view, key, look.target)
@@ -245,7 +246,7 @@ class AutoscalerController:
         yield self._tell(view, look.autoscaler, "FailedComputeMetricsReplicas", message, now)
 
     def _conclude(self, view: View, look: _Look, now: float) -> Iterator[Write]:
-        """Tell how resizing went."""
+        """Report how resizing went."""
         size, before = f"New size: {look.desired}; reason: {look.why}", look.target.replicas
         if look.refusal:
             text = f"{size}; error: {look.refusal}"

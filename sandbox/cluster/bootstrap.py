@@ -1,4 +1,4 @@
-"""What a new cluster holds before anybody has done anything."""
+"""The objects that a new cluster holds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """
-What lives in the sandbox besides its API: controllers that react to changes and to time.
+How controllers live in the sandbox: they react to changes and to time.
 
-A controller is a function of what it has seen: it is handed changes, reads the state through a View, and
-answers with writes, which go through the same API code as a client's requests. Steps and requests are
-serialised, so what a step reads is exactly what its writes meet.
+A ClusterController is a function of what it has seen. A step hands it changes; it reads the state through a
+View and answers with Writes, which go through the same API code as a client's requests. The Runner steps
+controllers one after the other. Steps and requests are serialised, so a write meets exactly the state that
+its step has read.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Pace:
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
-        """The same, varied by 0.9 to 1.6: what starts together does not finish together."""
+        """The same, times 0.9 to 1.6, so that things that start together do not end together."""
         return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
 
 
@@ -50,10 +51,10 @@ _MAX_GENERATED_BASE = 58
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
     """
-    One write a controller wants; object is the full object for create and update.
+    One write of a controller; object is the whole object for create and update.
 
-    An update needs no resource version. subresource: "", "status", "scale", "binding" or "finalize".
-    uid and resource_version are preconditions of a delete, propagation and grace_seconds its options.
+    An update needs no resource version. subresource is "", "status", "scale", "binding" or "finalize". uid
+    and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
     """
 
     verb: Literal["create", "update", "delete"]
@@ -78,7 +79,7 @@ class Write:
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """A write of an object in hand; a delete is of that very object, by its uid."""
+        """A write of an object in hand. A delete has its uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -95,7 +96,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step decided; next_wake is the unix time of the next step even if nothing changes by then."""
+    """The decisions of a step; next_wake is the unix time of the next one, even without changes."""
 
     writes: Sequence[Write] = ()
     next_wake: float | None = None
@@ -103,7 +104,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a step may look at; random is the only source of chance."""
+    """What a step may read; random is the only source of chance."""
 
     state: State
     catalog: Catalog
@@ -116,10 +117,10 @@ class View:
 
 class ClusterController(Protocol):
     """
-    One controller; interests None means every collection.
+    One controller; interests None = every collection.
 
-    step is called once at the start with everything that exists as ADDED, then with the changes in interests
-    since its last step, oldest first, and at next_wake or after a refusal with none.
+    The first step gets everything that exists as ADDED. Later steps get the changes in interests since the
+    last step, oldest first. A step at next_wake, or after a refusal, may get none.
     """
 
     @property
@@ -138,14 +139,14 @@ class ClusterController(Protocol):
 
 
 ApplyWrite = Callable[[str, Write], Status | None]
-"""(controller name, write) -> None when done, else the refusal."""
+"""(controller name, write) -> None, or the refusal."""
 
 
 class Runner:
     """
-    Steps controllers when there is something for them.
+    Steps controllers that have something to do.
 
-    State: _pending holds the changes each controller has not seen, _wakes when each wants to be stepped.
+    State: _pending has the changes that each controller has not seen, _wakes the time of its next step.
     Threads: the engine's lock is held throughout.
     """
 
@@ -169,7 +170,7 @@ class Runner:
             self._queue(change)
 
     def next_wake(self) -> float | None:
-        """When run() is due: -inf = at once, None = when something changes."""
+        """When run() is due: -inf = at once, None = after the next change."""
         if any(self._pending):
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
@@ -178,9 +179,9 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step until nothing is due, or that many times; next_wake() tells whether something still is.
+        Step controllers until none is due, or so many times. next_wake() then tells whether one is still due.
 
-        Args: view is what a step sees; apply commits and calls committed().
+        Args: view makes the View of a step. apply commits a write and calls committed().
         """
         for _ in range(self._max_rounds if rounds is None else rounds):
             due = [index for index in range(len(self._controllers)) if self._is_due(index, now)]

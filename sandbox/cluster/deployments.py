@@ -1,4 +1,4 @@
-"""The Deployment controller: which Deployments to look at, and what each of them is made of."""
+"""The Deployment controller: which Deployments to look at, and their ReplicaSets."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _Key = tuple[str, str]
 
 class DeploymentController:
     """
-    Steps Deployments whose own state or whose ReplicaSets changed.
+    Steps Deployments when they or their ReplicaSets have changed.
 
-    State: _dirty has (namespace, name) of what to look at; _progressed_at when a Deployment's Progressing
-    condition last moved, by uid, finer than the seconds in the object.
+    State: _dirty has the (namespace, name) of Deployments to look at. _progressed_at has the time of the last
+    change of each Deployment's Progressing condition, by uid, finer than the seconds in the object.
     """
 
     name = "kube-controller-manager"
@@ -52,7 +52,7 @@ class DeploymentController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: what the write was computed from has changed, or the namespace is going."""
+        """Look again: the object has changed meanwhile, or its namespace is being deleted."""
         del status
         for reference in ((write.object or {}).get("metadata") or {}).get("ownerReferences") or ():
             self._dirty.mark((write.namespace, reference["name"]), now + self._pace.seconds(_RETRY_SECONDS))

@@ -1,8 +1,8 @@
 """
 The disruption controller: how many pods of a PodDisruptionBudget may be evicted.
 
-Follows: kubernetes pkg/controller/disruption; differs: percentages and maxUnavailable are taken of the
-pods there are, not of the replicas their controllers want; pods that were evicted are not remembered.
+Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable count existing pods,
+not the replicas that their controllers want; evicted pods are not remembered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ _Key = tuple[str, str]
 
 
 class DisruptionController:
-    """Counts healthy pods when pods or budgets change; _dirty has (namespace, name) of what to look at."""
+    """
+    Counts healthy pods after changes of pods or budgets.
+
+    State: _dirty has the (namespace, name) of budgets to look at.
+    """
 
     name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
@@ -47,7 +51,7 @@ class DisruptionController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The budget has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the budget brings the next look."""
 
     def _observe(self, view: View, change: Change, due: float) -> None:
         if change.group_resource == BUDGETS:

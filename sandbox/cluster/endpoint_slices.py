@@ -1,8 +1,8 @@
 """
-The endpoints of Services: one EndpointSlice each, with the pods the Service selects.
+The endpoints of Services: one EndpointSlice per Service, with the pods that it selects.
 
-Follows: kubernetes pkg/controller/endpointslice, differs: one slice per Service, IPv4, no topology; the older
-Endpoints objects are not kept.
+Follows: kubernetes pkg/controller/endpointslice. Differs: one slice per Service, IPv4, no topology; no
+Endpoints objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class EndpointSliceController:
     """
     Keeps the slice of every Service with a selector.
 
-    State: _dirty has (namespace, name) of Services; the two indexes follow every change of Services and pods.
+    State: _dirty has the (namespace, name) of Services to look at. Two indexes follow every change of
+    Services and pods.
     """
 
     name = "kube-controller-manager"
@@ -80,7 +81,10 @@ class EndpointSliceController:
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """The Services that select a pod now, and before if something they show of it changed."""
+        """
+        The Services that select a pod; also those that selected it before, if a part of it that they show has
+        changed.
+        """
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):
@@ -132,7 +136,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def _target(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """The number behind targetPort; a name is looked up in the containers of the first pod that has it."""
+    """The number behind targetPort. A name is looked up in the containers of the first pod that has it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target

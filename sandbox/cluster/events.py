@@ -1,10 +1,10 @@
 """
-Events of the simulated components, correlated as client-go's recorder does.
+Events (the v1 objects) of the simulated components, and the end of all Events after an hour.
 
-The same event again raises the count of the first one; from the tenth different message about one object and
-reason on, they are combined into one.
-Follows: client-go tools/record/events_cache.go, differs: no spam filter; an event of the new style counts in
-`series` from its second occurrence.
+A component that records the same Event again raises the count of the first one. From the tenth different
+message about one object and reason on, Events are combined into one.
+Follows: client-go tools/record/events_cache.go; kube-apiserver --event-ttl. Differs: no spam filter; an Event
+of the new style counts in `series` from its second occurrence.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Similar:
 
 class ComponentEventRecorder:
     """
-    Writes events in the name of one component; host is set for components that run on a node.
+    Records Events in the name of one component; host is set for components that run on a node.
 
     action set = the events.k8s.io style of the scheduler: eventTime and reportingInstance, no count.
     State: _similar and _names are caches by recency, as large as client-go's.
@@ -71,7 +71,7 @@ class ComponentEventRecorder:
         field_path: str = "",
         host: str = "",
     ) -> Write:
-        """The write that tells about an object; kind is Normal or Warning."""
+        """The write of an Event about an object; kind is Normal or Warning."""
         topic = _Topic(about["metadata"]["uid"], kind, reason, field_path)
         message, key = self._aggregate(topic, message, now)
         namespace = about["metadata"].get("namespace") or "default"
@@ -110,7 +110,7 @@ class ComponentEventRecorder:
 
     def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
-        combined = message.startswith(_COMBINED)  # client-go builds such an event anew, without the reporter
+        combined = message.startswith(_COMBINED)  # client-go builds such an Event anew, without the reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,
@@ -171,9 +171,10 @@ TTL_SECONDS: Final = 3600.0
 
 class EventExpiry:
     """
-    Deletes events that nobody has written for an hour; watches see them go.
+    Deletes Events that were not written for an hour, as the leases do under which etcd keeps them. Watches
+    see it.
 
-    State: _leases is when each event goes, by namespace and name; the next one first.
+    State: _leases has the time at which each Event ends, by namespace and name; the next one first.
     """
 
     name = "kube-apiserver"
@@ -183,7 +184,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Give what was written its lease; not at the next step, which may be later."""
+        """Give each written Event its lease now: the next step may come later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)
@@ -191,7 +192,7 @@ class EventExpiry:
                     self._leases[change.namespace, change.name] = now + TTL_SECONDS
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Delete what is due."""
+        """Delete the Events that are due."""
         del changes  # their leases began when they were committed
         due = [event for event, _ in takewhile(lambda lease: lease[1] <= now, self._leases.items())]
         for event in due:
@@ -200,7 +201,7 @@ class EventExpiry:
         return Step(writes, next(iter(self._leases.values()), None))
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing: who changed the event meanwhile has renewed its lease."""
+        """Nothing to do: a write that came first has renewed the lease."""
 
 
 def _end(view: View, namespace: str, name: str) -> Write:

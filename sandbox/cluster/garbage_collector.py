@@ -1,9 +1,9 @@
 """
-The garbage collector: what is to become of objects whose owners go.
+The garbage collector: the fate of objects whose owners are deleted.
 
-Background: an object goes once all its owners have gone. Foreground: an owner goes once the dependents that
-block it have gone. Orphan: the dependents lose the reference and stay. An owner is found by the reference's
-kind, namespace and name, and must have the reference's UID.
+Background: an object is deleted once all its owners have gone. Foreground: an owner is deleted once the
+dependents that block it have gone. Orphan: the dependents lose the reference and stay. A reference finds its
+owner by kind, namespace and name; the owner must also have the reference's UID.
 Follows: kubernetes pkg/controller/garbagecollector/garbagecollector.go.
 """
 
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """What a reference leads to; UNKNOWN = it cannot be followed, so nothing is concluded from it."""
+    """What a reference leads to. UNKNOWN = it cannot be followed, so nothing follows from it."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -49,7 +49,7 @@ class GarbageCollector:
     """
     Looks at objects whose owners changed, and at owners that wait for their dependents.
 
-    State: _gone has the UIDs of deleted owners, oldest first: their kind may be gone with them.
+    State: _gone has the UIDs of deleted owners, oldest first: an owner's kind may have gone with it.
     """
 
     name = "kube-controller-manager"
@@ -82,7 +82,7 @@ class GarbageCollector:
             self._dirty.mark(place, now + self._pace.seconds(_RETRY_SECONDS))
 
     def _concerned(self, view: View, change: Change) -> Iterator[_Place]:
-        """The objects that may have to go because of a change."""
+        """The objects that a change may affect."""
         obj = change.new.object
         uid = obj["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
@@ -140,7 +140,7 @@ class GarbageCollector:
         return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
 
     def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
-        """An owner that is being deleted: let its dependents go, or wait for them."""
+        """For an owner that is being deleted: release its dependents, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
         if ORPHAN in _finalizers(obj):
@@ -159,7 +159,10 @@ class GarbageCollector:
         return []
 
     def _complaints(self, view: View, change: Change, now: float) -> Iterator[Write]:
-        """An owner in another namespace counts as absent: say so before the object goes."""
+        """
+        Record an Event about an owner in another namespace, which counts as absent, before its object is
+        deleted.
+        """
         obj = change.new.object
         if change.type is not ChangeType.ADDED:
             return
@@ -211,7 +214,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Two objects that wait for each other would wait for ever: stop blocking."""
+    """Stop blocking: two objects that wait for each other would wait for ever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

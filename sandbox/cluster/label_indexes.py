@@ -1,4 +1,7 @@
-"""Which selectors select a pod, without trying all of them."""
+"""
+Indexes by label: which objects have some labels, and which selectors select a pod, without trying all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class SelectorIndex:
     """
     The selectors of objects, by one label that each of them requires.
 
-    Invariant: every key of _selectors is in _by_label once; under None if its selector requires no label. No
+    Invariant: every key of _selectors is in _by_label once, under None if its selector requires no label. No
     set of _by_label is empty.
     """
 
@@ -107,8 +110,8 @@ class ServiceIndex:
     """
     Services by one label of their selector.
 
-    Invariant: _selectors has every Service with a selector; _by_label has each under its smallest label, and
-    no empty set.
+    Invariant: _selectors has every Service with a selector. _by_label has each of them under its smallest
+    label, and no empty set.
     """
 
     def __init__(self) -> None:

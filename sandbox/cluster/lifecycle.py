@@ -1,7 +1,7 @@
 """
-What makes a sandbox live: its controllers, in the order they are stepped.
+The controllers of a sandbox, in the order of their steps.
 
-Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s after it was created.
+At speed 1, a Deployment of three is available 2 to 4 s after its creation.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def default_controllers(
     """
     A cluster's controllers, scheduler and kubelets.
 
-    Args: speed = how many times faster than nominal; nodes are so many, called node_prefix-0 and so on;
-    root_ca = PEM published to every namespace.
+    Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
+    = PEM to publish in every namespace.
     Raises: ValueError when speed is not above 0.
     """
     pace = Pace(speed)

@@ -1,8 +1,8 @@
 """
-What every namespace gets, and how one is deleted.
+The contents of a new namespace, and the deletion of one.
 
-Deletion: pods first, then everything else; conditions tell what is left and which finalizers hold it; when
-nothing is left, the finalizer `kubernetes` goes and the namespace with it.
+A deletion removes pods first, then everything else. Conditions tell what is left and which finalizers hold
+it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.
 """
@@ -44,9 +44,9 @@ class _Content(NamedTuple):
 
 class NamespaceController:
     """
-    Equips active namespaces and empties terminating ones.
+    Fills active namespaces and empties terminating ones.
 
-    State: _terminating holds the names of the namespaces that are being deleted.
+    State: _terminating has the names of namespaces that are being deleted.
     """
 
     name = "kube-controller-manager"
@@ -130,7 +130,7 @@ def _create(
 
 
 def _empty(view: View, namespace: Object, now: float) -> list[Write]:
-    """Delete what can be deleted; when nothing more can, tell what is left; when nothing is, let go."""
+    """Delete everything that can be deleted. Then report the rest; without a rest, release the namespace."""
     name = namespace["metadata"]["name"]
     content = list(_content(view, name))
     pods = [part for part in content if part.resource.group_resource == PODS]

@@ -1,4 +1,4 @@
-"""The nodes simulated pods run on."""
+"""The nodes of simulated pods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
 
 
 class NodeRegistrar:
-    """Registers the simulated nodes when it is first stepped; a node someone deletes stays away."""
+    """Registers the simulated nodes in its first step. A node that a client deletes stays away."""
 
     name = "kubelet"
     interests: frozenset[GroupResource] | None = frozenset()
@@ -41,7 +41,7 @@ class NodeRegistrar:
         self._registered = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Write the nodes that are not there, once."""
+        """Write the missing nodes, once."""
         del changes
         if self._registered:
             return Step()
@@ -50,14 +50,14 @@ class NodeRegistrar:
         return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do without the node."""
+        """Go on without the node."""
 
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # ready from the start: the taint that every new node gets goes
+    # removes the taint of every new node: this one is ready from the start
     yield Write.of("update", NODES, node)
 
 

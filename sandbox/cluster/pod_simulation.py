@@ -1,4 +1,4 @@
-"""The simulated kubelets: which pods take their next step, and what is written of it."""
+"""The simulated kubelets: which pods take their next step, and the writes of it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BLOCKS = 256
 
 class PodAddresses:
     """
-    Hands out addresses of 10.244.0.0/16, each to one pod at a time.
+    Gives out addresses of 10.244.0.0/16, each to one pod at a time.
 
-    Invariant: _used holds what is handed out; a number is used again only after all others.
+    Invariant: _used has the addresses in use. A number is used again only after all others.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class PodAddresses:
         self._used: set[str] = set()
 
     def take(self, wanted: str = "") -> str:
-        """An address: the wanted one if it is given, else the next that is free."""
+        """The wanted address if there is one, else the next free one."""
         address = wanted or self._fresh()
         while address in self._used and not wanted:
             address = self._fresh()
@@ -54,11 +54,11 @@ class PodSimulation:
     """
     Runs every pod that is bound to a node.
 
-    State: _runs has what is remembered of each bound pod and _dirty when its stage is over, both by uid.
+    State: _runs has what the kubelets remember of each bound pod, _dirty when its stage ends; both by uid.
     """
 
     name = "kubelet"
-    interests: frozenset[GroupResource] | None = None  # a fault may be asked for on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
@@ -80,7 +80,7 @@ class PodSimulation:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The pod has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the pod brings the next look."""
 
     def _observe(self, view: View, change: Change, now: float) -> list[Write]:
         pod = change.new.object
@@ -102,7 +102,7 @@ class PodSimulation:
         return _open_gates(pod, now)
 
     def _adopt(self, view: View, pod: Object, now: float) -> PodRun | None:
-        """Take over a pod that was bound to one of the nodes there are."""
+        """Take over a pod that is bound to an existing node."""
         metadata = pod["metadata"]
         if self._node(view, pod) is None:
             return None
@@ -128,7 +128,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Something that controls pods changed, or a node came: see whether that concerns a pod."""
+        """Look at the pods that a change of an owner, or a new node, concerns."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:
@@ -191,7 +191,7 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Readiness gates are conditions others write: the Ready condition follows them."""
+    """Update the Ready condition after readiness gates, which are conditions that other controllers write."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []

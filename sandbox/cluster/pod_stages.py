@@ -7,8 +7,8 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-Each stage is entered by one function, which says what is written and how long the stage lasts. What ails the
-pod is asked again at each step, so a fault that is taken away ends with the next one.
+One function enters each stage. It says what is written and how long the stage lasts. Each step asks for the
+pod's fault again, so the effect of a removed fault ends with the next step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STARTED_FAULTS = (PodFault.CRASH, PodFault.OOM)
 
 
 def advance(run: PodRun, situation: Situation) -> Turn:
-    """Go from the stage that is over to the next one."""
+    """Go from a stage that is over to the next one."""
     return _NEXT[run.stage](run, situation)
 
 
@@ -181,7 +181,7 @@ def _ready_seconds(at: Situation) -> float | None:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Turn:
-    """A ready pod changes only by a fault or by having nothing left to do."""
+    """A ready pod changes only by a fault, or because its containers have ended."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -265,7 +265,7 @@ def _rest(run: PodRun, at: Situation) -> Turn:
 
 
 def stop(run: PodRun, at: Situation) -> Turn:
-    """The pod is to go: its containers get the signal."""
+    """The pod is being deleted: its containers get the signal."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()

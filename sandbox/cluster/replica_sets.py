@@ -1,7 +1,10 @@
 """
-The ReplicaSet controller: as many pods as wanted, and a status that says how they are.
+The ReplicaSet controller: as many pods as wanted, and a status that counts them.
 
-Follows: kubernetes pkg/controller/replicaset/replica_set.go.
+When there are too many pods, `doomed` chooses which to delete.
+Follows: kubernetes pkg/controller/replicaset/{replica_set,replica_set_utils}.go,
+pkg/controller/controller_utils.go (ActivePodsWithRanks). Differs: among equal pods the youngest is deleted
+first; upstream chooses at random between pods of about the same age.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Failure:
-    """Why pods cannot be created; told = there is an event about the latest refusal."""
+    """Why pods cannot be created; told = an Event about the latest refusal was recorded."""
 
     reason: str
     message: str
@@ -53,11 +56,11 @@ class _Failure:
 
 class ReplicaSetController:
     """
-    Steps ReplicaSets whose own state or whose pods changed.
+    Steps ReplicaSets when they or their pods have changed.
 
-    State: _dirty has (namespace, name) of what to look at; _ready_since when a pod became ready, by uid and
-    finer than the seconds in the object; _failures why pods could not be created, by ReplicaSet; _expected
-    the pods on the way, whose SuccessfulCreate event is written once they are there.
+    State: _dirty has the (namespace, name) of ReplicaSets to look at. _ready_since has when each pod became
+    ready, by uid, finer than the seconds in the object. _failures has why pods could not be created, by
+    ReplicaSet. _expected has the pods under way; their SuccessfulCreate Event is recorded once they exist.
     """
 
     name = "kube-controller-manager"
@@ -83,7 +86,7 @@ class ReplicaSetController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again; a pod that may not be created becomes the ReplicaFailure condition."""
+        """Look again. If a pod may not be created, the ReplicaFailure condition says so."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -93,7 +96,7 @@ class ReplicaSetController:
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # of a batch of pods the first tells for all
+        if known is None or known.retry_at <= now:  # the first refusal of a batch speaks for all
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = _Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -122,7 +125,7 @@ class ReplicaSetController:
         ready = condition(change.new.object, "Ready")
         if change.type is ChangeType.DELETED or ready is None or ready["status"] != "True":
             self._ready_since.pop(uid, None)
-        elif change.type is ChangeType.ADDED:  # it was there before us
+        elif change.type is ChangeType.ADDED:  # it is older than this controller
             self._ready_since[uid] = parse_time(ready["lastTransitionTime"])
         else:
             self._ready_since.setdefault(uid, now)
@@ -157,7 +160,7 @@ class ReplicaSetController:
         return writes + self._status(replica_set, active, claimed.objects, failure, now)
 
     def _failure(self, key: _Key, *, missing: int, now: float) -> _Failure | None:
-        """The failure that keeps pods from being created; it is over when none is missing any more."""
+        """The failure that keeps pods from being created. It is over when no pod is missing any more."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -256,7 +259,7 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """The status over the active pods; failure is (reason, message) of a refused create or delete."""
+    """The status over the active pods; failure is (reason, message) of a refused create."""
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(

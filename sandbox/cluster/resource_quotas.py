@@ -1,7 +1,10 @@
 """
-The ResourceQuota controller: what is used, in the status.
+ResourceQuotas: the count of objects, by `count/PLURAL.GROUP` or an older name, and its controller.
 
-Follows: kubernetes pkg/controller/resourcequota.
+`exceeded` tells a create whether a quota allows it. The controller writes what is used into the status.
+Follows: kubernetes pkg/controller/resourcequota, pkg/quota/v1/evaluator/core, apiserver's generic object
+count evaluator. Differs: cpu, memory, storage and the kinds of Services are not counted; quotas with scopes
+count nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ _OLDER_NAMES: Final = frozenset(
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """The collection that a resource name of a quota counts; None for one that is not counted here."""
+    """The collection that a resource name of a quota counts; None for a name that is not counted here."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if not name.startswith(_PREFIX):
@@ -44,7 +47,7 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def used(state: State, namespace: str, quota: Object) -> dict[str, int]:
-    """How many there are of everything the quota counts, by name in order."""
+    """The count of everything that the quota names, by name in order."""
     names = sorted((quota.get("spec") or {}).get("hard") or {}) if _is_general(quota) else []
     collections = ((name, counted_collection(name)) for name in names)
     return {
@@ -56,7 +59,7 @@ def used(state: State, namespace: str, quota: Object) -> dict[str, int]:
 
 def exceeded(state: State, namespace: str, quota: Object, created: GroupResource) -> dict[str, str] | None:
     """
-    What one more object of a collection would be too many for.
+    The names for which one more object of a collection would be too many.
 
     Returns: None when it may be created, else requested, used and limited amounts as texts.
     """
@@ -82,7 +85,7 @@ def _is_general(quota: Object) -> bool:
 
 def _count(state: State, namespace: str, name: str, collection: GroupResource) -> int:
     found = state.list(collection, namespace)
-    # finished pods do not count by the older name, all of them do by the newer one
+    # the older name leaves out finished pods, the newer one counts them
     left_out = collection == PODS and not name.startswith(_PREFIX)
     return sum(1 for obj in found if not (left_out and is_pod_finished(obj)))
 
@@ -93,9 +96,10 @@ _Key = tuple[str, str]
 
 class ResourceQuotaController:
     """
-    Counts again when anything in a namespace with quotas came or went.
+    Counts again after changes in a namespace with quotas.
 
-    State: _quotas has the names of the quotas of each namespace, _dirty (namespace, name) of what to look at.
+    State: _quotas has the names of the quotas of each namespace. _dirty has the (namespace, name) of quotas
+    to look at.
     """
 
     name = "kube-controller-manager"
@@ -117,7 +121,7 @@ class ResourceQuotaController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The quota has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the quota brings the next look."""
 
     def _observe(self, change: Change, due: float) -> None:
         namespace = change.namespace
@@ -127,7 +131,7 @@ class ResourceQuotaController:
                 names.discard(change.name)
             else:
                 names.add(change.name)
-        # what was changed may have finished
+        # a pod that was changed may have finished
         for name in self._quotas.get(namespace, ()):
             self._dirty.mark((namespace, name), due)
 

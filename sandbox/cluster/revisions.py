@@ -1,8 +1,11 @@
 """
-The history of a Deployment as its ReplicaSets carry it: template hashes, revision numbers, annotations.
+The history of a Deployment in its ReplicaSets: template hashes, revision numbers, annotations.
 
-Follows: kubernetes pkg/controller/deployment/util/deployment_util.go and pkg/controller ComputeHash: a
-template has the hash that it has in a cluster of the same version.
+A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): types of members in
+parentheses, members in the order of declaration, absent ones as zero values, keys sorted. So a template has
+the hash that it has in a cluster of the same version.
+Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
+k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
 
 from __future__ import annotations
@@ -188,15 +191,15 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """What a ReplicaSet remembers of its Deployment's size, for scaling in mid-rollout."""
+    """The size of the Deployment, which a ReplicaSet remembers for scaling in mid-rollout."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    The annotations the new ReplicaSet takes over: the Deployment's, and its revision.
+    The annotations that the new ReplicaSet takes over: the Deployment's, and its revision.
 
-    A revision only rises: an old ReplicaSet that becomes the new one again gets the next number and keeps the
+    A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps the
     former ones in its history.
     """
     copied = deployment["metadata"].get("annotations") or {}

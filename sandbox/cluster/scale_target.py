@@ -1,5 +1,5 @@
 """
-What a HorizontalPodAutoscaler points at: an object that has replicas, of a built-in or a custom kind.
+The target of a HorizontalPodAutoscaler: an object with replicas, of a built-in or a custom kind.
 
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (scaleForResourceMappings).
 """
@@ -30,7 +30,7 @@ class ScaleTarget(NamedTuple):
 
     @property
     def paths(self) -> ScalePaths:
-        """Where the numbers are."""
+        """The paths of its numbers."""
         assert self.resource.scale_paths is not None
         return self.resource.scale_paths
 

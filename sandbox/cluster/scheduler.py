@@ -1,8 +1,8 @@
 """
 The simulated scheduler: binds pods to nodes in turn.
 
-It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`; resources, taints and
-affinities it does not look at.
+It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores resources,
+taints and affinities.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _Key = tuple[str, str]
 
 class Scheduler:
     """
-    Binds every pod that names no node and asks for the default scheduler.
+    Binds every pod that has no node and asks for the default scheduler.
 
-    State: _unbound has (namespace, name) of the pods without a node, _dirty when to look at them; _turn
-    counts bindings, so that nodes are used in turn.
+    State: _unbound has the (namespace, name) of pods without a node, _dirty when to look at them. _turn
+    counts bindings, so that nodes take turns.
     """
 
     name = "kube-scheduler"
-    interests: frozenset[GroupResource] | None = None  # a fault may be asked for on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
@@ -121,7 +121,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Whether something changed that scheduling depends on."""
+    """Whether a part of the pod has changed that scheduling depends on."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object

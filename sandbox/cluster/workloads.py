@@ -1,4 +1,7 @@
-"""The collections of the simulated workloads, and what several controllers read from their objects."""
+"""
+The collections of the simulated workloads, and the questions that several controllers ask about their
+objects.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +61,9 @@ MAX_GENERATIONS = 10  # owner references can form a circle
 
 def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
-    The pod and what controls it, nearest first.
+    The pod and its controllers, nearest first.
 
-    A Deployment's ReplicaSets are passed over: they keep annotations that the Deployment no longer has.
+    The ReplicaSets of a Deployment are passed over: they keep annotations that the Deployment no longer has.
     """
     obj, place = pod, PODS
     for _ in range(MAX_GENERATIONS):

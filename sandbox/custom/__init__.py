@@ -1,0 +1,4 @@
+"""
+Custom resources: what their definitions may look like, structural schemas (pruning, defaults, validation),
+and CEL.
+"""

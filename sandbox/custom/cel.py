@@ -1,8 +1,8 @@
 """
 CEL evaluated: a tree becomes a Python function of the variables.
 
-Follows: the CEL language definition (evaluation, errors absorbed by && and ||). What is not known here is
-refused when the expression is compiled, not when it is used.
+An expression with an unknown function is refused when it is compiled, not when it is used.
+Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The values of CEL beyond Python's own, how they compare, and what a schema makes of JSON."""
+"""
+The values of CEL beyond Python's own, how they compare, the operators on them, and the values that a schema
+makes of JSON.
+
+Follows: the CEL language definition: no conversion between types, integers of 64 bits, division towards zero.
+"""
 
 from __future__ import annotations
 

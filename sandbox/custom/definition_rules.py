@@ -1,8 +1,9 @@
 """
 What a CustomResourceDefinition may look like, and what of it may change.
 
-Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go. What the versions share
-(schema, subresources, columns) is complained about once, under the names it has in the internal type.
+Complaints about the parts that versions share (schema, subresources, columns) come once, under the names of
+the internal type.
+Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _versions(spec: Object) -> list[Cause]:
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
-    """A version as Go's internal type shows it: what all versions share is not part of it."""
+    """A version as Go's internal type shows it, without the parts that all versions share."""
     own = {
         "Schema": None if _is_shared(spec, "schema") else version.get("schema"),
         "Subresources": None if _is_shared(spec, "subresources") else version.get("subresources"),
@@ -150,7 +151,7 @@ def _is_shared(spec: Object, member: str) -> bool:
 
 
 def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
-    """What a version has for itself."""
+    """The complaints about one version."""
     causes: list[Cause] = []
     if not _is_shared(spec, "schema"):
         causes += _schema(f"{path}.schema.openAPIV3Schema", version)
@@ -164,7 +165,7 @@ def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
 
 
 def _shared(spec: Object) -> list[Cause]:
-    """What all versions have in common."""
+    """The complaints about the parts that all versions share."""
     versions = entries(spec, "versions")
     if not versions:
         return []

@@ -1,8 +1,10 @@
 """
-What the schema of a custom resource may look like: structural, with lists and maps that make sense.
+What the schema of a custom resource may look like: structural, with lists and maps that make sense, defaults
+that it accepts itself, and well-formed rules.
 
+Types and costs of the rules' expressions are not checked.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
-(ValidateCustomResourceDefinitionOpenAPISchema).
+(ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
 """
 
 from __future__ import annotations
@@ -216,7 +218,7 @@ _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 def expression_causes(path: str, schema: Object, uncorrelatable: str = "") -> list[Cause]:
-    """Everything wrong with the rules of a schema; uncorrelatable is the list that hides what was before."""
+    """The complaints about the rules of a schema; uncorrelatable is the list that hides former values."""
     causes: list[Cause] = []
     for index, rule in enumerate(schema.get(_RULES) or ()):
         causes += _rule(f"{path}.{_RULES}[{index}]", rule, schema, uncorrelatable)

@@ -1,5 +1,6 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2: what v1 has no field for travels in annotations.
+HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations carry the parts that v1 has no field
+for.
 
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
@@ -97,7 +98,7 @@ def as_v1(obj: Object) -> Object:
 
 
 def as_v2(obj: Object) -> Object:
-    """A v1 autoscaler as v2 has it; annotations that are no JSON of theirs say nothing."""
+    """A v1 autoscaler as v2 has it. Annotations with other JSON count as none."""
     notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -129,7 +130,7 @@ def normal_v1(obj: Object) -> Object:
 
 
 def with_status_of(new: Object, old: Object) -> Object:
-    """A v1 autoscaler with those annotations of another that belong to the status."""
+    """A v1 autoscaler with the annotations of another one that belong to the status."""
     notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
     given = _annotations(_without(new, _OF_STATUS))
@@ -236,7 +237,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """With these annotations, and none other of the conversion's."""
+    """An object with these annotations of the conversion, and no others of its kind."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

@@ -1,7 +1,9 @@
 """
-The defaults that depend on other members, type by type.
+The defaults that depend on other members, type by type; and the pull policy that follows from an image's
+name.
 
-Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
+Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go,
+github.com/distribution/reference (ParseNormalizedNamed), kubernetes pkg/util/parsers.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ _NAME = re.compile(
 
 def tag_of(image: str) -> str:
     """
-    The tag; `latest` when there is neither tag nor digest; "" for a digest alone and for what is no image
-    name.
+    The tag of an image name; `latest` without tag and digest; "" for a digest alone and for other texts.
     """
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
@@ -45,7 +46,7 @@ Object = dict[str, Any]
 Rule = Callable[[Object], Object]
 
 RULES: dict[str, Rule] = {}
-"""The rule of each type; a rule returns its argument when there is nothing to do."""
+"""The rule of each type. A rule returns its argument when it changes nothing."""
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"

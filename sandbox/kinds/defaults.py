@@ -1,11 +1,11 @@
 """
 The defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
 
-Amounts of resources are rounded on the way, before the rule of their type. Rules hang on types, not on
-kinds, so that a pod template has its defaults wherever it occurs. A type's own rule runs before those of
-its members. "Unset" means absent, null, or the zero value of a member that cannot be told from absent.
-Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver
-pkg/apis/apiextensions/v1/defaults.go.
+Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. Within a type
+the order is: constants, amounts of resources (rounded up to a thousandth), the type's rule, then its members.
+"Unset" means absent, null, or a zero value that cannot be told from absent.
+Follows: kubernetes pkg/apis/*/*/defaults.go, pkg/apis/core/v1/defaults.go SetDefaults_ResourceList,
+apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
 """
 
 from __future__ import annotations
@@ -106,8 +106,9 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    The object with every default of its kind; the same one when nothing is missing. Custom resources stay as
-    they are.
+    The object with every default of its kind; the same one when none is missing.
+
+    Custom resources stay as they are.
     """
     if resource.custom or resource.schema is None:
         return obj
@@ -117,7 +118,7 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 class _Plan(NamedTuple):
     """
-    What to default in one type: constants, then its amounts and its rule, then members that have a plan.
+    The defaults of one type: constants, then amounts and rule, then members that have a plan.
 
     A pointer that Go finds set stays, even to an empty text.
     """
@@ -187,7 +188,7 @@ def _is_not(left: object, right: object) -> bool:
 
 @cache
 def _plan(kind: str) -> _Plan | None:
-    """The plan of a type; None when there is nothing to do in it or below."""
+    """The plan of a type; None when neither it nor a member has defaults."""
     return _plan_below(kind, frozenset())
 
 

@@ -1,9 +1,10 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go,
-stripmeta.go, fields.go) and structured-merge-diff merge/update.go. One version's schema serves all
-entries: no kind here means different things by the same field in two versions.
+One version's schema serves all entries: no kind here means different things by the same field in two
+versions.
+Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
+fields.go) and structured-merge-diff merge/update.go.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 
 class FieldManager(NamedTuple):
     """
-    Who, how and through which subresource; api_version "" for apply, whose entries survive a change of
-    version.
+    A writer: its name, its operation, and the subresource.
+
+    api_version is "" for apply, whose entries survive a change of version.
     """
 
     name: str
@@ -59,7 +61,7 @@ class FieldManager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """What a manager owns, in which version, since when (None: it never changed anything)."""
+    """The fields of a manager, in which version, since when (None: it never changed anything)."""
 
     fields: FieldSet
     api_version: str
@@ -122,7 +124,7 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """The managedFields after a create (old None), update or patch: what changed is manager's; [] = none."""
+    """The managedFields after a create (old None), update or patch: manager gets what changed. [] = none."""
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -169,7 +171,7 @@ def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
 def after_update(
     managed: Managed, changes: Comparison, manager: FieldManager, resource: ServedResource, now: float
 ) -> Managed:
-    """All others lose what changed; the manager gets it, unless the request cannot set it anyway."""
+    """Changed fields leave all other managers. The manager gets those that the request can set."""
     changed = union(changes.added, changes.modified)
     lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
     after = {}
@@ -185,13 +187,13 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """A set without what nobody owns and what this request resets."""
+    """A set without fields that have no owner, and those that this request resets."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
 @lru_cache(maxsize=512)
 def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
-    """What a write through this subresource never changes."""
+    """The fields that a write through this subresource never changes."""
     fields: FieldSet = {}
     for path in _reset_paths(resource, subresource):
         insert(fields, [field_element(part) for part in path])

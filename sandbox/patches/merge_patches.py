@@ -1,10 +1,11 @@
 """
-Strategic merge patch: JSON merge patch that knows which lists have keys.
+JSON merge patch, and strategic merge patch, which knows the lists that have keys.
 
-Directives: `$patch: replace | delete | merge`, `$deleteFromPrimitiveList/<list>`,
-`$setElementOrder/<list>`, `$retainKeys`. Merge keys and strategies come from the schema.
-Follows: apimachinery pkg/util/strategicpatch/patch.go. The input is never changed: every level is built
-anew.
+A merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside its
+elements. The directives of a strategic patch are `$patch: replace | delete | merge`,
+`$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>` and `$retainKeys`. Merge keys and strategies come
+from the schema. The input is never changed: every level is built anew.
+Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategicpatch/patch.go.
 """
 
 from __future__ import annotations
@@ -270,7 +271,7 @@ def _element_kind(*lists: Sequence[Any]) -> type:
 
 
 def _special_elements(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Act on elements with `$patch`; return what is left of the old list and of the patch."""
+    """Act on elements with `$patch`. Returns: the rest of the old list, and the rest of the patch."""
     kept, additions, replace = list(old), [], False
     for entry in new:
         match entry.get(PATCH):
@@ -319,7 +320,7 @@ def _wrong_type(expected: Any, actual: Any) -> StatusError:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    Elements named by order in that order; the others keep the server's, each before the first that
+    Elements in the order of the patch; the others keep the server's order, each before the first that
     followed it there.
 
     The order of the patch wins over the order of the live list.

@@ -1,5 +1,5 @@
 """
-Server-side apply: merge what a manager wants into the object, and notice who else wanted these fields.
+Server-side apply: merge a manager's wishes into the object, and find the other managers of these fields.
 
 Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
 (structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).
@@ -48,14 +48,14 @@ Object = dict[str, Any]
 
 
 class _Conflict(NamedTuple):
-    """A field that somebody else owns and the applied configuration changes."""
+    """A field of another manager that the applied configuration changes."""
 
     manager: FieldManager
     path: Path
 
 
 class _ConflictsError(Exception):
-    """Not forced, and others own fields that would change."""
+    """Other managers own fields that would change, and the request does not force."""
 
     def __init__(self, found: list[_Conflict]) -> None:
         super().__init__(f"{len(found)} conflicts")
@@ -63,7 +63,7 @@ class _ConflictsError(Exception):
 
 
 class _Apply(NamedTuple):
-    """One request: what is applied, by whom, to what."""
+    """One request: the live object, the applied configuration, and its manager."""
 
     live: Object
     applied: Object
@@ -146,7 +146,7 @@ def _empty(resource: ServedResource) -> Object:
 def _managed(
     current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
-    """Who owns what so far; fields from before anybody applied belong to a manager of that name."""
+    """The managers so far. Fields from before the first apply belong to a manager of that name."""
     if current is None:
         return {}
     try:
@@ -161,7 +161,7 @@ def _managed(
 
 
 def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
-    """Kubectl may take over what it applied from the client side before: no conflict for those fields."""
+    """Apply; kubectl takes over the fields of its own client-side apply without a conflict."""
     try:
         return _apply(request, force=force)
     except _ConflictsError as conflicts:
@@ -206,9 +206,9 @@ def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
 
 def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Object:
     """
-    Remove what this manager applied before, does not apply any more, and nobody else owns.
+    Remove what this manager applied before, does not apply any more, and no other manager owns.
 
-    Removing takes whole entries and objects away; what others own inside them is added back.
+    This removes whole entries and objects; fields of other managers inside them are added back.
     """
     last = with_named_members(last, atom)
     pruned = remove(merged, last, atom) or {}
@@ -245,7 +245,7 @@ def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *,
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """What kubectl's client-side apply set and nobody changed since; None without its annotation."""
+    """The fields that kubectl's client-side apply set and that stayed so; None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -262,7 +262,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """Kubectl's annotation follows its server-side apply, where the object has one."""
+    """With kubectl's annotation, if the object has one, set to what was applied."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

@@ -1,8 +1,8 @@
 """
-What differs between two objects, and which fields an object has, as their type says.
+The difference of two objects, the fields of an object, and where an object does not fit, all by its type.
 
 Every function takes decoded JSON values and their type (`merge_type.Atom`).
-Follows: structured-merge-diff typed (compare.go, tofieldset.go).
+Follows: structured-merge-diff typed (compare.go, tofieldset.go, validate.go).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ABSENT = object()
 
 
 class Comparison(NamedTuple):
-    """What the second object has more, other and less than the first."""
+    """The fields that the second object adds, changes and lacks."""
 
     added: FieldSet
     modified: FieldSet
@@ -62,7 +62,7 @@ def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Compa
 
 
 def _members(value: Any, atom: Atom) -> FieldSet:
-    """What is in a value that has nothing to be compared with, itself included."""
+    """The fields of a value that has no counterpart, itself included."""
     found: FieldSet = {}
     if isinstance(value, dict) and (fields := atom.map) and not fields.atomic:
         for name, entry in value.items():

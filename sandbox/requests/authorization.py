@@ -1,8 +1,10 @@
 """
-Who may do what: RBAC over the stored roles and bindings.
+Who may do what: RBAC over the stored roles and bindings, and who may act as another user.
 
-Members of system:masters may do everything; everybody may read discovery, versions and health, as the default
-roles of a real server allow. Follows: kubernetes plugin/pkg/auth/authorizer/rbac.
+Members of system:masters may do everything, and only they may impersonate. Every user may read discovery,
+versions and health, as the default roles of a real server allow.
+Follows: kubernetes plugin/pkg/auth/authorizer/rbac, apiserver pkg/endpoints/filters/impersonation (with
+constrained impersonation, whose words a refusal has).
 """
 
 from __future__ import annotations
@@ -106,12 +108,12 @@ def service_account(namespace: str, name: str, uid: str) -> User:
 
 
 def is_master(user: User) -> bool:
-    """Whether nothing is forbidden to a user."""
+    """Whether a user may do everything."""
     return _MASTERS in user.groups
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """The rules that hold for a user in a namespace, "" = those that hold everywhere."""
+    """The rules that hold for a user in a namespace; "" = those that hold everywhere."""
     return list(_rules(state, user, namespace))
 
 
@@ -171,10 +173,10 @@ def _is_below(path: str, roots: tuple[str, ...]) -> bool:
 
 def acting_user(user: User, headers: Mapping[str, str], wanted: Attributes | None) -> User:
     """
-    The user a request is made as.
+    The user that a request is made as, by its Impersonate headers.
 
-    Args: wanted is what the request wants, None for a path that is no resource.
-    Raises: StatusError 403 when user may not act as somebody else.
+    Args: wanted is what the request wants to do, None for a path that is no resource.
+    Raises: StatusError 403 when user may not act as another one.
     """
     name = headers.get("impersonate-user")
     if not name:

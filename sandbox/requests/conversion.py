@@ -1,8 +1,10 @@
 """
-Kinds that are served in two forms: events of both groups, stored as core/v1, and autoscalers, stored as v2.
+Kinds whose stored form differs from the served one.
 
-Every other kind is stored as it is served, apart from its apiVersion. Follows: kubernetes pkg/apis/events/v1
-conversion.go.
+Events of both groups are stored as core/v1, autoscalers as v2. Lists that Go never omits are stored as null
+when they are empty: in protobuf an empty list is none. Other kinds are stored as they are served, apart from
+their apiVersion. Definitions of custom resources are stored as JSON and keep their empty lists.
+Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """A new object of the served version with what of the old one its author could not change in it."""
+    """A new object of the served version, with the parts of the old one that this version does not show."""
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
@@ -91,7 +93,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """An object with null for the lists that are empty and never omitted, outside of other lists."""
+    """An object with null for its empty lists that are never omitted, outside of other lists."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

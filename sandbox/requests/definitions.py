@@ -1,7 +1,10 @@
 """
-A custom resource definition as an object: its conditions, and what deleting it does first.
+Custom resource definitions: the resources that they add, and how they are established and removed.
 
-Follows: apiextensions pkg/apihelpers, pkg/registry/customresourcedefinition/etcd.go (Delete).
+`catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
+definitions and removes what belongs to those that go; `begin_removal` is what DELETE does first.
+Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
+pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def definition_of(state: State, resource: ServedResource) -> Object | None:
 
 
 def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
-    """What DELETE does to a definition first: it stays until its resources are gone."""
+    """The first step of a DELETE: the definition stays until its resources are gone."""
     if obj["metadata"].get("deletionTimestamp"):
         stored = call.stored()
         assert stored is not None
@@ -51,7 +54,11 @@ def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
 
 
 def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> Object:
-    """A definition with a condition (type, status, reason, message); its time changes with its status."""
+    """
+    A definition with a condition (type, status, reason, message).
+
+    The condition's time changes with its status.
+    """
     kind, status, reason, message = wanted
     conditions = list((crd.get("status") or {}).get("conditions") or ())
     index = next((i for i, entry in enumerate(conditions) if entry["type"] == kind), len(conditions))
@@ -82,7 +89,7 @@ def served_by(definitions: Iterable[Object]) -> Iterator[ServedResource]:
 
 
 def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
-    """The collections of custom resources whose definition is gone or not what it was."""
+    """The collections of custom resources whose definition has gone or changed."""
     found = {
         resource.group_resource: None
         for resource in before.resources
@@ -150,7 +157,7 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
 
 
 def _deprecation(spec: Object, kind: str, version: Object) -> str:
-    """What users of a deprecated version are told; "" for the others."""
+    """The warning for users of a deprecated version; "" for other versions."""
     if not version.get("deprecated"):
         return ""
     group, rank = spec["group"], _version_rank(version["name"])
@@ -174,7 +181,7 @@ def _version_rank(version: str) -> tuple[int, int, int, int, str]:
 
 class DefinitionController:
     """
-    Accepts names, establishes definitions, and deletes the resources of those that go.
+    Accepts names, establishes definitions, and deletes the resources of definitions that go.
 
     State: none; every step looks at the definitions as they are.
     """
@@ -189,7 +196,7 @@ class DefinitionController:
         return Step(writes)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing: a definition that changed meanwhile is looked at again."""
+        """Nothing to do: if a definition has changed meanwhile, that change brings the next look."""
 
     def _touched(self, state: State, changes: Sequence[Change]) -> list[Object]:
         names: dict[str, None] = {}
@@ -218,7 +225,7 @@ def _writes(state: State, crd: Object, now: str) -> Iterator[Write]:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """A definition with the names that nobody else of its group has taken."""
+    """A definition with those of its names that no other definition of its group has taken."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

@@ -1,7 +1,7 @@
 """
-How stored objects go out: as they are, as rows of a table, or as metadata only.
+The form in which stored objects go out: as they are, as rows of a table, or as metadata only.
 
-A list and a watch of the plain form are joined from the bytes made when each object was stored.
+In the plain form, lists and watches are joined from the bytes that were made when each object was stored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What configuration, leases, namespaces, quotas and priorities may look like, and what of them may change.
+ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
 """

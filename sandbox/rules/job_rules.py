@@ -1,5 +1,5 @@
 """
-What Jobs and CronJobs may look like, and what of a Job may change.
+Jobs and CronJobs: what they may look like, and what of a Job may change.
 
 Follows: kubernetes pkg/apis/batch/validation/validation.go.
 """

@@ -1,7 +1,7 @@
 """
-What network policies, ingresses and endpoint slices may look like, and what of them may change.
+NetworkPolicies and Ingresses: what they may look like.
 
-Follows: kubernetes pkg/apis/networking/validation and pkg/apis/discovery/validation.
+Follows: kubernetes pkg/apis/networking/validation.
 """
 
 from __future__ import annotations

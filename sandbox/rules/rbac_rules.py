@@ -1,5 +1,5 @@
 """
-What RBAC objects may look like, and what of them may change.
+Roles and bindings: what they may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/rbac/validation/validation.go.
 """

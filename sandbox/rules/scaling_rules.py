@@ -1,5 +1,5 @@
 """
-What autoscalers and disruption budgets may look like.
+HorizontalPodAutoscalers and PodDisruptionBudgets: what they may look like.
 
 Follows: kubernetes pkg/apis/autoscaling/validation and pkg/apis/policy/validation.
 """

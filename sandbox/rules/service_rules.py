@@ -1,7 +1,9 @@
 """
-What Services and Endpoints may look like, and what of a Service may change.
+Services: what they may look like, what of them may change, and the warnings about accepted ones.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go.
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
+ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling
+of addresses.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _ONLY_NONE: Final = "'None' must be the first and only value"
 
 
 def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
-    """Everything wrong with addresses, families and their policy; what was there before may stay."""
+    """The complaints about addresses, families and their policy; former addresses may stay."""
     addresses = list(entries(spec, "clusterIPs"))
     causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
     wrong = _each(addresses, entries(before or {}, "clusterIPs"))
@@ -108,7 +110,7 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service; what is wrong with its addresses is looked at first, and told alone."""
+    """A Service. Its addresses come first, and their complaints alone."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -132,7 +134,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """The spec with its addresses as they are after a change of one of them only."""
+    """The spec with its addresses as they are after a change of only one of them."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []

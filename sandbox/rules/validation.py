@@ -1,5 +1,5 @@
 """
-Which rules an object of a built-in kind must keep, besides those of its metadata.
+The rules of each built-in kind, besides those of its metadata, and the rules of its names.
 
 Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
 """
@@ -62,7 +62,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """What is wrong with an object of a built-in kind; old None = it is created."""
+    """The complaints about an object of a built-in kind; old None = it is created."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 

@@ -1,7 +1,7 @@
 """
-What the volumes of a pod may look like.
+Volumes of pods and PersistentVolumeClaims: what they may look like, and what of a claim may change.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes).
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes, ValidatePersistentVolumeClaim).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SOURCES: Final = (
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """The names of the volumes that can be mounted, and what is wrong with the others."""
+    """The names of the volumes that can be mounted, and the complaints about the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):

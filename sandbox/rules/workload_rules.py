@@ -1,5 +1,5 @@
 """
-What Deployments and the other owners of pods may look like, and what of them may change.
+Deployments and the other owners of pods: what they may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/apps/validation and pkg/apis/core/validation.
 """

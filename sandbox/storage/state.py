@@ -1,4 +1,4 @@
-"""What the API reads: the state between two commits."""
+"""What the API reads: the state between two commits, or as it was at an older version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop.sandbox.wire.resource import GroupResource
 
 
 class State(Protocol):
-    """Read access to everything stored; objects handed out are shared and must not be changed."""
+    """Read access to everything stored. Objects are shared and must not be changed."""
 
     @property
     def resource_version(self) -> int:
@@ -49,7 +49,7 @@ class State(Protocol):
 
 class PastState:
     """
-    Implements state.State over a newer one.
+    The state as it was at an older version: what a server sees that is behind.
 
     A collection that does not remember that far is shown as far back as it does.
     """

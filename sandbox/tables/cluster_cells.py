@@ -1,7 +1,7 @@
 """
-Rows of what neither runs pods nor stores: configuration, networking, access, nodes and events.
+Rows of kinds that run no pods: configuration, networking, access, nodes, claims, quotas and Events.
 
-Follows: kubernetes pkg/printers/internalversion/printers.go.
+Follows: kubernetes pkg/printers/internalversion/printers.go, pkg/apis/core/helper/helpers.go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """
-Objects as rows: `meta.k8s.io/v1 Table`, what kubectl get prints; and metadata alone.
+Objects as rows: `meta.k8s.io/v1 Table`, which kubectl get prints; and metadata alone.
 
-Follows: apiserver pkg/endpoints/handlers/response.go and pkg/printers/internalversion of kubernetes.
+Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
+CELLS show name and creation time.
+Follows: apiserver pkg/endpoints/handlers/response.go, kubernetes pkg/printers/internalversion,
+apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _AGE = {
 
 
 def custom_columns(resource: ServedResource) -> list[Column]:
-    """Name, then what the definition declares; Age alone when it declares nothing."""
+    """Name, then the columns of the definition; Age alone when it has none."""
     return [_name_column(), *(_column(declared) for declared in _declared(resource))]
 
 
@@ -57,7 +60,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """The name, and what each column's path finds; null for nothing or a value of another type."""
+    """The name, and the find of each column's path; null for none, or for one of another type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 
@@ -153,9 +156,9 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    A complete Table: metadata is its ListMeta, include says what each row carries of its object.
+    A complete Table. metadata is its ListMeta; include is what each row carries of its object.
 
-    Raises: StatusError 400 for an include the server does not know.
+    Raises: StatusError 400 for an unknown include.
     """
     table: dict[str, Any] = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}"}
     table["metadata"] = dict(metadata or {})

@@ -1,6 +1,8 @@
 """
 POST: a new object.
 
+`create` decodes the body. `store_new`, which a PUT, an apply and a controller use, too, completes, validates
+and stores the object.
 Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
 plugin/pkg/admission/namespace/lifecycle.
 """
@@ -49,9 +51,9 @@ def create(call: Call) -> Response:
 
 def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Stored:
     """
-    Complete, check and store a new object, already defaulted.
+    Complete, validate and store a new object, which has its defaults already.
 
-    Args: applied means that managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are right as they are (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
@@ -75,7 +77,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
-    """Refuse, mention or ignore what strict decoding found."""
+    """Refuse, warn of or ignore the complaints of strict decoding."""
     if not strict or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -98,7 +100,7 @@ def check_version(call: Call, obj: Object) -> None:
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
-    """The object in the namespace of the path; another one in the body is refused (400)."""
+    """The object in the namespace of the path. Another namespace in the body is refused (400)."""
     given = obj["metadata"].get("namespace", "")
     if not call.resource.namespaced:
         kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
@@ -111,7 +113,7 @@ def in_request_namespace(call: Call, obj: Object) -> Object:
 
 
 def check_namespace(call: Call, name: str) -> None:
-    """Refuse to create in a namespace that is missing (404) or going away (403)."""
+    """Refuse to create in a namespace that is missing (404) or being deleted (403)."""
     if not call.resource.namespaced:
         return
     namespace = call.state.get(_NAMESPACES, "", call.namespace)
@@ -124,7 +126,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """The object with a name made from its generateName if it has none."""
+    """The object with a name, made from its generateName if it has none."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj
@@ -150,13 +152,13 @@ def check(call: Call, obj: Object) -> None:
 
 
 def wrong_kind(call: Call, obj: Object) -> StatusError:
-    """The refusal of a custom resource that says it is of another kind."""
+    """The refusal of a custom resource that names another kind."""
     from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
 
 
 def _check_quotas(call: Call, obj: Object) -> None:
-    """Refuse (403) one object more than a quota of the namespace allows."""
+    """Refuse (403) an object beyond a quota of the namespace."""
     namespace = obj["metadata"].get("namespace", "")
     for quota in call.state.list(QUOTAS, namespace) if namespace else ():
         found = exceeded(call.state, namespace, quota, call.collection)

@@ -1,5 +1,6 @@
 """
-The rules an object must keep: metadata, the schema of a custom resource, the validation of a built-in kind.
+The rules of an object: defaults, metadata, the schema of a custom resource, the validation of a built-in
+kind.
 
 Follows: apiextensions pkg/registry/customresource/validator.go, kubernetes pkg/registry strategies.
 """
@@ -54,7 +55,7 @@ def _with_string_data(secret: Object) -> Object:
 
 
 def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Everything wrong with a new object."""
+    """The complaints about a new object."""
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         causes += _finalizers(resource, obj, is_update=False)
@@ -64,7 +65,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> list[Cause]:
-    """Everything wrong with a changed object; metadata complaints come twice, as from a real server."""
+    """The complaints about a changed object. Those about metadata come twice, as from a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
@@ -80,7 +81,7 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object) -> list[str]:
-    """What a client is told about a Service, or about a definition's rules that are not evaluated here."""
+    """The warnings about a Service, or about rules of a definition that the sandbox does not evaluate."""
     if resource.kind == "Service" and not resource.custom:
         return list(service_notices(obj))
     if resource.kind != "CustomResourceDefinition" or resource.custom:
@@ -124,7 +125,7 @@ def _schema_causes(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """What occurs twice in lists that are sets or maps; looked for whatever else is wrong."""
+    """The complaints about entries that occur twice in sets and maps; asked for whatever else is wrong."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, _content(obj))
 
 
@@ -146,7 +147,7 @@ def _status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
 def _with_rules(
     resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]
 ) -> list[Cause]:
-    """With what the schema's expressions say; they are not asked about an object that is badly wrong."""
+    """The causes, with those of the schema's expressions. Badly wrong objects are not evaluated."""
     if resource.schema is None or not has_rules(resource):
         return causes
     if any(cause.reason in _BLOCKING for cause in causes):
@@ -168,13 +169,13 @@ def _has_rules(node: Schema) -> bool:
 
 
 def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """What is wrong with the replicas a custom resource's /scale sets."""
+    """The complaints about the replicas that a custom resource's /scale sets."""
     paths = resource.scale_paths
     return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
 
 
 def scale_status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """What is wrong with the replicas and the selector a custom resource's /scale shows."""
+    """The complaints about the replicas and the selector that a custom resource's /scale shows."""
     paths = resource.scale_paths
     if paths is None:
         return []

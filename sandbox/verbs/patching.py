@@ -1,7 +1,9 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-Follows: apiserver pkg/endpoints/handlers/patch.go.
+A strategic patch is restored from decoded values, and so has other complaints (`restoring`); the other
+patches are decoded from JSON.
+Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def patch(call: Call) -> Response:
 
 
 def patch_type(call: Call) -> str:
-    """The kind of patch in the body. Raises: StatusError 415."""
+    """The type of the patch in the body. Raises: StatusError 415."""
     given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in (MERGE, JSON_PATCH, APPLY) or (given == STRATEGIC and not call.resource.custom):
         return given
@@ -126,9 +128,9 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
 
 def applied_configuration(call: Call, options: WriteOptions) -> Object:
     """
-    The object that is applied.
+    The object in the body of an apply.
 
-    Raises: StatusError 400 for what is no YAML or no object; strictly read, for keys that occur twice.
+    Raises: StatusError 400 for other YAML, and, with strict validation, for keys that occur twice.
     """
     try:
         parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
@@ -188,7 +190,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """What an applied configuration is told that fits its schema and not its type."""
+    """The refusal of an applied configuration that fits its schema and not its type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
@@ -232,7 +234,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """The patched object as messages show it: members of custom resources sorted all the way down."""
+    """The patched object as messages show it. The members of custom resources are sorted all the way down."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 
@@ -246,7 +248,7 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 
 def restoring(complaint: str) -> str:
-    """The complaint about JSON in the converter's words; others stay as they are."""
+    """A complaint about JSON in the converter's words; other complaints stay as they are."""
     found = _JSON.fullmatch(complaint)
     if found is None:
         return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
@@ -255,14 +257,14 @@ def restoring(complaint: str) -> str:
 
 
 def _unfit(kind: str, go_type: str) -> str:
-    """The complaint about a value of a kind of Go's that should become a type."""
+    """The complaint about a Go value that does not fit a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):
         return f"cannot restore slice from {kind}"
     if not _SCALARS.fullmatch(go_type):
         return f"cannot restore struct from: {kind}"
-    # Go converts whole numbers to texts and to each other, and then thinks better of it
+    # Go could convert whole numbers to texts and to each other, and refuses to
     if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
         return f"cannot convert {kind} to {go_type}"
     return f"unrecognized type: {go_type}"

@@ -1,7 +1,8 @@
 """
-What only pods have: logs and binding to a node; and the streams a sandbox cannot offer.
+The subresources of pods: logs, binding, eviction, and the streams that a sandbox refuses.
 
-Follows: kubernetes pkg/registry/core/pod/{rest,storage}.
+An eviction deletes a pod if its disruption budget can spare it. Logs are invented.
+Follows: kubernetes pkg/registry/core/pod/{rest,storage} (binding, log, eviction).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def refuse_stream(call: Call) -> Response:
 
 
 def bind(call: Call) -> Response:
-    """Put the pod on the node that a Binding names."""
+    """Put the pod on the node of a Binding."""
     options = write_options(call.request.query, "CreateOptions")
     binding = sent(call)
     target = binding.get("target") or {}
@@ -101,7 +102,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_to(call: Call, node: str, options: WriteOptions) -> None:
-    """Put the pod of the path on a node; a pod that has one stays there (409)."""
+    """Put the pod of the path on a node. A pod that has a node is refused (409)."""
     pod = existing(call).object
     assigned = (pod.get("spec") or {}).get("nodeName")
     if assigned:
@@ -134,7 +135,7 @@ def existing(call: Call) -> Stored:
 
 def sent(call: Call) -> Object:
     """
-    The object that is sent to a subresource of the pod.
+    The object that a client sends to a subresource of the pod.
 
     Raises: StatusError 400 when it is about another pod.
     """
@@ -209,7 +210,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """The budget that guards a pod; one that is not running yet, or no more, needs none."""
+    """The budget that guards a pod. Pods that do not run yet, or no more, need none."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -222,9 +223,9 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    The budget with one disruption less; None when it does not have to allow this one.
+    The budget with one disruption less; None when it need not allow this one.
 
-    Raises: StatusError 429 when it has none left, or has not been looked at since it changed.
+    Raises: StatusError 429 when none is left, or the controller has not seen the budget since it changed.
     """
     if budget is None:
         return None

@@ -1,7 +1,9 @@
 """
-GET, of one object or a collection.
+GET: one object, a list, or a watch.
 
-Follows: apiserver pkg/endpoints/handlers/get.go, pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher.
+A watch starts at a position of the history; the engine then sends its lines.
+Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg/storage/etcd3/store.go
+(GetList), pkg/storage/cacher (Watch).
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def list_objects(call: Call) -> Response:
 
 
 def selected(call: Call) -> list[Stored]:
-    """The objects that the selectors of the request choose, as they are."""
+    """The objects that the selectors of the request choose."""
     options = list_options(call.request.query, watch=False)
     field_selector.check_supported(options.fields, call.resource)
     collection = call.state.collection(call.collection)
@@ -112,7 +114,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     if rv and exact:
         _check_not_expired(call, rv)
         return _cut(call, options, rv, start="")
-    # what is served at version 0 comes whole, whatever the limit
+    # a list at version 0 comes whole, whatever the limit
     limit = 0 if rv == 0 else options.limit
     return _cut(call, options, current, start="", limit=limit)
 
@@ -237,7 +239,7 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
         return replace(base, initial=_present(call, base), after_initial=marked)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # from a version that does not exist yet: silent until the counter has passed it
+    # from a version of the future: silent until the counter has passed it
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 
@@ -262,7 +264,7 @@ def _deadline(call: Call, options: ListOptions) -> float:
 
 
 def _bookmark_object(call: Call) -> Object:
-    """What a bookmark carries besides its metadata: the members that the kind never omits."""
+    """The object of a bookmark besides its metadata: the members that the kind never omits."""
     head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
         return head

@@ -1,5 +1,5 @@
 """
-Reviews: questions in the form of a create; nothing is stored.
+Reviews: questions in the form of a create. They are answered and not stored.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """
@@ -44,13 +44,13 @@ def review(call: Call) -> Response:
 
 
 def user_of_token(call: Call, token: str) -> User | None:
-    """The service account a token stands for, if it is valid."""
+    """The service account of a token, if it is valid."""
     claims = tokens.verify(call.context.signing_key, token, call.context.now)
     return None if claims is None else account_of(claims)
 
 
 def account_of(claims: Mapping[str, Any]) -> User:
-    """The user that a token's claims name."""
+    """The user that the claims of a token name."""
     bound = claims["kubernetes.io"]
     account = bound["serviceaccount"]
     return authorization.service_account(bound["namespace"], account["name"], account["uid"])
@@ -77,7 +77,7 @@ def _answer(call: Call, obj: Object, status: Object) -> Response:
 
 
 def _causes(call: Call, obj: Object) -> list[Cause]:
-    """What is wrong with a question about access."""
+    """The complaints about a question."""
     spec, causes = obj.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:

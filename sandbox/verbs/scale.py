@@ -1,8 +1,10 @@
 """
-/scale: the replicas of an object as an autoscaling/v1 Scale.
+/scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
+As upstream, a manager that got the replicas through the Scale has no time. Of two entries of one manager that
+differ in nothing else, the next write loses one.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
-pkg/registry/apps/deployment/storage (ScaleREST).
+pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """The Scale of an object with who owns its replicas, which no answer shows."""
+    """The Scale of an object with the owners of its replicas, which no answer shows."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
@@ -154,7 +156,7 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
 
 
 def _scale_of(call: Call, stored: Stored) -> Object:
-    """The Scale of an object, zero replicas left out of its spec."""
+    """The Scale of an object; its spec omits zero replicas."""
     paths = call.resource.scale_paths
     if paths is None:
         raise internal_error(f"{call.resource.qualified} has no scale")
@@ -190,7 +192,7 @@ _IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
 
 
 def to_scale(entries: Any, path: str) -> Entries:
-    """The managedFields of the Scale: who owns the field at path (`.spec.replicas`) owns its replicas."""
+    """The managedFields of a Scale: the owner of the field at path (`.spec.replicas`) owns its replicas."""
     wanted = _field_set_of(path)
     owners = {
         manager: owned._replace(fields=_IN_SCALE, api_version=_SCALE_VERSION)
@@ -201,7 +203,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """The managedFields of the object after a write of its Scale left scale_entries there."""
+    """The managedFields of the object after a write of its Scale, whose own are scale_entries."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

@@ -1,8 +1,11 @@
 """
-Addresses and node ports of services, given out as the real server's allocators do: in range, unique, random.
+The addresses and node ports of Services: given out in range, unique and random, as a real server's allocators
+do.
 
-They are given out before anything else is checked. Follows: kubernetes
-pkg/registry/core/service/storage/alloc.go; the cluster has one family, IPv4.
+They are given out before validation. A changed Service keeps what it had (`kept`), and loses what only its
+former type had (`without_what_the_type_lost`). The cluster has one family, IPv4.
+Follows: kubernetes pkg/registry/core/service/storage/{alloc,storage}.go (patchAllocatedValues,
+normalizeClusterIPs), pkg/registry/core/service/strategy.go (dropTypeDependentFields).
 """
 
 from __future__ import annotations
@@ -24,15 +27,15 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""Left to those who ask for one by its number, as long as there are others."""
+"""Ports that are left to clients that ask for a number, while there are others."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    A new service with a cluster IP, families and node ports where its type has them.
+    A new Service with cluster IP, families and node ports, as far as its type has them.
 
-    Raises: StatusError 422 for an address or a port that cannot be had.
+    Raises: StatusError 422 for an address or port that is not available.
     """
     spec = service.get("spec") or {}
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -42,7 +45,7 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    A changed service with the addresses and ports it had, and those it needs now.
+    A changed Service with the addresses and ports it had, and those that it needs now.
 
     Raises: StatusError 422.
     """
@@ -52,7 +55,7 @@ def changed(call: Call, service: Object, old: Object) -> Object:
 
 
 class _Taken:
-    """What other services have; looked up when something is to be given out, and once."""
+    """The addresses and ports of the other Services, looked up once, when one is to be given out."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -83,12 +86,12 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """A headless service without a selector: its pods may have addresses of either family."""
+    """Whether it is headless without a selector: its endpoints may be of either family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
 def _family_causes(spec: Object) -> list[Cause]:
-    """What a cluster of one family does not have."""
+    """The complaints about families that this cluster does not have."""
     policy, families = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or []
     if _is_open(spec):
         return []
@@ -103,7 +106,7 @@ def _family_causes(spec: Object) -> list[Cause]:
 
 
 def _address_causes(spec: Object, before: Object, taken: _Taken) -> list[Cause]:
-    """Whether an address that is asked for can be had."""
+    """The complaints about an address that is not available."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
         return []
@@ -139,7 +142,7 @@ def _with_address(call: Call, spec: Object, taken: _Taken) -> Object:
 
 
 def _port_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """Whether the node ports that are asked for can be had; a dry run does not look at the range."""
+    """The complaints about node ports that are not available. A dry run does not check the range."""
     own = set(_ports_of([before]))
     others = set(_ports_of(taken.specs)) - own
     seen: set[tuple[int, str]] = set()
@@ -175,7 +178,7 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
-    """Ports of one number and several protocols share a node port, but only when the service is new."""
+    """The ports with node ports. In a new Service, one number in several protocols shares one."""
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
@@ -192,7 +195,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """The node port that is asked for first, by port: entries of other protocols get it, too."""
+    """The first node port that is asked for, by port number: its other protocols get it, too."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -218,7 +221,7 @@ def has_node_ports(spec: _Spec) -> bool:
 
 
 def has_health_port(spec: _Spec) -> bool:
-    """Whether a load balancer asks a port of its own about health."""
+    """Whether a load balancer checks its health on a port of its own."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -228,7 +231,7 @@ def is_external(spec: _Spec) -> bool:
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """A changed spec with the addresses and ports it had, where it does not mention them."""
+    """A changed spec with the former addresses and ports, where it names none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -256,7 +259,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Each port without a node port gets the one its name had, unless a port has asked for that one."""
+    """Each port without a node port gets the former one of its name, unless another port wants that one."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []
@@ -273,7 +276,7 @@ def _numbers(ports: list[_Spec]) -> set[int]:
 
 
 def without_what_the_type_lost(service: Object, old: Object) -> Object:
-    """A changed service without what only its former type had, unless that was changed, too."""
+    """A changed Service without the fields of its former type, unless the change sets them."""
     spec, before = service.get("spec") or {}, old.get("spec") or {}
     replaced = bool(spec.get("clusterIPs")) and spec.get("clusterIP") != before.get("clusterIP")
     lost = {
@@ -302,4 +305,8 @@ _TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ..
     (("allocateLoadBalancerNodePorts", "loadBalancerClass"), _balances_load),
     (("externalTrafficPolicy",), is_external),
 )
-"""What goes, and what it takes to have it; an address also when it is replaced in one place only."""
+"""
+Fields, and the condition under which a Service has them.
+
+An address is also lost when only one of its two fields changes.
+"""

@@ -1,8 +1,12 @@
 """
-What a write through an endpoint may change of an object, and when its generation rises.
+What the server changes of an object before it validates it, kind by kind.
 
-Follows: apiextensions pkg/registry/customresource/{strategy,status_strategy}.go, kubernetes
-pkg/registry/*/strategy.go (PrepareForUpdate).
+`prepare_create` removes the client's status and adds what admission and the kind's strategy add; for a pod:
+service account, its token volume, tolerations, priority, QoS class. `prepare_update` lets only those changes
+through that the endpoint allows, and counts the generation.
+Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate, PrepareForUpdate),
+plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,storageobjectinuseprotection},
+pkg/apis/core/helper/qos, apiextensions pkg/registry/customresource/{strategy,status_strategy}.go.
 """
 
 from __future__ import annotations
@@ -140,7 +144,7 @@ Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """A new object as it goes to validation: without the client's status, with what its kind adds."""
+    """A new object as validation gets it: without the client's status, with the additions of its kind."""
     resource = call.resource
     if resource.subresource("status") and resource.plural not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -151,7 +155,7 @@ def prepare_create(call: Call, obj: Object) -> Object:
 
 
 def without_status(resource: ServedResource, obj: Object) -> Object:
-    """An object with the status of one that was just made."""
+    """An object with the status of a new one."""
     rest = {key: value for key, value in obj.items() if key != "status"}
     if resource.custom or resource.schema is None:
         return rest
@@ -265,7 +269,7 @@ _LABELS_STAY: Final = ("apps",)
 
 
 def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str) -> Object:
-    """A changed object with only the changes that the endpoint lets through."""
+    """A changed object with only the changes that the endpoint allows."""
     match subresource:
         case "status" | "approval":
             return _custom_status(new, old) if resource.custom else _built_in_status(resource, new, old)

@@ -46,7 +46,7 @@ _KEPT_AS: Final = {
 
 
 class Replaced(NamedTuple):
-    """What a write left behind; created is true when the object was new."""
+    """The result of a write; created = the object is new."""
 
     stored: Stored
     created: bool = False
@@ -68,9 +68,9 @@ def update(call: Call) -> Response:
 
 def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Replaced:
     """
-    Store obj, already defaulted, in the place of the object of the path.
+    Store obj, which has its defaults, in place of the object of the path.
 
-    Args: applied means that managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are right as they are (server-side apply).
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
@@ -124,7 +124,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Where a real server keeps the objects of a collection; a dry run does not get as far as the prefix."""
+    """Where a real server keeps the objects of a collection. A dry run fails before the prefix is added."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -148,7 +148,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # the real server names the resource where the kind belongs
+        # the real server names the resource in place of the kind
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:

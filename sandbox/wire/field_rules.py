@@ -1,7 +1,7 @@
 """
 Checks of single fields that many kinds share, in Kubernetes' words.
 
-Every function returns the complaints about one value; a path is the field's name in them.
+Every function returns the complaints about one value. A path is the field's name in them.
 Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
 pkg/apis/core/validation.
 """

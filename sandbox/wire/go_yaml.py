@@ -1,8 +1,11 @@
 """
-YAML as Go reads it into JSON: the first document, with what go-yaml makes of plain scalars and of mistakes.
+YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
-Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers; tags it does not know are
-passed over. Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
+Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers. Unknown tags are ignored.
+`check_bounds` refuses a text before it is read: the parser nests as deep as the text, on the C stack, and an
+alias stands for a value that is written once and counted a thousand times. The limits are go-yaml's, much
+lower.
+Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 
 from __future__ import annotations
@@ -29,9 +32,9 @@ class TooMuchError(ValueError):
 
 def check_bounds(text: str) -> None:
     """
-    Refuse a text that is not worth reading.
+    Refuse a text that would cost too much. Only a text that could be meant so is looked at.
 
-    Raises: TooMuchError; yaml.YAMLError for what is no YAML.
+    Raises: TooMuchError; yaml.YAMLError for other errors.
     """
     harmless = len(text) <= _HARMLESS_BYTES and "*" not in text
     if harmless and sum(text.count(mark) for mark in _NESTING) <= _HARMLESS_MARKS:
@@ -76,7 +79,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YAMLError(ValueError):
-    """A text is no YAML, or nothing that JSON could hold; the message is Go's."""
+    """A text is no YAML, or has a value that JSON cannot hold; the message is Go's."""
 
 
 class Parsed(NamedTuple):
@@ -163,7 +166,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Whole numbers as an int; what is beyond every float64 stays text."""
+    """Whole numbers as an int; a number beyond every float64 stays text."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -174,7 +177,7 @@ def _binary(loader: Any, node: Any) -> str:
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    """A value with a tag that nobody knows."""
+    """A value with an unknown tag."""
     del suffix
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
@@ -206,7 +209,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """In the order of decoding: what is in a value before the value itself."""
+    """The lines about keys that occur twice, in the order of decoding: first those inside a value."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

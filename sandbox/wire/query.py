@@ -1,4 +1,8 @@
-"""Query parameters."""
+"""
+The target of a request: host, path and query parameters.
+
+Follows: RFC 9112 section 3.2; Go's net/http (Request.Host, url.Parse).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class Target(NamedTuple):
-    """The parts; path and query are still percent-encoded."""
+    """The parts of a target; path and query are still percent-encoded."""
 
     authority: str
     path: str
@@ -50,7 +54,11 @@ class Target(NamedTuple):
 
 
 def target_of(text: str, host: str) -> Target:
-    """The target of a request; the absolute form, as proxies get it, names another host than the header."""
+    """
+    The target in the first line of a request.
+
+    In the absolute form, which proxies get, its host wins over the header.
+    """
     absolute = None if text.startswith("/") else _ABSOLUTE.fullmatch(text)
     authority, rest = (absolute[1], absolute[2]) if absolute else (host, text)
     path, _, query = rest.partition("?")

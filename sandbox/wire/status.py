@@ -1,7 +1,9 @@
 """
-Refusals: what the API server answers when it does not do what it is asked, as `kind: Status` objects.
+Refusals as `kind: Status` objects, in JSON's shape or as protobuf for clients that read nothing else.
 
-Texts, reasons and details follow apimachinery pkg/api/errors and pkg/util/validation/field.
+A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
+raw, 3: encoding, 4: type}. Texts are written even when they are empty, as generated Go code does.
+Follows: apimachinery pkg/api/errors, pkg/util/validation/field, pkg/apis/meta/v1/generated.proto.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class StatusError(Exception):
 
 
 class PageNotFoundError(Exception):
-    """The path leads nowhere: the server answers in plain text, not with a Status."""
+    """The path does not exist: the server answers in plain text, not with a Status."""
 
 
 def failure(
@@ -125,7 +127,7 @@ def conflict(resource: ServedResource, name: str, message: str = OBJECT_MODIFIED
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request itself makes no sense."""
+    """400: the request makes no sense."""
     return StatusError(failure(400, "BadRequest", message))
 
 
@@ -199,7 +201,7 @@ def not_implemented(message: str) -> StatusError:
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504: a resource version that does not exist yet; a client tries again in a second."""
+    """504: a resource version that does not exist yet; a client tries again after a second."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     details = {"causes": [cause], "retryAfterSeconds": 1}
@@ -208,7 +210,7 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    # events of either group are stored, and complained about, as core ones
+    # Events of either group are stored, and complained about, as core ones
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
@@ -223,7 +225,7 @@ def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> S
 
 
 def _joined(causes: Sequence[Cause]) -> str:
-    # ErrorList.ToAggregate: equal messages are said once, though each stays a cause
+    # ErrorList.ToAggregate: equal messages appear once, but each stays a cause
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -238,7 +240,7 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def as_protobuf(status: Mapping[str, Any]) -> bytes:
-    """The bytes of a Status."""
+    """A Status as protobuf."""
     kind = _text(1, status["apiVersion"]) + _text(2, status["kind"])
     return _MAGIC + _bytes(1, kind) + _bytes(2, _status_bytes(status)) + _text(3, "") + _text(4, "")
 
