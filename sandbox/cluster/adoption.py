@@ -56,6 +56,13 @@ def _is_closed(owner: Object, candidate: Object) -> bool:
     return is_deleting(owner) or is_deleting(candidate)
 
 
+def controlled(state: State, owner: Object, collection: GroupResource) -> list[Object]:
+    """The objects of a collection whose controller is owner."""
+    uid = owner["metadata"]["uid"]
+    owned = state.by_owner(uid)
+    return [obj for place, obj in owned if place == collection and is_controlled_by(obj, uid)]
+
+
 class Orphans:
     """
     The objects of one collection that have no controller, by namespace.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handloop.sandbox.cluster import deployment_status
-from handloop.sandbox.cluster.adoption import Orphans, claim
+from handloop.sandbox.cluster.adoption import Orphans, claim, controlled
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.rollout import Rollout
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
-from handloop.sandbox.storage.owner_references import controller_of, is_controlled_by
+from handloop.sandbox.storage.owner_references import controller_of
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.label_selector import is_everything, matches
 from handloop.sandbox.wire.resource import GroupResource
@@ -88,7 +88,10 @@ class DeploymentController:
         deployment = view.state.get(DEPLOYMENTS, *key)
         if deployment is None or is_everything(deployment["spec"]["selector"]):
             return []
-        candidates = [*_controlled(view, deployment, REPLICA_SETS), *self._orphans.among(view.state, key[0])]
+        candidates = [
+            *controlled(view.state, deployment, REPLICA_SETS),
+            *self._orphans.among(view.state, key[0]),
+        ]
         claimed = claim(deployment, REPLICA_SETS, candidates)
         deadline = self._deadline(deployment)
         rollout = Rollout(
@@ -117,11 +120,5 @@ class DeploymentController:
         )
 
 
-def _controlled(view: View, owner: Object, collection: GroupResource) -> list[Object]:
-    uid = owner["metadata"]["uid"]
-    owned = view.state.by_owner(uid)
-    return [obj for place, obj in owned if place == collection and is_controlled_by(obj, uid)]
-
-
 def _runs_pods(view: View, replica_set: Object) -> bool:
-    return any(not is_pod_finished(pod) for pod in _controlled(view, replica_set, PODS))
+    return any(not is_pod_finished(pod) for pod in controlled(view.state, replica_set, PODS))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handloop.apis.time import format_time, parse_time
-from handloop.sandbox.cluster.adoption import Orphans, claim
+from handloop.sandbox.cluster.adoption import Orphans, claim, controlled
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.events import ComponentEventRecorder
@@ -29,7 +29,7 @@ from handloop.sandbox.cluster.workloads import (
     is_pod_ready,
     spec_replicas,
 )
-from handloop.sandbox.storage.owner_references import controller_of, controller_reference, is_controlled_by
+from handloop.sandbox.storage.owner_references import controller_of, controller_reference
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
@@ -146,7 +146,9 @@ class ReplicaSetController:
         if replica_set is None:
             return []
         claimed = claim(
-            replica_set, PODS, [*_controlled(view, replica_set), *self._orphans.among(view.state, key[0])]
+            replica_set,
+            PODS,
+            [*controlled(view.state, replica_set, PODS), *self._orphans.among(view.state, key[0])],
         )
         active = [pod for pod in claimed.objects if is_pod_active(pod)]
         writes = claimed.writes
@@ -218,19 +220,15 @@ class ReplicaSetController:
         return [Write.of("update", REPLICA_SETS, {**replica_set, "status": status}, subresource="status")]
 
 
-def _controlled(view: View, replica_set: Object) -> list[Object]:
-    uid = replica_set["metadata"]["uid"]
-    owned = view.state.by_owner(uid)
-    return [pod for place, pod in owned if place == PODS and is_controlled_by(pod, uid)]
-
-
 def _related(view: View, replica_set: Object) -> list[Object]:
     """The active pods of every ReplicaSet of the same Deployment."""
     owner = controller_of(replica_set)
     siblings = [replica_set]
     if owner is not None:
         siblings = [obj for place, obj in view.state.by_owner(owner["uid"]) if place == REPLICA_SETS]
-    return [pod for sibling in siblings for pod in _controlled(view, sibling) if is_pod_active(pod)]
+    return [
+        pod for sibling in siblings for pod in controlled(view.state, sibling, PODS) if is_pod_active(pod)
+    ]
 
 
 def _new_pod(view: View, replica_set: Object) -> Object:

@@ -1,4 +1,1 @@
-"""
-Custom resources: what their definitions may look like, structural schemas (pruning, defaults, validation),
-and CEL.
-"""
+"""Custom resources: what definitions may look like, structural schemas (pruning, defaults), CEL."""

@@ -26,9 +26,7 @@ _NAME = re.compile(
 
 
 def tag_of(image: str) -> str:
-    """
-    The tag of an image name; `latest` without tag and digest; "" for a digest alone and for other texts.
-    """
+    """The tag of an image name; `latest` without tag and digest; "" for a digest alone or another text."""
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
         return ""

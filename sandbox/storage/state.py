@@ -24,9 +24,13 @@ class State(Protocol):
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
         """One object, None when there is none."""
+        stored = self.stored(group_resource, namespace, name)
+        return None if stored is None else stored.object
 
     def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
         """Every object of a kind in key order."""
+        collection = self.collection(group_resource)
+        return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
         """How many objects of a kind there are."""
@@ -47,7 +51,7 @@ class State(Protocol):
         """A collection with its history; an empty one where nothing was ever stored."""
 
 
-class PastState:
+class PastState(State):
     """
     The state as it was at an older version: what a server sees that is behind.
 
@@ -69,19 +73,9 @@ class PastState:
         """Versions below this one are gone."""
         return min(self._state.compacted, self._resource_version)
 
-    def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """One object, None when there was none."""
-        stored = self.stored(group_resource, namespace, name)
-        return None if stored is None else stored.object
-
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """One object with its bytes."""
         return self.collection(group_resource).objects.get(object_key(namespace, name))
-
-    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
-        """Every object of a kind in key order."""
-        collection = self.collection(group_resource)
-        return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
         """How many objects of a kind there were."""

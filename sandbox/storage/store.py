@@ -11,6 +11,7 @@ from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable
 
 from handloop.sandbox.storage.collection import Collection
+from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
 from handloop.sandbox.wire.resource import GroupResource
 
@@ -20,9 +21,9 @@ DEFAULT_HISTORY_SIZE = 10_000
 _Place = tuple[GroupResource, str]
 
 
-class Store:
+class Store(State):
     """
-    Implements state.State and commits changes.
+    The present state, which commits change.
 
     history_size is the number of changes kept per collection; a watch or list from further back is Expired.
     State: _floor is where the history of a new collection begins: the changes of removed kinds are forgotten
@@ -48,20 +49,10 @@ class Store:
         """Versions below this one are gone."""
         return self._compacted
 
-    def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """One object, None when there is none."""
-        stored = self.stored(group_resource, namespace, name)
-        return None if stored is None else stored.object
-
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """One object with its bytes."""
         collection = self._collections.get(group_resource)
         return None if collection is None else collection.objects.get(object_key(namespace, name))
-
-    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
-        """Every object of a kind in key order."""
-        collection = self.collection(group_resource)
-        return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
         """How many objects of a kind there are."""
