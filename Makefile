@@ -91,8 +91,8 @@ FORCE:
 lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
 	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade

@@ -1,8 +1,8 @@
 """
-The API: what a request is answered, and what it changes, as a function of the state.
+The API: the answer to a request and the changes it makes, as a function of the state.
 
-Nothing here keeps anything: the same state, request and context give the same outcome. Committing the changes
-is the store's work, time and chance come in through the context.
+The same state, request and context give the same outcome; nothing is kept here. The engine commits the
+changes. Time and chance come in through the context.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from handloop.sandbox.requests import access, documents, routes
+from handloop.sandbox.requests import authorization, documents, routes
+from handloop.sandbox.requests.authorization import acting_user
 from handloop.sandbox.requests.call import Call, warning_headers
 from handloop.sandbox.requests.documents import Site
-from handloop.sandbox.requests.impersonation import acting_user
 from handloop.sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
 from handloop.sandbox.requests.routes import ResourcePath
-from handloop.sandbox.verbs import evictions, pods, reviews, scale, token_requests
+from handloop.sandbox.verbs import pods, reviews, scale, token_requests
 from handloop.sandbox.verbs.create import create
 from handloop.sandbox.verbs.deletion import delete, delete_collection
 from handloop.sandbox.verbs.patching import patch
-from handloop.sandbox.verbs.reading import get, list_objects
+from handloop.sandbox.verbs.reading import get, list_objects, watch
 from handloop.sandbox.verbs.update import update
-from handloop.sandbox.verbs.watching import watch
-from handloop.sandbox.wire import negotiate, status_protobuf
+from handloop.sandbox.wire import negotiate, status
 from handloop.sandbox.wire.negotiate import Form
 from handloop.sandbox.wire.options import boolean
 from handloop.sandbox.wire.resource import ServedResource
@@ -50,7 +49,7 @@ PAGE_NOT_FOUND: Final = Response(
     (b"404 page not found\n",),
 )
 
-_TOO_DEEP: Final = "what the request sends or asks for is nested too deeply for the sandbox"
+_TOO_DEEP: Final = "the request or its answer is nested too deeply for the sandbox"
 
 _VERBS: Final[dict[str, Verb]] = {
     "get": get,
@@ -70,7 +69,7 @@ _SCALE: Final[dict[str, Verb]] = {
 _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
     "log": pods.logs,
     "binding": pods.bind,
-    "eviction": evictions.evict,
+    "eviction": pods.evict,
     "exec": pods.refuse_stream,
     "attach": pods.refuse_stream,
     "portforward": pods.refuse_stream,
@@ -79,7 +78,7 @@ _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
 
 
 def handle(site: Site, request: Request, context: Context) -> Outcome:
-    """Answer a request; refusals are answers too."""
+    """Answer a request; a refusal is an answer, too."""
     try:
         return _handle(site, request, context)
     except StatusError as error:
@@ -105,7 +104,7 @@ def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()
 def _refusal_content(request: Request, error: StatusError) -> tuple[str, bytes]:
     accept = request.headers.get("accept", "")
     if negotiate.reads_only_protobuf(accept):
-        return negotiate.PROTOBUF, status_protobuf.encode(error.status)
+        return negotiate.PROTOBUF, status.as_protobuf(error.status)
     form = negotiate.error_form(accept, request.query.get("pretty"))
     return form.content_type, form.encode_value(error.status)
 
@@ -117,15 +116,15 @@ def _handle(site: Site, request: Request, context: Context) -> Outcome:
     path = routes.resource_path(parts)
     if path is None:
         context = _acting(request, context, None)
-        access.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
+        authorization.check_path(site.state, context.user, _path_verb(request.method), f"/{'/'.join(parts)}")
         return Outcome(documents.document(site, request, parts))
-    wanted = access.attributes(path, _verb(request, path))
+    wanted = authorization.attributes(path, _verb(request, path))
     context = _acting(request, context, wanted)
-    access.check_resource(site.state, context.user, wanted)
+    authorization.check_resource(site.state, context.user, wanted)
     return _on_resource(site, request, context, path)
 
 
-def _acting(request: Request, context: Context, wanted: access.Attributes | None) -> Context:
+def _acting(request: Request, context: Context, wanted: authorization.Attributes | None) -> Context:
     user = acting_user(context.user, request.headers, wanted)
     return context if user is context.user else replace(context, user=user)
 
@@ -170,7 +169,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """The function that carries a request out."""
+    """The function that carries a request out: by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     if resource.verbs == ("create",):
         return reviews.review

@@ -1,25 +1,34 @@
-"""Who sends a request: a known user, a service account, nobody in particular, or a wrong token."""
+"""
+Who sends a request: a known user, a service account, the anonymous user, or a wrong token.
+
+The token may stand in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
+only. A secret first part of the path works over plain loopback HTTP, with every client that takes a server
+URL with a path.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from handloop.sandbox.requests import tokens
-from handloop.sandbox.requests.access import ANONYMOUS
+from handloop.sandbox.requests.authorization import ANONYMOUS
 from handloop.sandbox.requests.request import Request, User
-from handloop.sandbox.secret_path import unveil
 from handloop.sandbox.verbs import reviews
 
 
 class Authenticator:
-    """Knows users by their bearer tokens, and the tokens that it has signed itself. Threads: any."""
+    """
+    Knows users by their bearer tokens, and service accounts by the tokens that it has signed.
+
+    Threads: any.
+    """
 
     def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
         """
-        Prepare.
-
-        Args: users None = every request is everybody's. tokens_in_paths: see handloop.sandbox.secret_path.
+        Args: users None = every request is everybody's. tokens_in_paths = a token may be the first part of
+        the path.
         """
         self._users = users
         self._everybody = everybody
@@ -27,11 +36,11 @@ class Authenticator:
         self.signing_key = secrets.token_bytes(32)
 
     def unveiled(self, request: Request) -> Request:
-        """A request with the token of its path where a token belongs."""
+        """The request with a token in its path moved into the Authorization header."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, request: Request, now: float) -> User | None:
-        """Who sends a request; None for credentials that are wrong."""
+        """The sender of a request; None for wrong credentials."""
         if self._users is None:
             return self._everybody
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -45,3 +54,13 @@ class Authenticator:
             return known[0]
         claims = tokens.verify(self.signing_key, token, now)
         return None if claims is None else reviews.account_of(claims)
+
+
+def unveil(request: Request, tokens: Iterable[str]) -> Request:
+    """The request with the token at the start of its path, if it is one of tokens, moved into the header."""
+    first, _, rest = request.path.removeprefix("/").partition("/")
+    given = first.encode(errors="surrogateescape")
+    if not given or not any(secrets.compare_digest(given, token.encode()) for token in tokens if token):
+        return request
+    headers = {**request.headers, "authorization": f"Bearer {first}"}
+    return replace(request, path=f"/{rest}", headers=headers)

@@ -1,4 +1,4 @@
-"""Where a sandbox listens, and what follows from it: loopback needs no more care than a token."""
+"""The address that a sandbox listens on, and what follows from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """An IP address to listen on. Raises: ValueError for a text that is none."""
+    """An IP address to listen on. Raises: ValueError for any other text."""
 
     text: str = LOOPBACK
 
@@ -23,12 +23,12 @@ class BindAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine gets there."""
+        """Whether only this machine can connect."""
         return ip_address(self.text).is_loopback
 
     @property
     def host(self) -> str:
-        """The host of a URL that leads there from this machine."""
+        """The host of a URL that reaches it from this machine."""
         address = ip_address(self.text)
         if address.is_unspecified:
             return LOOPBACK
@@ -36,9 +36,10 @@ class BindAddress:
 
     def served_names(self) -> Collection[str] | None:
         """
-        The hosts that requests may name, None = any.
+        The hosts that a request may name, None = any.
 
-        On loopback a web page could point a name of its own here; elsewhere nobody knows all names.
+        On loopback other names are refused: a web page could point a name of its own at 127.0.0.1. On other
+        addresses the names are not known.
         """
         return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
 

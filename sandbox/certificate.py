@@ -1,41 +1,28 @@
 """
-The certificate of one sandbox: signs itself, lasts a day, and is the only thing its kubeconfig trusts.
+The certificate of one sandbox. It signs itself, lasts a day, and is the only one that its kubeconfig trusts.
 
-The openssl program makes it: the standard library cannot, and TLS on request is no reason for everybody to
-install a cryptography package. The key never outlives the call on disk.
+The `cryptography` package makes it. It belongs to the extra `handloop[tls]` and is imported only here:
+a sandbox without TLS does not need it. The key never outlives the call on disk.
 """
 
 from __future__ import annotations
 
 import ssl
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-_DAYS: Final = "1"
-_SECONDS: Final = 30
-_CONFIGURATION: Final = """\
-[req]
-prompt = no
-distinguished_name = name
-x509_extensions = extensions
-[name]
-CN = sandbox
-[extensions]
-basicConstraints = critical, CA:TRUE, pathlen:0
-keyUsage = critical, digitalSignature, keyCertSign
-extendedKeyUsage = serverAuth
-subjectKeyIdentifier = hash
-subjectAltName = {names}
-"""
+_LIFETIME: Final = timedelta(days=1)
+_SKEW: Final = timedelta(minutes=5)  # a client's clock may be behind
+_MISSING: Final = "TLS needs the cryptography package, which is not installed"
 
 
 class NoCertificateError(OSError):
-    """The openssl program is missing or does not do what it is asked to."""
+    """The cryptography package is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +35,57 @@ class Certificate:
 
 def self_signed(hosts: Sequence[str]) -> Certificate:
     """
-    A certificate for some names and addresses.
+    Make a certificate for some names and addresses.
 
-    Raises: NoCertificateError. Blocks: some ten milliseconds.
+    Raises: NoCertificateError. Blocks: some milliseconds; a tenth of a second for the import.
     """
+    certificate, key = _pair(hosts)
     with TemporaryDirectory(prefix="sandbox-tls-") as folder:
-        configuration, certificate, key = (Path(folder) / name for name in ("cnf", "crt", "key"))
-        names = ", ".join(_alternative_name(host) for host in hosts)
-        configuration.write_text(_CONFIGURATION.format(names=names), encoding="utf-8")
-        files = ("-config", str(configuration), "-keyout", str(key), "-out", str(certificate))
-        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-        _openssl("req", "-x509", *curve, *files, "-days", _DAYS)
+        file = Path(folder) / "pem"
+        file.touch(mode=0o600)
+        file.write_bytes(certificate + key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        return Certificate(certificate.read_bytes(), context)
+        context.load_cert_chain(file)
+    return Certificate(certificate, context)
 
 
-def _alternative_name(host: str) -> str:
+def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
+    """The certificate and its key, as PEM."""
     try:
-        return f"IP:{ip_address(host)}"
-    except ValueError:
-        return f"DNS:{host}"
+        from cryptography import x509  # noqa: PLC0415 - an extra
+        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+        from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
+    except ImportError as error:
+        raise NoCertificateError(_MISSING) from error
 
+    def alternative(host: str) -> x509.GeneralName:
+        try:
+            return x509.IPAddress(ip_address(host))
+        except ValueError:
+            return x509.DNSName(host)
 
-def _openssl(*arguments: str) -> None:
-    try:
-        subprocess.run(  # noqa: S603 - nothing of a request is in it
-            ["openssl", *arguments],  # noqa: S607 - the one in PATH
-            check=True,
-            capture_output=True,
-            timeout=_SECONDS,
-            stdin=subprocess.DEVNULL,
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sandbox")])
+    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign")
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+        **dict.fromkeys(others, False),
+    )
+    certificate = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), now - _SKEW, now + _LIFETIME
         )
-    except FileNotFoundError as error:
-        raise NoCertificateError("TLS needs the openssl program, which is not in PATH") from error
-    except subprocess.SubprocessError as error:
-        raise NoCertificateError(f"openssl made no certificate: {error}") from error
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectAlternativeName(map(alternative, hosts)), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.public_bytes(encoding), private

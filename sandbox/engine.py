@@ -1,8 +1,13 @@
 """
 The sandbox as one machine: state, API, controllers and open watches behind one lock.
 
-Whoever drives it (the HTTP server's loop, a test) calls tick() when a commit or the clock says so; requests
-may come from any thread.
+handle() answers a request: `_handle` asks who sends it, lets faults have their say, calls `api.handle` and
+commits the outcome. tick() steps the controllers, whose writes are committed the same way (`_apply`).
+`_commit` is the only place where the state changes, except for rewind() and the bootstrap. take() and
+take_due() hand out the lines of open watches.
+
+The driver (the HTTP server's loop, or a test) calls tick() when a commit or next_wake() says so. Requests may
+come from any thread.
 """
 
 from __future__ import annotations
@@ -16,25 +21,26 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from handloop.sandbox import api, bootstrap, crds
+from handloop.sandbox import api
 from handloop.sandbox.api import refusal
 from handloop.sandbox.authenticator import Authenticator
 from handloop.sandbox.clock import Clock
-from handloop.sandbox.cluster.controllers import Controller, Runner, View, Write
-from handloop.sandbox.event_expiry import EventExpiry
+from handloop.sandbox.cluster import bootstrap
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write
+from handloop.sandbox.cluster.events import EventExpiry
 from handloop.sandbox.faults import control
 from handloop.sandbox.faults.asked import asked
 from handloop.sandbox.faults.faults import UNTOUCHED, Faults, LostAnswerError, NoAnswerError, Verdict
 from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.faults.outlet import Outlet
 from handloop.sandbox.listeners import Listeners
-from handloop.sandbox.metrics import RequestCounts, exposition
-from handloop.sandbox.requests.access import is_master
-from handloop.sandbox.requests.definition import DEFINITIONS
+from handloop.sandbox.request_counts import RequestCounts, exposition
+from handloop.sandbox.requests import definitions
+from handloop.sandbox.requests.authorization import is_master
+from handloop.sandbox.requests.definitions import DEFINITIONS
 from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Headers, Outcome, Request, Response, User
-from handloop.sandbox.storage.past_state import PastState
-from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.state import PastState, State
 from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE, Store
 from handloop.sandbox.storage.stored import Change
 from handloop.sandbox.storage.watches import Watcher
@@ -54,12 +60,12 @@ log = logging.getLogger("sandbox")
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
-"""How often what was before the last time is forgotten; etcd's default."""
+"""The interval of compactions, as etcd's by default. Each forgets what was before the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The answer to a watch: 200 with these headers, then what take() gives."""
+    """The answer to a watch: 200 with these headers, then the lines that take() gives."""
 
     headers: Headers
     watcher: Outlet
@@ -67,7 +73,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class _Handled:
-    """How a request went; failure is raised instead of giving the answer."""
+    """How a request went. If failure is set, it is raised instead of giving the answer."""
 
     answer: Response | Stream
     changed: bool = False
@@ -78,16 +84,16 @@ class Engine:
     """
     Answers requests one at a time.
 
-    State: the store, the catalog that follows from it, the controllers' queues, and the open watches; all of
-    it is only touched with the lock held. Threads: any. listeners are called
-    after a commit and when faults come and go, without the lock.
+    State: the store, the catalog that follows from its definitions, the controllers' queues, and the open
+    watches. All of it is touched only with the lock held.
+    Threads: any. Listeners are called without the lock, after a commit and when faults come and go.
     """
 
     def __init__(
         self,
         *,
         clock: Clock,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[ClusterController] = (),
         users: Mapping[str, User] | None = None,
         seed: int | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,
@@ -98,7 +104,7 @@ class Engine:
         Build the state of a new cluster.
 
         Args: users by bearer token; None = everybody is an administrator. seed None = different every time.
-        tokens_in_paths: see handloop.sandbox.secret_path.
+        tokens_in_paths: see handloop.sandbox.authenticator.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -114,32 +120,32 @@ class Engine:
             self, random=random.Random(self._random.getrandbits(64)), changed=self.tell_listeners
         )
         self._store = Store(history_size=history_size)
-        self._catalog = crds.catalog(self._store, revision=1)
+        self._catalog = definitions.catalog(self._store, revision=1)
         self._expiry = EventExpiry()
-        self._runner = Runner((crds.DefinitionController(), self._expiry, *controllers))
+        self._runner = Runner((definitions.DefinitionController(), self._expiry, *controllers))
         self._compact_at = clock.time() + COMPACTION_SECONDS
         self._compact_to = self._store.resource_version
         self._bootstrap()
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have listener called, by any thread, whenever something changed; it must be quick."""
+        """Have listener called, by any thread, after every change. It must be quick."""
         self._listeners.add(listener)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
-        """Have a method called for as long as anybody else knows its object, or until unlisten."""
+        """Have a method called until its object is collected, or until unlisten."""
         self._listeners.add_weakly(method)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
-        """Have listener called no more."""
+        """Stop calling listener."""
         self._listeners.remove(listener)
 
     def tell_listeners(self) -> None:
-        """Have everybody look who waits for changes. Locks: none is held."""
+        """Call every listener. Locks: none is held."""
         self._listeners.tell()
 
     def delay(self, request: Request) -> float:
-        """How many seconds a fault has a request wait before handle(); to be asked once."""
+        """How many seconds a fault delays a request; to be asked once, before handle()."""
         if not self.faults.active:
             return 0.0
         request = self._authenticator.unveiled(request)
@@ -150,7 +156,7 @@ class Engine:
 
     def handle(self, request: Request) -> Response | Stream:
         """
-        Answer one request; commits what it changes.
+        Answer one request, and commit what it changes.
 
         Raises: LostAnswerError, NoAnswerError when a fault takes the answer away.
         """
@@ -167,16 +173,17 @@ class Engine:
 
     def tick(self, *, rounds: int | None = None) -> float | None:
         """
-        Step the controllers that are due, each as often as it is or that many times.
+        Step the controllers that are due.
 
-        Returns: the unix time of the next tick; None = when something changes.
+        Args: rounds None = until none is due. Returns: the unix time of the next tick; None = after the next
+        change.
         """
         with self._lock:
             self._runner.run(self._view, self._clock.time(), self._apply, rounds=rounds)
             return self._next_wake()
 
     def take(self, watcher: Outlet) -> list[bytes]:
-        """The lines a watch has to send now."""
+        """The lines that a watch has to send now."""
         with self._lock:
             now = self._clock.time()
             if self.faults.active:
@@ -187,7 +194,7 @@ class Engine:
             return lines
 
     def take_due(self, watchers: Iterable[Outlet]) -> list[tuple[Outlet, list[bytes]]]:
-        """The lines of those watches that have something to send or have ended."""
+        """The lines of the watches that have something to send or have ended."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -201,12 +208,12 @@ class Engine:
         return taken
 
     def next_wake(self) -> float | None:
-        """The unix time of the next tick; None = when something changes."""
+        """The unix time of the next tick; None = after the next change."""
         with self._lock:
             return self._next_wake()
 
     def close(self, watcher: Outlet) -> None:
-        """Forget a watch whose client has gone."""
+        """Forget a watch whose client has left."""
         with self._lock:
             watcher.close()
             self._watchers.pop(watcher, None)
@@ -227,21 +234,21 @@ class Engine:
                 watcher.seize(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget older versions, as etcd's compaction does; None = all but the newest."""
+        """Forget versions before this one, as etcd's compaction does; None = before the newest."""
         with self._lock:
             newest = self._store.resource_version
             self._store.compact(newest if resource_version is None else resource_version)
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Forget the history that watches continue from, of one collection or all."""
+        """Forget the history that watches continue from, of one collection or of all."""
         with self._lock:
             self._store.expire(group_resource)
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by so many changes, or to a version, as after a backup was restored; every watch ends.
+        Go back by a number of changes, or to a version, as after the restore of a backup. Every watch ends.
 
-        Returns: the version that is the newest from here on. Raises: ValueError.
+        Returns: the newest version from here on. Raises: ValueError.
         """
         if (changes is None) == (resource_version is None):
             raise ValueError("either a number of changes or a resource version")
@@ -257,7 +264,7 @@ class Engine:
         return version
 
     def _control(self, request: Request) -> Response:
-        """Answer a request on the sandbox itself. Locks: none is held, faults take theirs."""
+        """Answer a request about the sandbox itself. Locks: none is held; faults take theirs."""
         user = self._authenticator.user(request, self._clock.time())
         try:
             if user is None:
@@ -295,7 +302,7 @@ class Engine:
         return self.faults.meet(asked(request, user), self._clock.time(), self._store.resource_version)
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
-        """The answer to a request that was carried out; opens the watch it asks for."""
+        """The answer to a request that was carried out. A watch is opened here."""
         response = outcome.response
         if isinstance(response, Response):
             self._counts.answered(request.method, response.status)
@@ -315,7 +322,7 @@ class Engine:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def _site(self, up_to: int | None = None) -> Site:
-        """The site as it is, or as it was."""
+        """What a request reads: the state as it is, or as it was at a version."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 
@@ -349,8 +356,8 @@ class Engine:
 
     def _follow_definitions(self) -> None:
         before = self._catalog
-        self._catalog = crds.catalog(self._store, revision=before.revision + 1)
-        for group_resource in crds.redefined(before, self._catalog):
+        self._catalog = definitions.catalog(self._store, revision=before.revision + 1)
+        for group_resource in definitions.redefined(before, self._catalog):
             self._store.redefine(group_resource)
 
     def _next_wake(self) -> float | None:

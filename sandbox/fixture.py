@@ -1,4 +1,4 @@
-"""What a test gets from the fixture `sandbox`: server, kubeconfig, client, faults and clock in one hand."""
+"""The fixture `sandbox` as a test sees it: server, kubeconfig, client, faults and clock."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from handloop.client.config import load_config
 from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
+from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.server import Sandbox
-from handloop.sandbox.settable_clock import SettableClock
 from handloop.sandbox.transport import InProcessTransport
 
 Object = dict[str, Any]
@@ -30,14 +30,14 @@ _ESTABLISHED_TRIES = 1000
 
 
 class RefusedError(Exception):
-    """The sandbox refused a manifest; the message is its own."""
+    """The sandbox refused a manifest; the message is the server's."""
 
 
 class RunningSandbox:
     """
     A running sandbox for one test.
 
-    Threads: the test's; the clock and the faults may be used by any.
+    Threads: the test's; any thread may use the clock and the faults.
     """
 
     def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
@@ -60,12 +60,12 @@ class RunningSandbox:
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong on command."""
+        """The faults of this sandbox."""
         return self.server.faults
 
     @property
     def client(self) -> Client:
-        """A typed client, over HTTP, as the administrator; made when it is first asked for."""
+        """A typed client of the administrator, over HTTP; made at the first use."""
         if self._client is None:
             transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
             self._stack.callback(transport.close)
@@ -73,15 +73,18 @@ class RunningSandbox:
         return self._client
 
     def in_process_transport(self) -> InProcessTransport:
-        """A transport without sockets for handloop.client.resource_client.Client, with its errors."""
+        """
+        A transport without sockets for handloop.client.resource_client.Client, which raises the client's
+        errors.
+        """
         return self.server.transport(closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken)
 
     def apply(self, *manifests: Object | Path | str) -> list[Object]:
         """
-        Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files of it.
+        Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files with YAML.
 
-        Returns: the objects as they are stored. Raises: RefusedError; TypeError and ValueError for what is no
-        manifest, before anything is applied. Blocks: until a definition is served.
+        Returns: the objects as stored. Raises: RefusedError. TypeError and ValueError for other values,
+        before anything is applied. Blocks: until a definition is served.
         """
         objects = [obj for manifest in manifests for obj in _objects(manifest)]
         for obj in objects:
@@ -102,7 +105,7 @@ class RunningSandbox:
         return applied
 
     def _wait_until_served(self, path: str) -> None:
-        """The next manifest may be one of that kind."""
+        """Wait for a definition: the next manifest may be of its kind."""
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
         while tries and not _is_established(self._request("GET", path)):
             self.server.tick()
@@ -131,7 +134,7 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    A sandbox with its kubeconfig in a folder, for as long as the context lasts.
+    A sandbox with its kubeconfig in a folder, for the length of the context.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """
@@ -148,7 +151,7 @@ def _is_established(definition: Object) -> bool:
 
 
 def _objects(manifest: Any) -> list[Any]:
-    """What is in a manifest. Raises: TypeError for what is none."""
+    """The objects in a manifest. Raises: TypeError for a value that is no manifest."""
     if isinstance(manifest, dict):
         return [manifest]
     if not isinstance(manifest, Path | str):
@@ -159,7 +162,7 @@ def _objects(manifest: Any) -> list[Any]:
 
 
 def _check(obj: Any) -> None:
-    """Whether it can be asked for. Raises: TypeError, ValueError."""
+    """Refuse a value that cannot be applied. Raises: TypeError, ValueError."""
     if isinstance(obj, str):
         raise TypeError(f"no YAML text of an object: {obj!r}; a file is given as a Path")
     if not isinstance(obj, dict):

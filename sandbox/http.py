@@ -1,8 +1,10 @@
 """
 The sandbox over HTTP: aiohttp on a thread of its own, on loopback unless told otherwise.
 
-One pass writes what every open watch has to send, straight to the sockets: a commit schedules at most one
-pass, however many changes and watches there are, and no task wakes up for an event.
+A request goes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer. A
+watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,
+writes the lines of every open watch straight to the sockets, and sets the timer of the next pass. A commit
+schedules at most one pass, however many changes and watches there are: no task wakes up for a watch event.
 """
 
 from __future__ import annotations
@@ -22,18 +24,16 @@ from aiohttp.http import HttpProcessingError, HttpVersion10, HttpVersion11, RawR
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from handloop.sandbox import request_target
 from handloop.sandbox.api import MAX_BODY_BYTES, refusal
 from handloop.sandbox.bind_address import BindAddress
 from handloop.sandbox.clock import Clock
+from handloop.sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.faults.faults import LostAnswerError, NoAnswerError
 from handloop.sandbox.faults.outlet import Outlet
-from handloop.sandbox.parting import part
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.storage.watches import BATCH
-from handloop.sandbox.watch_pump import WatchPump, break_connection
-from handloop.sandbox.wire.query import Query
+from handloop.sandbox.wire.query import Query, is_escaped, target_of
 from handloop.sandbox.wire.status import StatusError, failure, request_entity_too_large
 
 log = logging.getLogger("sandbox")
@@ -41,7 +41,6 @@ log = logging.getLogger("sandbox")
 _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
-_HEAD_SECONDS: Final = 32.0
 _BODY_SECONDS: Final = 60.0
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
@@ -53,11 +52,10 @@ class HTTPServer:
     """
     Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _unheard the connections without a request so far, _exchanges
-    those with requests, as long as one may be under way or come; _sleepers the requests that wait for a
-    time of the clock, _silent the ones that are never answered, _timer the next pass; all belong to the
-    loop's thread. _scheduled says whether a pass is on its way, guarded by _lock.
-    Threads: start and stop from the owner, the rest runs on `sandbox-http`.
+    State: _pumps are the open watches, _held the requests that wait for a fault, _connections the sockets,
+    _timer the next pass; they belong to the loop's thread. _scheduled says whether a pass is on its way,
+    under _lock.
+    Threads: start and stop belong to the owner, schedule to any thread; the rest runs on `sandbox-http`.
     """
 
     def __init__(
@@ -74,8 +72,6 @@ class HTTPServer:
         self._address = address
         self._names = address.served_names()
         self._tls = tls
-        self._sleepers: dict[asyncio.Future[None], float] = {}
-        self._silent: set[asyncio.Future[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop = asyncio.Event()
@@ -83,8 +79,8 @@ class HTTPServer:
         self._failure: BaseException | None = None
         self._port = 0
         self._pumps: dict[Outlet, WatchPump] = {}
-        self._unheard: dict[RequestHandler, asyncio.TimerHandle] = {}
-        self._exchanges: set[RequestHandler] = set()
+        self._held = HeldRequests()
+        self._connections = Connections()
         self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._scheduled = False
@@ -141,7 +137,7 @@ class HTTPServer:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        accept = partial(self._accepted, server)
+        accept = partial(self._connections.accept, server)
         listener = await loop.create_server(accept, self._address.text, port, ssl=self._tls)
         self._port = listener.sockets[0].getsockname()[1]
         with self._lock:
@@ -155,37 +151,24 @@ class HTTPServer:
                 self._loop = None
             await self._finish(server, listener)
 
-    def _accepted(self, server: web.Server) -> RequestHandler:
-        """A new connection, which has so long to send the head of its first request."""
-        protocol = server()
-        waiting = asyncio.get_running_loop().call_later(_HEAD_SECONDS, self._give_up, protocol)
-        self._unheard[protocol] = waiting
-        return protocol
-
-    def _give_up(self, protocol: RequestHandler) -> None:
-        del self._unheard[protocol]
-        if protocol.transport is not None:
-            protocol.transport.close()
-
     async def _finish(self, server: web.Server, listener: asyncio.Server) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for waiting in self._unheard.values():
-            waiting.cancel()
+        self._connections.stop_waiting()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
-        # what was accepted becomes a connection; asyncio forgets it unclosed after listener.close()
+        # sockets that were accepted become connections first: after listener.close() asyncio forgets them
+        # unclosed
         await _rounds()
         listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
-        for future in (*self._sleepers, *self._silent):
-            _settle(future)
+        self._held.release()
         await _rounds()
-        # connections that wait for their next request would be waited for
+        # otherwise shutdown() would wait for the next request of idle connections
         server.pre_shutdown()
         await _rounds()
-        await part(server, self._exchanges)
+        await self._connections.part(server)
         await server.shutdown(_STOP_SECONDS)
         await _rounds()  # closed transports let go of their sockets in a later round
 
@@ -198,18 +181,14 @@ class HTTPServer:
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         loop = asyncio.get_running_loop()
-        if protocol in self._unheard:
-            self._unheard.pop(protocol).cancel()
-        if protocol not in self._exchanges:
-            self._exchanges.add(protocol)
-            task.add_done_callback(lambda _: self._exchanges.discard(protocol))
+        self._connections.heard(protocol, task)
         limit = MAX_BODY_BYTES + 1
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=limit)
 
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
-        target = request_target.of(incoming.raw_path, incoming.host)
+        target = target_of(incoming.raw_path, incoming.host)
         path, query = target.path, target.query
-        if not request_target.is_escaped(path) or incoming.version < HttpVersion10:
+        if not is_escaped(path) or incoming.version < HttpVersion10:
             return _not_understood()
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         request = Request(incoming.method, path, Query.parse(query), headers)
@@ -226,7 +205,9 @@ class HTTPServer:
             return _whole(refusal(request, request_entity_too_large(MAX_BODY_BYTES)))
         request = Request(incoming.method, path, request.query, headers, body)
         if seconds := self._engine.delay(request):
-            await self._sleep_until(self._clock.time() + seconds)
+            at = self._clock.time() + seconds
+            self._set_timer(at)
+            await self._held.wait_until(at)
         return await self._handle(incoming, request)
 
     async def _handle(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
@@ -235,7 +216,7 @@ class HTTPServer:
         except LostAnswerError:
             return _broken(incoming)
         except NoAnswerError:
-            await self._silence()
+            await self._held.wait_in_silence()
             return _broken(incoming)
         if isinstance(answer, Stream):
             return await self._stream(incoming, answer)
@@ -244,25 +225,6 @@ class HTTPServer:
     def _answers_for(self, host: str) -> bool:
         names = self._names
         return names is None or host in names or host.rpartition(":")[0] in names
-
-    async def _sleep_until(self, at: float) -> None:
-        """Wait for a time of the clock."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._sleepers[waiting] = at
-        try:
-            self._set_timer(at)
-            await waiting
-        finally:
-            self._sleepers.pop(waiting, None)
-
-    async def _silence(self) -> None:
-        """Wait until the server stops or the client leaves."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._silent.add(waiting)
-        try:
-            await waiting
-        finally:
-            self._silent.discard(waiting)
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
         response = web.StreamResponse(headers=stream.headers)
@@ -303,17 +265,9 @@ class HTTPServer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for at in (wake, self._engine.next_wake(), self._wake_sleepers()):
+        for at in (wake, self._engine.next_wake(), self._held.wake(self._clock.time())):
             if at is not None:
                 self._set_timer(at)
-
-    def _wake_sleepers(self) -> float | None:
-        """Let those go whose time has come; returns when the next one's does."""
-        now = self._clock.time()
-        for waiting in [waiting for waiting, at in self._sleepers.items() if at <= now]:
-            del self._sleepers[waiting]
-            _settle(waiting)
-        return min(self._sleepers.values(), default=None)
 
     def _tick(self) -> float | None:
         """Step the controllers; one that raises is tried again later, and the server goes on."""
@@ -354,18 +308,13 @@ def _not_understood() -> web.Response:
 
 
 async def _rounds() -> None:
-    """Let the loop do what is ready to be done, and what that makes ready."""
+    """Let the loop run the callbacks that are ready, and those that these make ready."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
 
-def _settle(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
-
-
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """What the handler returns after its connection was broken: nobody reads it."""
+    """The handler's result after its connection was broken; it is never read."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()

@@ -16,10 +16,10 @@ DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
 
 def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
-    The text of a kubeconfig whose only context is `sandbox`; token "" = no credentials.
+    The text of a kubeconfig whose only context is `sandbox`.
 
-    Over plain HTTP the token is in the URL, too: kubectl does not send it otherwise. certificate is the one
-    to trust, as PEM.
+    Over plain HTTP the URL carries the token, because kubectl does not send it otherwise. Args: token "" = no
+    credentials. certificate is the one to trust, as PEM.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")
@@ -41,7 +41,7 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
 
 def write(path: Path, text: str) -> Path:
     """
-    Put a kubeconfig in place at once, readable by its owner only.
+    Write a kubeconfig all at once, readable by its owner only.
 
     Returns: the absolute path. Raises: OSError.
     """

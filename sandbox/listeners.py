@@ -1,4 +1,4 @@
-"""Who hears that something has changed."""
+"""The functions to call after a change."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Listener = Callable[[], None]
 
 class Listeners:
     """
-    Listeners in the order in which they came.
+    Listeners in the order in which they were added.
 
-    State: _found, guarded by _lock: what gives each of them, None for one that is gone. Threads: any.
+    State: _found, under _lock: a function for each listener that returns it, or None once it was collected.
+    Threads: any.
     """
 
     def __init__(self) -> None:
@@ -25,21 +26,21 @@ class Listeners:
         return len(self._living())
 
     def add(self, listener: Listener) -> None:
-        """Tell it from here on, for ever."""
+        """Call listener from here on."""
         self._add(lambda: listener)
 
     def add_weakly(self, listener: Listener) -> None:
-        """Tell a method for as long as anybody else knows its object."""
+        """Call a method until its object is collected."""
         assert isinstance(listener, MethodType)
         self._add(WeakMethod(listener))
 
     def remove(self, listener: Listener) -> None:
-        """Tell it no more."""
+        """Stop calling listener."""
         with self._lock:
             self._found = [found for found in self._found if found() not in (None, listener)]
 
     def tell(self) -> None:
-        """Call each. Locks: none is held."""
+        """Call every listener. Locks: none is held."""
         for listener in self._living():
             listener()
 
@@ -50,5 +51,5 @@ class Listeners:
 
     def _add(self, found: Callable[[], Listener | None]) -> None:
         with self._lock:
-            # those that are gone go here: their number stays bounded without anybody being told
+            # drops collected listeners here, so that their number stays bounded
             self._found = [*(one for one in self._found if one() is not None), found]

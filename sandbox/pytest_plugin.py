@@ -6,7 +6,7 @@ The fixture `sandbox`: an API server of its own for every test that asks for it.
         assert my_program(kubeconfig=sandbox.kubeconfig) == 0
 
 `@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox. pytest loads this
-module by its entry point in every run, so nothing heavy is imported before a test asks for the fixture.
+module by its entry point in every run, so it imports nothing heavy before a test asks for the fixture.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[s
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Declare the marker."""
     config.addinivalue_line("markers", _MARKER)
 
 

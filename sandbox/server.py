@@ -1,9 +1,9 @@
 """
-The sandbox as a program uses it: start, talk to it, stop.
+The sandbox as a program uses it: start it, talk to it, stop it.
 
-A started sandbox listens on a port, of loopback unless told otherwise, and lives by the clock on its own
-thread. One that was not started answers its in-process transport just the same, and lives only when something
-is written or tick() is called: that is how simulations stay deterministic.
+A started sandbox listens on a port, on loopback unless told otherwise, and lives by the clock on a thread of
+its own. A sandbox that was not started answers through its in-process transport. It lives only when something
+is written or tick() is called, so a simulation is deterministic.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from typing import Self
 from handloop.sandbox import kubeconfig
 from handloop.sandbox.bind_address import LOOPBACK, BindAddress
 from handloop.sandbox.certificate import self_signed
-from handloop.sandbox.clock import Clock, RealClock
+from handloop.sandbox.clock import Clock, RealClock, SettableClock
 from handloop.sandbox.cluster import lifecycle
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from handloop.sandbox.engine import ADMIN, DEFAULT_BOOKMARK_SECONDS, Engine
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.http import HTTPServer
 from handloop.sandbox.requests.request import User
-from handloop.sandbox.settable_clock import SettableClock
 from handloop.sandbox.storage.store import DEFAULT_HISTORY_SIZE
 from handloop.sandbox.transport import (
     BrokenConnectionError,
@@ -45,7 +44,7 @@ class Sandbox:
     """
     An API server that lives in this process.
 
-    Threads: start, stop and the properties belong to the owner; transports may be used by any thread.
+    Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Sandbox:
         clock: Clock | None = None,
         speed: float = 1.0,
         seed: int | None = None,
-        controllers: Sequence[Controller] | None = None,
+        controllers: Sequence[ClusterController] | None = None,
         history_size: int = DEFAULT_HISTORY_SIZE,
         bookmark_seconds: float = DEFAULT_BOOKMARK_SECONDS,
         address: str = LOOPBACK,
@@ -66,18 +65,19 @@ class Sandbox:
         """
         Build a cluster; nothing listens yet.
 
-        Args: port 0 = any free one. token None = a random one, "" = nobody needs one. users are further users
-        by token. speed is how many times faster than nominal pods and controllers work. seed None = different
-        every time. controllers None = the default ones. address is the IP address to listen on. tls makes a
-        certificate, which the kubeconfig carries; the token is then taken from the Authorization header only.
-        Raises: ValueError for an address that is none, or one without a token that others can reach.
+        Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are further
+        users by token. speed is how many times faster than nominal pods and controllers work. seed None =
+        different every time. controllers None = the default ones. address is the IP address to listen on. tls
+        makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
+        only.
+        Raises: ValueError for an address that is none, or one without a token that other machines can reach.
         NoCertificateError.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._port = port
         self._address = BindAddress(address)
         if not self._address.is_loopback and not self.token:
-            raise ValueError(f"a sandbox on {address} without a token would be everybody's")
+            raise ValueError(f"a sandbox on {address} needs a token: other machines can reach it")
         self._certificate = self_signed(self._address.certified_names()) if tls else None
         self._clock = clock or RealClock()
         tokens = {self.token: ADMIN, **(users or {})} if self.token else None
@@ -107,12 +107,12 @@ class Sandbox:
 
     @property
     def clock(self) -> Clock:
-        """The time it lives by."""
+        """The clock that it lives by."""
         return self._clock
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong on command."""
+        """The faults of this sandbox."""
         return self.engine.faults
 
     @property
@@ -139,7 +139,7 @@ class Sandbox:
         return self._url
 
     def stop(self) -> None:
-        """End every watch and stop listening; what is stored stays. Blocks: until the thread has ended."""
+        """End every watch and stop listening; the objects stay. Blocks: until the thread has ended."""
         http, self._http = self._http, None
         if http is not None:
             http.stop()
@@ -155,14 +155,18 @@ class Sandbox:
         self.stop()
 
     def tick(self) -> float | None:
-        """Step the controllers that are due; returns the unix time of the next step that is known of."""
+        """
+        Step the controllers that are due.
+
+        Returns: the unix time of the next step, as far as it is known.
+        """
         return self.engine.tick()
 
     def set_load(
         self, deployment: str, *, namespace: str = "default", cpu: str = "", memory: str = ""
     ) -> None:
         """
-        Say what all pods of a Deployment use together, for autoscalers to see; "" = nobody says.
+        Set what all pods of a Deployment use together, for autoscalers; "" = no load is known.
 
         Args: cpu and memory are quantities, "750m" and "1Gi". Raises: LookupError without that Deployment.
         """
@@ -182,7 +186,7 @@ class Sandbox:
         return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
-        """Write the kubeconfig, 0600, all at once; returns its absolute path."""
+        """Write the kubeconfig, 0600, all at once. Returns: its absolute path."""
         return kubeconfig.write(path, self.kubeconfig_text())
 
     def transport(
@@ -196,7 +200,7 @@ class Sandbox:
         """
         A client transport without sockets.
 
-        Args: token None = the administrator's. closed, silent and broken make its exceptions.
+        Args: token None = the administrator's. closed, silent and broken make the exceptions it raises.
         """
         chosen = self.token if token is None else token
         return InProcessTransport(
@@ -204,7 +208,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """Something was committed: have the loop look, or look here when there is none."""
+        """After a change: let the loop look, or look here if there is no loop."""
         http = self._http
         if http is not None:
             http.schedule()

@@ -1,10 +1,14 @@
-"""The writes of controllers: objects instead of bytes, through the same code as a client's requests."""
+"""
+The writes of simulated controllers.
+
+They bring objects instead of bytes and go through the code of a client's requests.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
 from handloop.sandbox.requests.call import Call
@@ -12,7 +16,7 @@ from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, Request
 from handloop.sandbox.requests.routes import ResourcePath
 from handloop.sandbox.storage.stored import Change, Object
-from handloop.sandbox.verbs import pods, rules
+from handloop.sandbox.verbs import object_rules, pods
 from handloop.sandbox.verbs.create import in_request_namespace, store_new
 from handloop.sandbox.verbs.deletion import remove
 from handloop.sandbox.verbs.update import replace
@@ -25,14 +29,14 @@ _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a write changes, or the Status that refuses it."""
+    """The changes of a write, or the Status that refuses it."""
 
     changes: tuple[Change, ...] = ()
     refusal: Status | None = None
 
 
 def carry_out(site: Site, write: Write, manager: str, context: Context) -> Done:
-    """Do what a controller wants; manager is its field manager."""
+    """Carry out a controller's write; manager is its field manager."""
     try:
         call = _call(site, write, context)
         _carry_out(call, write, WriteOptions(field_manager=manager))
@@ -78,7 +82,7 @@ def _decoded(call: Call, obj: Object | None) -> Object:
         decoded = bodies.decode_value(obj, [], call.resource, call.catalog)
     except (UnrecognizedError, MisfitError) as error:
         raise bad_request(str(error)) from error
-    return rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    return object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
 
 
 def _delete(call: Call, write: Write) -> None:

@@ -1,8 +1,8 @@
 """
-The sandbox without sockets: what the client package calls a Transport, answered in the calling thread.
+The sandbox without sockets: a Transport of the client package, answered in the calling thread.
 
-The shapes are the client's, met structurally; this package does not import it. Whoever needs the client's
-exceptions hands in what makes them.
+The shapes are the client's, met structurally: this package does not import it. A caller that needs the
+client's exceptions hands in functions that make them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SilenceError(Exception):
 
 
 class BrokenConnectionError(Exception):
-    """The connection was cut: a request may have been carried out or not."""
+    """The connection was cut. The request may have been carried out or not."""
 
 
 class Fields(Mapping[str, str]):
@@ -53,7 +53,7 @@ class Fields(Mapping[str, str]):
 
 
 class WholeAnswer(NamedTuple):
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -64,7 +64,7 @@ class InProcessTransport:
     """
     Carries requests to an engine in the calling thread.
 
-    Threads: any; a reader of a stream sleeps until a commit or a deadline wakes it.
+    Threads: any. A reader of a stream sleeps until a commit or a deadline wakes it.
     """
 
     def __init__(
@@ -78,10 +78,8 @@ class InProcessTransport:
         broken: Callable[[str], Exception] = BrokenConnectionError,
     ) -> None:
         """
-        Prepare.
-
-        Args: closed, silent and broken make the exceptions that are raised after close(), after silence, and
-        when a fault breaks the connection.
+        Args: closed makes the exception of a closed stream, silent of a timeout, broken of a connection that
+        a fault breaks.
         """
         self._engine = engine
         self._clock = clock
@@ -91,11 +89,11 @@ class InProcessTransport:
         self._broken = broken
         self._changed = threading.Condition()
         self._commits = 0
-        # weakly: most transports are closed by nobody
+        # weakly: most transports are never closed
         engine.listen_weakly(self.wake)
 
     def close(self) -> None:
-        """Hear of no more changes: streams that are open look for them by themselves, each second."""
+        """Stop listening for changes. Open streams then look for them by themselves, each second."""
         self._engine.unlisten(self.wake)
 
     def request(
@@ -110,7 +108,7 @@ class InProcessTransport:
         send_seconds: float = math.inf,  # noqa: ARG002 - a call arrives as it leaves
     ) -> WholeAnswer:
         """
-        Answer a request at once, unless a fault says otherwise; a watch is answered with what there is now.
+        Answer a request at once, unless a fault says otherwise. A watch is answered with its lines so far.
 
         Raises: what silent and broken make. Blocks: while a fault delays or withholds the answer, at most
         timeout_seconds (None = 30) of the clock.
@@ -134,13 +132,13 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> InProcessStream:
-        """Begin an answer that is read as it comes."""
+        """Begin an answer that is read piece by piece."""
         answer = self._handle(self._request(method, path, query, headers, None), _REQUEST_SECONDS)
         seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Have every reader look again. Threads: any."""
+        """Let every reader look again. Threads: any."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()
@@ -170,7 +168,7 @@ class InProcessTransport:
         self.wake()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry a request out as the faults will have it; seconds is how long it may take."""
+        """Carry a request out under the faults; it may take so many seconds."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -185,7 +183,7 @@ class InProcessTransport:
             raise self._silent(f"no answer for {seconds:g} s") from error
 
     def _sleep(self, seconds: float) -> None:
-        """Wait until the clock has moved on by so many seconds."""
+        """Wait until the clock has moved on by some seconds."""
         until = self._clock.time() + seconds
         while (left := until - self._clock.time()) > 0:
             with self._changed:
@@ -216,7 +214,7 @@ class InProcessTransport:
 
 
 class InProcessStream:
-    """An answer that is read as it comes. One thread reads; any thread closes."""
+    """An answer that is read piece by piece. One thread reads, any thread closes."""
 
     def __init__(self, transport: InProcessTransport, answer: Response | Stream, seconds: float) -> None:
         self._transport = transport
@@ -251,7 +249,7 @@ class InProcessStream:
         return b"".join(blocks)
 
     def close(self) -> None:
-        """Give the stream up; a blocked reader raises at once."""
+        """Close the stream; a blocked reader raises at once."""
         self._closed.set()
         if self._watcher is not None:
             self._transport.end(self._watcher)

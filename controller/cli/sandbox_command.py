@@ -51,7 +51,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
             tls=options.sandbox_tls,
         )
     except NoCertificateError as error:
-        fix = "install openssl, or leave out --sandbox-tls"
+        fix = "pip install 'handloop[tls]', or leave out --sandbox-tls"
         raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
     try:
         sandbox.start()

@@ -1,7 +1,7 @@
 """
-Which objects a controller's object has, by label and by owner reference.
+The objects that belong to a controller's object, by label and by owner reference.
 
-Matching objects without a controller are adopted, controlled ones that no longer match are let go.
+Matching objects without a controller are adopted. Controlled objects that no longer match are released.
 Follows: kubernetes pkg/controller/controller_ref_manager.go.
 """
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from handloop.sandbox.cluster.controllers import Write
-from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import (
     controller_of,
@@ -23,6 +22,7 @@ from handloop.sandbox.storage.owner_references import (
 )
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 
 
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
 
 def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]) -> Claim:
-    """Sort out which candidates, owned or without a controller, belong to owner."""
+    """Decide which candidates belong to owner; a candidate is owned, or has no controller."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
@@ -43,11 +43,12 @@ def claim(owner: Object, collection: GroupResource, candidates: Iterable[Object]
             if matching:
                 claimed.append(candidate)
             elif not is_deleting(owner):
-                writes.append(_update(collection, without_owners(candidate, {owner["metadata"]["uid"]})))
+                released = without_owners(candidate, {owner["metadata"]["uid"]})
+                writes.append(Write.of("update", collection, released))
         elif matching and controller_of(candidate) is None and not _is_closed(owner, candidate):
             adopted = with_references(candidate, [*references(candidate), controller_reference(owner)])
             claimed.append(adopted)
-            writes.append(_update(collection, adopted))
+            writes.append(Write.of("update", collection, adopted))
     return Claim(claimed, writes)
 
 
@@ -55,15 +56,11 @@ def _is_closed(owner: Object, candidate: Object) -> bool:
     return is_deleting(owner) or is_deleting(candidate)
 
 
-def _update(collection: GroupResource, obj: Object) -> Write:
-    metadata = obj["metadata"]
-    return Write(
-        verb="update",
-        group_resource=collection,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=obj,
-    )
+def controlled(state: State, owner: Object, collection: GroupResource) -> list[Object]:
+    """The objects of a collection whose controller is owner."""
+    uid = owner["metadata"]["uid"]
+    owned = state.by_owner(uid)
+    return [obj for place, obj in owned if place == collection and is_controlled_by(obj, uid)]
 
 
 class Orphans:
@@ -78,7 +75,7 @@ class Orphans:
         self._names: dict[str, set[str]] = {}
 
     def observe(self, change: Change) -> bool:
-        """Take note of a change; True when it may have made an object adoptable."""
+        """Take note of a change. Returns: whether the object may be adopted now."""
         new = change.new.object
         names = self._names.setdefault(change.namespace, set())
         if change.type is ChangeType.DELETED or controller_of(new) is not None:

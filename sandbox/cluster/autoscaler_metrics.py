@@ -1,8 +1,8 @@
 """
-What the metrics of a HorizontalPodAutoscaler ask for.
+The replicas that the metrics of a HorizontalPodAutoscaler ask for.
 
-There are resource metrics wherever somebody asked for a load, and no custom or external ones: asking for
-those fails as it does in a cluster without their APIs.
+Resource metrics exist wherever a load was set. Custom and external metrics fail as in a cluster without their
+APIs.
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (computeReplicasForMetrics).
 """
 
@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from handloop.apis.quantity import parse_quantity
-from handloop.sandbox.cluster.controllers import View
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace, View
 from handloop.sandbox.cluster.pod_usage import measured
 from handloop.sandbox.cluster.replica_proposal import (
     DEFAULT_TOLERANCE,
@@ -42,7 +41,7 @@ _NO_CUSTOM_API = (
 
 
 class MetricError(Exception):
-    """A metric has no value; reason is that of the condition and the event, outer how others quote it."""
+    """A metric has no value. reason is that of condition and Event; outer is how other messages quote it."""
 
     def __init__(self, reason: str, message: str, outer: str) -> None:
         super().__init__(message)
@@ -51,7 +50,7 @@ class MetricError(Exception):
 
 
 class Workload(NamedTuple):
-    """An autoscaler, what it scales, and the pods of that; now is when they are looked at."""
+    """An autoscaler, its target and the target's pods, at the time now."""
 
     autoscaler: Object
     target: ScaleTarget
@@ -62,10 +61,10 @@ class Workload(NamedTuple):
 
 class Findings(NamedTuple):
     """
-    What the metrics say; replicas None = nothing that could be acted upon.
+    The findings of all metrics; replicas None = nothing that could be acted upon.
 
-    metric describes the one that asks for most; statuses are those of the HPA, {"type": ""} for failed ones;
-    errors are in the order of the metrics.
+    metric describes the metric that asks for most. statuses are those of the HPA, {"type": ""} for a metric
+    that failed. errors are in the order of the metrics.
     """
 
     replicas: int | None
@@ -81,7 +80,7 @@ class _Found(NamedTuple):
 
 
 def evaluate(view: View, workload: Workload) -> Findings:
-    """Ask every metric; the highest number counts, and no scaling down while one fails."""
+    """Ask every metric. The highest number counts; while one fails, there is no scaling down."""
     statuses: list[dict[str, Any]] = []
     errors: list[MetricError] = []
     replicas, metric = 0, ""
@@ -100,7 +99,7 @@ def evaluate(view: View, workload: Workload) -> Findings:
 
 
 def quoted(findings: Findings) -> str:
-    """All errors in one line, as events say it."""
+    """All errors in one line, as Events quote them."""
     total, failed = len(findings.statuses), len(findings.errors)
     return f"invalid metrics ({failed} invalid out of {total}), first error is: {findings.errors[0].outer}"
 
@@ -200,7 +199,7 @@ def _failure(reason: str, message: str, what: str) -> MetricError:
 
 def _object_failure(namespace: str, metric: Mapping[str, Any]) -> str:
     name, described = metric["metric"]["name"], metric["describedObject"]
-    # the arguments are in this order there, too
+    # upstream has the arguments in this order
     where = f"{described['kind']} on {namespace} {described['name']}"
     message = f"unable to get metric {name}: {where}/{_NO_CUSTOM_API}"
     return (

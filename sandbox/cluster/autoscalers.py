@@ -1,31 +1,75 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s it asks how much load there is and resizes its target.
+The HorizontalPodAutoscaler controller: every 15 s it compares load and size, and resizes its target.
 
-Follows: kubernetes pkg/controller/podautoscaler/horizontal.go, differs: replicas are never scaled to zero.
+Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from handloop.apis.labels import Requirement
+from handloop.apis.time import format_time
 from handloop.sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
 from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload
-from handloop.sandbox.cluster.autoscaler_status import ABLE, ACTIVE, LIMITED, AutoscalerStatus
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.events import ComponentEventRecorder
+from handloop.sandbox.cluster.label_indexes import LabelIndex, SelectorIndex, equalities
 from handloop.sandbox.cluster.scale_target import NoScaleError, ScaleTarget
 from handloop.sandbox.cluster.scaling_bounds import Scaling, ScalingHistory
-from handloop.sandbox.cluster.selector_index import SelectorIndex, equalities
 from handloop.sandbox.cluster.workloads import PODS
-from handloop.sandbox.storage.label_index import LabelIndex
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire import label_selector
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status, StatusError
+
+ABLE = "AbleToScale"
+ACTIVE = "ScalingActive"
+LIMITED = "ScalingLimited"
+
+
+class AutoscalerStatus:
+    """A copy of an HPA's status to change. Conditions keep their order and the time of their last change."""
+
+    def __init__(self, autoscaler: Object, now: float) -> None:
+        self._now = now
+        self._before = _without_empty(autoscaler.get("status") or {})
+        self._status = dict(self._before)
+        self._conditions = [dict(entry) for entry in self._before.get("conditions") or ()]
+
+    def say(self, kind: str, reason: str, message: str, *, holds: bool) -> None:
+        """Set a condition."""
+        entry = next((each for each in self._conditions if each["type"] == kind), None)
+        if entry is None:
+            entry = {"type": kind}
+            self._conditions.append(entry)
+        if entry.get("status") != str(holds):
+            entry["lastTransitionTime"] = format_time(self._now)
+        entry |= {"status": str(holds), "reason": reason, "message": message}
+
+    def count(
+        self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
+    ) -> None:
+        """Set replicas and metrics; desired None = as before."""
+        self._status["currentReplicas"] = current
+        if desired is not None:
+            self._status["desiredReplicas"] = desired
+        self._status["currentMetrics"] = metrics
+        if scaled:
+            self._status["lastScaleTime"] = format_time(self._now)
+
+    def changed(self) -> dict[str, Any] | None:
+        """The status to write; None when it is the one there is."""
+        status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
+        return None if _without_empty(status) == self._before else status
+
+
+def _without_empty(status: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in status.items() if value}
+
 
 AUTOSCALERS = GroupResource("autoscaling", "horizontalpodautoscalers")
 
@@ -35,17 +79,17 @@ _Key = tuple[str, str]
 
 
 class _SelectorError(Exception):
-    """The pods of a target cannot be told; active is the reason and text of the condition."""
+    """The pods of a target are not known. active is the reason and text of the condition."""
 
-    def __init__(self, event: str, message: str, active: tuple[str, str]) -> None:
+    def __init__(self, event_reason: str, message: str, active: tuple[str, str]) -> None:
         super().__init__(message)
-        self.event = event
+        self.event_reason = event_reason
         self.active = active
 
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler, which may end only after its target was resized."""
+    """One look at an autoscaler. It ends only when the write that resizes its target has been answered."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -65,8 +109,9 @@ class AutoscalerController:
     """
     Looks at every HorizontalPodAutoscaler each 15 s.
 
-    State: _dirty has (namespace, name) of what to look at; _histories what each recommended and did;
-    _resizing the looks whose write is on its way, which end in the next step; _selectors whose pods each has.
+    State: _dirty has the (namespace, name) of autoscalers to look at. _histories has what each recommended
+    and did. _resizing has the looks whose write is under way; they end in the next step. _selectors has the
+    selector of each target.
     """
 
     name = "kube-controller-manager"
@@ -79,7 +124,7 @@ class AutoscalerController:
         self._selectors = SelectorIndex()
         self._histories: dict[_Key, ScalingHistory] = {}
         self._resizing: dict[_Key, _Look] = {}
-        self._recorder = EventRecorder("horizontal-pod-autoscaler")
+        self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every autoscaler that is due."""
@@ -91,7 +136,7 @@ class AutoscalerController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Learn that a target may not be resized; nothing else is worth a second try before the next look."""
+        """Note that a target may not be resized. Other refused writes wait for the next look."""
         del now
         if write.subresource != "scale":
             return
@@ -163,12 +208,12 @@ class AutoscalerController:
         yield scale_target.resized(look.target, look.desired)
 
     def _measure(self, view: View, key: _Key, look: _Look, scaling: Scaling) -> Generator[Write, None, bool]:
-        """Ask the metrics; returns whether they say what to do."""
+        """Ask the metrics. Returns: whether they say what to do."""
         now = scaling.now
         try:
             pods = self._pods_of(view, key, look.target)
         except _SelectorError as error:
-            yield self._tell(view, look.autoscaler, error.event, str(error), now)
+            yield self._tell(view, look.autoscaler, error.event_reason, str(error), now)
             look.status.say(ACTIVE, *error.active, holds=False)
             yield from self._give_up(view, look, str(error), now)
             return False
@@ -201,7 +246,7 @@ class AutoscalerController:
         yield self._tell(view, look.autoscaler, "FailedComputeMetricsReplicas", message, now)
 
     def _conclude(self, view: View, look: _Look, now: float) -> Iterator[Write]:
-        """Tell how resizing went."""
+        """Report how resizing went."""
         size, before = f"New size: {look.desired}; reason: {look.why}", look.target.replicas
         if look.refusal:
             text = f"{size}; error: {look.refusal}"
@@ -254,12 +299,4 @@ class AutoscalerController:
 def _written(autoscaler: Object, status: AutoscalerStatus) -> Iterator[Write]:
     changed = status.changed()
     if changed is not None:
-        metadata = autoscaler["metadata"]
-        yield Write(
-            verb="update",
-            group_resource=AUTOSCALERS,
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            object={**autoscaler, "status": changed},
-            subresource="status",
-        )
+        yield Write.of("update", AUTOSCALERS, {**autoscaler, "status": changed}, subresource="status")

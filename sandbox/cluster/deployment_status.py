@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from handloop.apis.time import format_time, parse_time
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
 from handloop.sandbox.cluster.workloads import condition, spec_replicas
 from handloop.sandbox.storage.stored import Object
@@ -30,7 +30,7 @@ _NO_DEADLINE = 2**31 - 1
 
 
 class Finding(NamedTuple):
-    """What a condition is to say: type, status, reason, message."""
+    """A condition to set: type, status, reason, message."""
 
     type: str
     status: str
@@ -40,9 +40,9 @@ class Finding(NamedTuple):
 
 def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
-    Set a condition, which goes to the end of the list; nothing changes when status and reason are the same.
+    Set a condition, at the end of the list. If its status and reason stay the same, nothing changes.
 
-    lastTransitionTime moves with the status alone, lastUpdateTime always.
+    lastTransitionTime moves only with the status, lastUpdateTime always.
     """
     conditions = status.get("conditions") or []
     present = next((c for c in conditions if c["type"] == finding.type), None)
@@ -126,9 +126,10 @@ def has_deadline(deployment: Object) -> bool:
 
 def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> float | None:
     """
-    When the rollout counts as stuck, None when nothing is under way.
+    When the rollout counts as stuck; None when none is under way.
 
-    progressed_at is when progress was last seen; without it the condition's time, which is cut to the second.
+    progressed_at is when progress was last seen. Without it the time of the condition counts, which has whole
+    seconds.
     """
     progressing = condition(deployment, PROGRESSING)
     if not has_deadline(deployment) or progressing is None:
@@ -165,7 +166,7 @@ def with_progress(
 
 
 def _progressed(status: Status, finding: Finding, now: float) -> Status:
-    """Set the condition even if it says the same: its lastUpdateTime is what the deadline counts from."""
+    """Set the condition even if it stays the same: the deadline counts from its lastUpdateTime."""
     present = condition({"status": status}, PROGRESSING)
     status = with_condition(without_condition(status, PROGRESSING), finding, now)
     if present and present["status"] == finding.status:
@@ -198,7 +199,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """What pausing or resuming does to the Progressing condition; None = nothing."""
+    """The change of the Progressing condition by a pause or its end; None = no change."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

@@ -1,21 +1,20 @@
-"""The Deployment controller: which Deployments to look at, and what each of them is made of."""
+"""The Deployment controller: which Deployments to look at, and their ReplicaSets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from handloop.sandbox.cluster import deployment_status
-from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.adoption import Orphans, claim, controlled
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.rollout import Rollout
-from handloop.sandbox.cluster.workload_selector import is_everything, matches
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, condition, is_pod_finished
-from handloop.sandbox.storage.owner_references import controller_of, is_controlled_by
+from handloop.sandbox.storage.owner_references import controller_of
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import is_everything, matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
@@ -27,10 +26,10 @@ _Key = tuple[str, str]
 
 class DeploymentController:
     """
-    Steps Deployments whose own state or whose ReplicaSets changed.
+    Steps Deployments when they or their ReplicaSets have changed.
 
-    State: _dirty has (namespace, name) of what to look at; _progressed_at when a Deployment's Progressing
-    condition last moved, by uid, finer than the seconds in the object.
+    State: _dirty has the (namespace, name) of Deployments to look at. _progressed_at has the time of the last
+    change of each Deployment's Progressing condition, by uid, finer than the seconds in the object.
     """
 
     name = "kube-controller-manager"
@@ -41,7 +40,7 @@ class DeploymentController:
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
         self._orphans = Orphans(REPLICA_SETS)
         self._progressed_at: dict[str, float] = {}
-        self._recorder = EventRecorder("deployment-controller")
+        self._recorder = ComponentEventRecorder("deployment-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every Deployment that is due."""
@@ -53,7 +52,7 @@ class DeploymentController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: what the write was computed from has changed, or the namespace is going."""
+        """Look again: the object has changed meanwhile, or its namespace is being deleted."""
         del status
         for reference in ((write.object or {}).get("metadata") or {}).get("ownerReferences") or ():
             self._dirty.mark((write.namespace, reference["name"]), now + self._pace.seconds(_RETRY_SECONDS))
@@ -89,7 +88,10 @@ class DeploymentController:
         deployment = view.state.get(DEPLOYMENTS, *key)
         if deployment is None or is_everything(deployment["spec"]["selector"]):
             return []
-        candidates = [*_controlled(view, deployment, REPLICA_SETS), *self._orphans.among(view.state, key[0])]
+        candidates = [
+            *controlled(view.state, deployment, REPLICA_SETS),
+            *self._orphans.among(view.state, key[0]),
+        ]
         claimed = claim(deployment, REPLICA_SETS, candidates)
         deadline = self._deadline(deployment)
         rollout = Rollout(
@@ -118,11 +120,5 @@ class DeploymentController:
         )
 
 
-def _controlled(view: View, owner: Object, collection: GroupResource) -> list[Object]:
-    uid = owner["metadata"]["uid"]
-    owned = view.state.by_owner(uid)
-    return [obj for place, obj in owned if place == collection and is_controlled_by(obj, uid)]
-
-
 def _runs_pods(view: View, replica_set: Object) -> bool:
-    return any(not is_pod_finished(pod) for pod in _controlled(view, replica_set, PODS))
+    return any(not is_pod_finished(pod) for pod in controlled(view.state, replica_set, PODS))

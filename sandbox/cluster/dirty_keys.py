@@ -1,4 +1,4 @@
-"""Which keys a controller has to look at, and when."""
+"""The keys that a controller has to look at, and when."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ AT_ONCE = 8  # keys a controller looks at in one step: requests are answered bet
 
 class DirtyKeys(Generic[K]):
     """
-    Keys that want a look, each at the earliest time anyone asked for.
+    Keys to look at, each at the earliest time that was asked for.
 
-    State: _due holds the time of each waiting key; the heap may hold superseded entries of a key
-    as well, which are skipped when they come up.
+    State: _due has the time of each key. The heap may also hold superseded entries; they are skipped when
+    they come up.
     """
 
     def __init__(self) -> None:
@@ -29,13 +29,13 @@ class DirtyKeys(Generic[K]):
         return len(self._due)
 
     def mark(self, key: K, at: float) -> None:
-        """Look at key at that unix time, or earlier if that was asked before."""
+        """Look at key at that unix time, or earlier if it is marked so."""
         known = self._due.get(key)
         if known is None or at < known:
             self._put(key, at)
 
     def move(self, key: K, at: float) -> None:
-        """Look at key at that unix time whatever was asked before."""
+        """Look at key at that unix time, whatever it was marked with."""
         self._put(key, at)
 
     def drop(self, key: K) -> None:
@@ -44,9 +44,9 @@ class DirtyKeys(Generic[K]):
 
     def take(self, now: float) -> list[K]:
         """
-        Remove and return keys that are due, the most overdue first; equal times in order of asking.
+        Remove and return the keys that are due, the most overdue first; equal times in the order of marking.
 
-        Returns: at most AT_ONCE; next_wake() is in the past as long as more are due.
+        Returns: at most AT_ONCE. If more are due, next_wake() is in the past.
         """
         taken: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(taken) < AT_ONCE:

@@ -1,8 +1,8 @@
 """
 The disruption controller: how many pods of a PodDisruptionBudget may be evicted.
 
-Follows: kubernetes pkg/controller/disruption; differs: percentages and maxUnavailable are taken of the
-pods there are, not of the replicas their controllers want; pods that were evicted are not remembered.
+Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable count existing pods,
+not the replicas that their controllers want; evicted pods are not remembered.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.workload_selector import matches
 from handloop.sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready
 from handloop.sandbox.storage.stored import Change, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
@@ -28,7 +27,11 @@ _Key = tuple[str, str]
 
 
 class DisruptionController:
-    """Counts healthy pods when pods or budgets change; _dirty has (namespace, name) of what to look at."""
+    """
+    Counts healthy pods after changes of pods or budgets.
+
+    State: _dirty has the (namespace, name) of budgets to look at.
+    """
 
     name = "kube-controller-manager"
     interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
@@ -48,7 +51,7 @@ class DisruptionController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The budget has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the budget brings the next look."""
 
     def _observe(self, view: View, change: Change, due: float) -> None:
         if change.group_resource == BUDGETS:
@@ -69,16 +72,7 @@ class DisruptionController:
         status = _status(budget, pods, format_time(now))
         if status == budget.get("status"):
             return []
-        return [
-            Write(
-                verb="update",
-                group_resource=BUDGETS,
-                namespace=key[0],
-                name=key[1],
-                object={**budget, "status": status},
-                subresource="status",
-            )
-        ]
+        return [Write.of("update", BUDGETS, {**budget, "status": status}, subresource="status")]
 
 
 def _is_covered(budget: Object, pod: Object) -> bool:

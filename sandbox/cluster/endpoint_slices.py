@@ -1,8 +1,8 @@
 """
-The endpoints of Services: one EndpointSlice each, with the pods the Service selects.
+The endpoints of Services: one EndpointSlice per Service, with the pods that it selects.
 
-Follows: kubernetes pkg/controller/endpointslice, differs: one slice per Service, IPv4, no topology; the older
-Endpoints objects are not kept.
+Follows: kubernetes pkg/controller/endpointslice. Differs: one slice per Service, IPv4, no topology; no
+Endpoints objects.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.service_index import ServiceIndex
+from handloop.sandbox.cluster.label_indexes import LabelIndex, ServiceIndex
 from handloop.sandbox.cluster.workloads import PODS, is_deleting, is_pod_finished, is_pod_ready
-from handloop.sandbox.storage.label_index import LabelIndex
 from handloop.sandbox.storage.owner_references import controller_reference
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
@@ -37,7 +35,8 @@ class EndpointSliceController:
     """
     Keeps the slice of every Service with a selector.
 
-    State: _dirty has (namespace, name) of Services; the two indexes follow every change of Services and pods.
+    State: _dirty has the (namespace, name) of Services to look at. Two indexes follow every change of
+    Services and pods.
     """
 
     name = "kube-controller-manager"
@@ -82,7 +81,10 @@ class EndpointSliceController:
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """The Services that select a pod now, and before if something they show of it changed."""
+        """
+        The Services that select a pod; also those that selected it before, if a part of it that they show has
+        changed.
+        """
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):
@@ -102,10 +104,10 @@ class EndpointSliceController:
         present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
         if present is None:
             slice_ = _new_slice(service, view.new_name(f"{name}-")) | wanted
-            return [_write("create", slice_)]
+            return [Write.of("create", ENDPOINT_SLICES, slice_)]
         if all(present.get(field) == value for field, value in wanted.items()):
             return []
-        return [_write("update", {**present, **wanted})]
+        return [Write.of("update", ENDPOINT_SLICES, {**present, **wanted})]
 
 
 def _shown(pod: Object) -> object:
@@ -134,7 +136,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def _target(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """The number behind targetPort; a name is looked up in the containers of the first pod that has it."""
+    """The number behind targetPort. A name is looked up in the containers of the first pod that has it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -173,14 +175,3 @@ def _new_slice(service: Object, name: str) -> Object:
         },
         "addressType": "IPv4",
     }
-
-
-def _write(verb: Any, slice_: Object) -> Write:
-    metadata = slice_["metadata"]
-    return Write(
-        verb=verb,
-        group_resource=ENDPOINT_SLICES,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=slice_,
-    )

@@ -1,9 +1,9 @@
 """
-The garbage collector: what is to become of objects whose owners go.
+The garbage collector: the fate of objects whose owners are deleted.
 
-Background: an object goes once all its owners have gone. Foreground: an owner goes once the dependents that
-block it have gone. Orphan: the dependents lose the reference and stay. An owner is found by the reference's
-kind, namespace and name, and must have the reference's UID.
+Background: an object is deleted once all its owners have gone. Foreground: an owner is deleted once the
+dependents that block it have gone. Orphan: the dependents lose the reference and stay. A reference finds its
+owner by kind, namespace and name; the owner must also have the reference's UID.
 Follows: kubernetes pkg/controller/garbagecollector/garbagecollector.go.
 """
 
@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.workloads import is_deleting
 from handloop.sandbox.storage.owner_references import references, with_references, without_owners
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
@@ -38,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """What a reference leads to; UNKNOWN = it cannot be followed, so nothing is concluded from it."""
+    """What a reference leads to. UNKNOWN = it cannot be followed, so nothing follows from it."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -50,7 +49,7 @@ class GarbageCollector:
     """
     Looks at objects whose owners changed, and at owners that wait for their dependents.
 
-    State: _gone has the UIDs of deleted owners, oldest first: their kind may be gone with them.
+    State: _gone has the UIDs of deleted owners, oldest first: an owner's kind may have gone with it.
     """
 
     name = "kube-controller-manager"
@@ -60,7 +59,7 @@ class GarbageCollector:
         self._pace = pace
         self._dirty: DirtyKeys[_Place] = DirtyKeys()
         self._gone: dict[str, None] = {}
-        self._recorder = EventRecorder("garbage-collector-controller")
+        self._recorder = ComponentEventRecorder("garbage-collector-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Decide about every object that is due."""
@@ -83,7 +82,7 @@ class GarbageCollector:
             self._dirty.mark(place, now + self._pace.seconds(_RETRY_SECONDS))
 
     def _concerned(self, view: View, change: Change) -> Iterator[_Place]:
-        """The objects that may have to go because of a change."""
+        """The objects that a change may affect."""
         obj = change.new.object
         uid = obj["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
@@ -131,30 +130,39 @@ class GarbageCollector:
             return []
         if _Owner.SOLID in verdicts:
             lost = {owner["uid"] for owner, verdict in judged if verdict is not _Owner.SOLID}
-            return [_update(place, without_owners(obj, lost))] if lost else []
+            return [Write.of("update", place.group_resource, without_owners(obj, lost))] if lost else []
         dependents = view.state.by_owner(obj["metadata"]["uid"])
         if _Owner.WAITING in verdicts and dependents:
-            return [*_unblock(place, obj, dependents), _delete(place, obj, "Foreground")]
-        return [_delete(place, obj, _policy(obj))]
+            return [
+                *_unblock(place, obj, dependents),
+                Write.of("delete", place.group_resource, obj, propagation="Foreground"),
+            ]
+        return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
 
     def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
-        """An owner that is being deleted: let its dependents go, or wait for them."""
+        """For an owner that is being deleted: release its dependents, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
         if ORPHAN in _finalizers(obj):
-            freed = [_update(_place(*child), without_owners(child[1], {uid})) for child in dependents]
-            return [*freed, _update(place, _without_finalizer(obj, ORPHAN))]
+            freed = [
+                Write.of("update", collection, without_owners(child, {uid}))
+                for collection, child in dependents
+            ]
+            return [*freed, Write.of("update", place.group_resource, _without_finalizer(obj, ORPHAN))]
         if FOREGROUND not in _finalizers(obj):
             return []
         if not any(_blocks(child, uid) for _, child in dependents):
-            return [_update(place, _without_finalizer(obj, FOREGROUND))]
+            return [Write.of("update", place.group_resource, _without_finalizer(obj, FOREGROUND))]
         for child in dependents:
             if not is_deleting(child[1]):
                 self._dirty.mark(_place(*child), now)
         return []
 
     def _complaints(self, view: View, change: Change, now: float) -> Iterator[Write]:
-        """An owner in another namespace counts as absent: say so before the object goes."""
+        """
+        Record an Event about an owner in another namespace, which counts as absent, before its object is
+        deleted.
+        """
         obj = change.new.object
         if change.type is not ChangeType.ADDED:
             return
@@ -206,35 +214,14 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Two objects that wait for each other would wait for ever: stop blocking."""
+    """Stop blocking: two objects that wait for each other would wait for ever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]
-    return [_update(place, with_references(obj, owners))]
+    return [Write.of("update", place.group_resource, with_references(obj, owners))]
 
 
 def _without_finalizer(obj: Object, name: str) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in _finalizers(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
-
-
-def _update(place: _Place, obj: Object) -> Write:
-    return Write(
-        verb="update",
-        group_resource=place.group_resource,
-        namespace=place.namespace,
-        name=place.name,
-        object=obj,
-    )
-
-
-def _delete(place: _Place, obj: Object, propagation: str) -> Write:
-    return Write(
-        verb="delete",
-        group_resource=place.group_resource,
-        namespace=place.namespace,
-        name=place.name,
-        uid=obj["metadata"]["uid"],
-        propagation=propagation,
-    )

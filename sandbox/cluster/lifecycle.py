@@ -1,20 +1,19 @@
 """
-What makes a sandbox live: its controllers, in the order they are stepped.
+The controllers of a sandbox, in the order of their steps.
 
-Time is given to them: at speed 1 a Deployment of three is available 2 to 4 s after it was created.
+At speed 1, a Deployment of three is available 2 to 4 s after its creation.
 """
 
 from __future__ import annotations
 
 from handloop.sandbox.cluster.autoscalers import AutoscalerController
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop.sandbox.cluster.deployments import DeploymentController
 from handloop.sandbox.cluster.disruption_budgets import DisruptionController
 from handloop.sandbox.cluster.endpoint_slices import EndpointSliceController
 from handloop.sandbox.cluster.garbage_collector import GarbageCollector
 from handloop.sandbox.cluster.namespaces import NamespaceController
 from handloop.sandbox.cluster.nodes import NAME_PREFIX, NodeRegistrar
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_simulation import PodSimulation
 from handloop.sandbox.cluster.replica_sets import ReplicaSetController
 from handloop.sandbox.cluster.resource_quotas import ResourceQuotaController
@@ -23,12 +22,12 @@ from handloop.sandbox.cluster.scheduler import Scheduler
 
 def default_controllers(
     *, speed: float = 1.0, nodes: int = 2, node_prefix: str = NAME_PREFIX, root_ca: str = ""
-) -> tuple[Controller, ...]:
+) -> tuple[ClusterController, ...]:
     """
     A cluster's controllers, scheduler and kubelets.
 
-    Args: speed = how many times faster than nominal; nodes are so many, called node_prefix-0 and so on;
-    root_ca = PEM published to every namespace.
+    Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
+    = PEM to publish in every namespace.
     Raises: ValueError when speed is not above 0.
     """
     pace = Pace(speed)

@@ -1,8 +1,8 @@
 """
-What every namespace gets, and how one is deleted.
+The contents of a new namespace, and the deletion of one.
 
-Deletion: pods first, then everything else; conditions tell what is left and which finalizers hold it; when
-nothing is left, the finalizer `kubernetes` goes and the namespace with it.
+A deletion removes pods first, then everything else. Conditions tell what is left and which finalizers hold
+it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.
 """
@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import PODS, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource, ServedResource
@@ -45,9 +44,9 @@ class _Content(NamedTuple):
 
 class NamespaceController:
     """
-    Equips active namespaces and empties terminating ones.
+    Fills active namespaces and empties terminating ones.
 
-    State: _terminating holds the names of the namespaces that are being deleted.
+    State: _terminating has the names of namespaces that are being deleted.
     """
 
     name = "kube-controller-manager"
@@ -127,11 +126,11 @@ def _create(
         "metadata": {"name": name, "namespace": namespace, **metadata},
         **fields,
     }
-    return Write(verb="create", group_resource=group_resource, namespace=namespace, name=name, object=obj)
+    return Write.of("create", group_resource, obj)
 
 
 def _empty(view: View, namespace: Object, now: float) -> list[Write]:
-    """Delete what can be deleted; when nothing more can, tell what is left; when nothing is, let go."""
+    """Delete everything that can be deleted. Then report the rest; without a rest, release the namespace."""
     name = namespace["metadata"]["name"]
     content = list(_content(view, name))
     pods = [part for part in content if part.resource.group_resource == PODS]
@@ -139,10 +138,13 @@ def _empty(view: View, namespace: Object, now: float) -> list[Write]:
     if deletions:
         return deletions
     updated = _with_conditions(namespace, content, now)
-    writes = [_update(updated, "status")] if updated["status"] != namespace.get("status") else []
+    writes = []
+    if updated["status"] != namespace.get("status"):
+        writes.append(Write.of("update", NAMESPACES, updated, subresource="status"))
     if not content and FINALIZER in (namespace["spec"].get("finalizers") or ()):
         left = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
-        writes.append(_update({**updated, "spec": {**updated["spec"], "finalizers": left}}, "finalize"))
+        released = {**updated, "spec": {**updated["spec"], "finalizers": left}}
+        writes.append(Write.of("update", NAMESPACES, released, subresource="finalize"))
     return writes
 
 
@@ -159,15 +161,7 @@ def _content(view: View, namespace: str) -> Iterator[_Content]:
 def _deletions(content: _Content) -> Iterator[Write]:
     for obj in content.objects:
         if not is_deleting(obj):
-            metadata = obj["metadata"]
-            yield Write(
-                verb="delete",
-                group_resource=content.resource.group_resource,
-                namespace=metadata["namespace"],
-                name=metadata["name"],
-                uid=metadata["uid"],
-                propagation="Background",
-            )
+            yield Write.of("delete", content.resource.group_resource, obj, propagation="Background")
 
 
 def _with_conditions(namespace: Object, content: Sequence[_Content], now: float) -> Object:
@@ -232,15 +226,4 @@ def _finalizers(content: Sequence[_Content]) -> str:
     )
     return ", ".join(
         f"{finalizer} in {number} resource instances" for finalizer, number in sorted(count.items())
-    )
-
-
-def _update(namespace: Object, subresource: str) -> Write:
-    return Write(
-        verb="update",
-        group_resource=NAMESPACES,
-        namespace="",
-        name=namespace["metadata"]["name"],
-        object=namespace,
-        subresource=subresource,
     )

@@ -1,11 +1,11 @@
-"""The nodes simulated pods run on."""
+"""The nodes of simulated pods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.storage.stored import Change, Object
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
@@ -31,7 +31,7 @@ def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
 
 
 class NodeRegistrar:
-    """Registers the simulated nodes when it is first stepped; a node someone deletes stays away."""
+    """Registers the simulated nodes in its first step. A node that a client deletes stays away."""
 
     name = "kubelet"
     interests: frozenset[GroupResource] | None = frozenset()
@@ -41,7 +41,7 @@ class NodeRegistrar:
         self._registered = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Write the nodes that are not there, once."""
+        """Write the missing nodes, once."""
         del changes
         if self._registered:
             return Step()
@@ -50,17 +50,15 @@ class NodeRegistrar:
         return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do without the node."""
+        """Go on without the node."""
 
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
-    yield Write(verb="create", group_resource=NODES, namespace="", name=name, object=node)
-    yield Write(
-        verb="update", group_resource=NODES, namespace="", name=name, object=node, subresource="status"
-    )
-    # ready from the start: the taint that every new node gets goes
-    yield Write(verb="update", group_resource=NODES, namespace="", name=name, object=node)
+    yield Write.of("create", NODES, node)
+    yield Write.of("update", NODES, node, subresource="status")
+    # removes the taint of every new node: this one is ready from the start
+    yield Write.of("update", NODES, node)
 
 
 def new_node(index: int, now: float, name: str = "") -> Object:

@@ -1,8 +1,8 @@
 """
-What can be wrong with a simulated pod, and where that is asked for.
+The faults of simulated pods, and where a user asks for them.
 
-By the annotation `sandbox.controller.dev/fault` on the pod or on what controls it (Deployment, custom object:
-the owner references are followed), else by the tag of an image.
+The annotation `sandbox.controller.dev/fault` counts on the pod and on its controllers (Deployment, custom
+object: owner references are followed). Without it, the tag of an image counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.lineage import MAX_GENERATIONS, lineage
-from handloop.sandbox.cluster.workloads import PODS
+from handloop.sandbox.cluster.workloads import MAX_GENERATIONS, PODS, lineage
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, Object
 from handloop.sandbox.wire.resource import GroupResource
@@ -20,7 +19,7 @@ from handloop.sandbox.wire.resource import GroupResource
 FAULT_ANNOTATION = "sandbox.controller.dev/fault"
 
 
-class Fault(StrEnum):
+class PodFault(StrEnum):
     """Annotation values and image tags."""
 
     PULL_FAIL = "pull-fail"
@@ -32,21 +31,21 @@ class Fault(StrEnum):
     UNSCHEDULABLE = "unschedulable"
 
 
-_FAULTS = {fault.value: fault for fault in Fault}
+_FAULTS = {fault.value: fault for fault in PodFault}
 
 
 class Affliction(NamedTuple):
     """A fault and the names of the containers that have it."""
 
-    fault: Fault
+    fault: PodFault
     containers: frozenset[str]
 
 
 def affliction_of(state: State, pod: Object) -> Affliction | None:
     """
-    What is wrong with a pod; the nearest annotation wins, and any annotation over the images.
+    The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
-    A value that is no fault means: nothing is wrong.
+    A value that names no fault means that the pod has none.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -78,7 +77,7 @@ def annotated(obj: Object) -> str:
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """The pods whose fault may be another one because of a change to something that controls them."""
+    """The pods whose fault may change with an object that controls them."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

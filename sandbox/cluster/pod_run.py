@@ -1,4 +1,4 @@
-"""What is known of one simulated pod: its stage, its past, and what a step of its life does."""
+"""What the kubelet knows of one simulated pod: its stage, its past, and the effect of one step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
 from handloop.sandbox.cluster.workloads import is_pod_finished, is_pod_ready
 from handloop.sandbox.storage.stored import Object
 
@@ -41,7 +41,7 @@ class PodRun:
 
 
 class Message(NamedTuple):
-    """An event to write: Normal or Warning, reason, text, and the container it is about ("" = the pod)."""
+    """An Event to record: Normal or Warning, reason, text, and its container ("" = the pod's)."""
 
     type: str
     reason: str
@@ -51,7 +51,10 @@ class Message(NamedTuple):
 
 @dataclass(slots=True)
 class Turn:
-    """What a step of a pod's life does; seconds is how long the new stage lasts, None = no end in sight."""
+    """
+    The effect of one step of a pod's life. seconds is how long the new stage lasts, None = until something
+    changes.
+    """
 
     pod: Object | None = None
     messages: list[Message] = field(default_factory=list)
@@ -61,7 +64,7 @@ class Turn:
 
 
 class Situation(NamedTuple):
-    """A pod, what ails it, where it runs, and the time."""
+    """A pod, its fault, the address of its node, and the time."""
 
     pod: Object
     affliction: Affliction | None
@@ -74,12 +77,12 @@ class Situation(NamedTuple):
         containers: list[dict[str, Any]] = self.pod["spec"]["containers"]
         return containers
 
-    def has(self, *faults: Fault) -> bool:
+    def has(self, *faults: PodFault) -> bool:
         """Whether the pod has one of these faults."""
         return self.affliction is not None and self.affliction.fault in faults
 
     def afflicted(self, container: dict[str, Any]) -> bool:
-        """Whether the fault is this container's."""
+        """Whether this container has the fault."""
         return self.affliction is not None and container["name"] in self.affliction.containers
 
     @property
@@ -89,7 +92,7 @@ class Situation(NamedTuple):
 
 
 def stage_of(pod: Object) -> Stage:
-    """The stage a pod is in by its status: what to go on with when nothing is remembered."""
+    """The stage of a pod by its status, for a pod that the kubelet does not remember."""
     if is_pod_finished(pod):
         return Stage.DONE
     if is_pod_ready(pod):

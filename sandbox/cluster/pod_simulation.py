@@ -1,15 +1,14 @@
-"""The simulated kubelets: which pods take their next step, and what is written of it."""
+"""The simulated kubelets: which pods take their next step, and the writes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, address_of
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_addresses import PodAddresses
 from handloop.sandbox.cluster.pod_faults import affliction_of, concerned
 from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn, stage_of
 from handloop.sandbox.cluster.pod_stages import BOUND_SECONDS, advance, stop
@@ -19,23 +18,54 @@ from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
+_PER_BLOCK = 250
+_BLOCKS = 256
+
+
+class PodAddresses:
+    """
+    Gives out addresses of 10.244.0.0/16, each to one pod at a time.
+
+    Invariant: _used has the addresses in use. A number is used again only after all others.
+    """
+
+    def __init__(self) -> None:
+        self._next = count(1)
+        self._used: set[str] = set()
+
+    def take(self, wanted: str = "") -> str:
+        """The wanted address if there is one, else the next free one."""
+        address = wanted or self._fresh()
+        while address in self._used and not wanted:
+            address = self._fresh()
+        self._used.add(address)
+        return address
+
+    def give_back(self, address: str) -> None:
+        """The pod has gone."""
+        self._used.discard(address)
+
+    def _fresh(self) -> str:
+        number = next(self._next)
+        return f"10.244.{number // _PER_BLOCK % _BLOCKS}.{number % _PER_BLOCK + 2}"
+
 
 class PodSimulation:
     """
     Runs every pod that is bound to a node.
 
-    State: _runs has what is remembered of each bound pod and _dirty when its stage is over, both by uid.
+    State: _runs has what the kubelets remember of each bound pod, _dirty when its stage ends; both by uid.
     """
 
     name = "kubelet"
-    interests: frozenset[GroupResource] | None = None  # a fault may be asked for on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._dirty: DirtyKeys[str] = DirtyKeys()
         self._runs: dict[str, PodRun] = {}
         self._addresses = PodAddresses()
-        self._recorder = EventRecorder("kubelet")
+        self._recorder = ComponentEventRecorder("kubelet")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Take each pod whose stage is over to the next one."""
@@ -50,7 +80,7 @@ class PodSimulation:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The pod has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the pod brings the next look."""
 
     def _observe(self, view: View, change: Change, now: float) -> list[Write]:
         pod = change.new.object
@@ -72,7 +102,7 @@ class PodSimulation:
         return _open_gates(pod, now)
 
     def _adopt(self, view: View, pod: Object, now: float) -> PodRun | None:
-        """Take over a pod that was bound to one of the nodes there are."""
+        """Take over a pod that is bound to an existing node."""
         metadata = pod["metadata"]
         if self._node(view, pod) is None:
             return None
@@ -98,7 +128,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Something that controls pods changed, or a node came: see whether that concerns a pod."""
+        """Look at the pods that a change of an owner, or a new node, concerns."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:
@@ -141,9 +171,9 @@ class PodSimulation:
             self._dirty.move(pod["metadata"]["uid"], now + pause)
         writes = list(self._events(view, pod, turn, now))
         if turn.pod is not None and turn.pod.get("status") != pod.get("status"):
-            writes.append(_status_write(turn.pod))
+            writes.append(Write.of("update", PODS, turn.pod, subresource="status"))
         if turn.delete:
-            writes.append(_removal(pod))
+            writes.append(Write.of("delete", PODS, pod, grace_seconds=0))
         return writes
 
     def _events(self, view: View, pod: Object, turn: Turn, now: float) -> Iterator[Write]:
@@ -161,33 +191,9 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Readiness gates are conditions others write: the Ready condition follows them."""
+    """Update the Ready condition after readiness gates, which are conditions that other controllers write."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []
     updated = with_containers(pod, status["containerStatuses"], now)
-    return [_status_write(updated)] if updated["status"] != status else []
-
-
-def _status_write(pod: Object) -> Write:
-    metadata = pod["metadata"]
-    return Write(
-        verb="update",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=pod,
-        subresource="status",
-    )
-
-
-def _removal(pod: Object) -> Write:
-    metadata = pod["metadata"]
-    return Write(
-        verb="delete",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        grace_seconds=0,
-    )
+    return [Write.of("update", PODS, updated, subresource="status")] if updated["status"] != status else []

@@ -7,8 +7,8 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-Each stage is entered by one function, which says what is written and how long the stage lasts. What ails the
-pod is asked again at each step, so a fault that is taken away ends with the next one.
+One function enters each stage. It says what is written and how long the stage lasts. Each step asks for the
+pod's fault again, so the effect of a removed fault ends with the next step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from handloop.apis.time import format_time
 from handloop.sandbox.cluster import pod_status
-from handloop.sandbox.cluster.pod_faults import Fault
+from handloop.sandbox.cluster.pod_faults import PodFault
 from handloop.sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Turn
 from handloop.sandbox.cluster.workloads import is_pod_finished
 from handloop.sandbox.storage.stored import Object
@@ -39,17 +39,17 @@ MAX_BACK_OFF_SECONDS = 300.0
 _FIRST_RESTART_SECONDS = 0.5
 _PULL_ERROR_SECONDS = 1.0
 
-_STARTED_FAULTS = (Fault.CRASH, Fault.OOM)
+_STARTED_FAULTS = (PodFault.CRASH, PodFault.OOM)
 
 
 def advance(run: PodRun, situation: Situation) -> Turn:
-    """Go from the stage that is over to the next one."""
+    """Go from a stage that is over to the next one."""
     return _NEXT[run.stage](run, situation)
 
 
 def _pull(run: PodRun, at: Situation) -> Turn:
     run.stage = Stage.PULLING
-    factor = SLOW_PULL_FACTOR if at.has(Fault.SLOW) else 1
+    factor = SLOW_PULL_FACTOR if at.has(PodFault.SLOW) else 1
     messages = [
         Message("Normal", "Pulling", f'Pulling image "{container["image"]}"', container["name"])
         for container in at.containers
@@ -68,7 +68,7 @@ def _placed(at: Situation) -> dict[str, Any]:
 
 
 def _pulled(run: PodRun, at: Situation) -> Turn:
-    if at.has(Fault.PULL_FAIL):
+    if at.has(PodFault.PULL_FAIL):
         return _fail_pull(run, at)
     run.stage = Stage.CREATED
     messages: list[Message] = []
@@ -167,7 +167,7 @@ def _probe(run: PodRun, at: Situation) -> Turn:
     """The end of a running stage: crash, stay unready, or become ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
-    if at.has(Fault.NEVER_READY):
+    if at.has(PodFault.NEVER_READY):
         return Turn(_with_readiness(at), _unhealthy(at), seconds=PROBE_SECONDS)
     run.stage = Stage.READY
     run.crashes = 0
@@ -177,16 +177,16 @@ def _probe(run: PodRun, at: Situation) -> Turn:
 def _ready_seconds(at: Situation) -> float | None:
     if at.pod["spec"].get("restartPolicy", "Always") != "Always":
         return RUN_SECONDS
-    return FLAKY_SECONDS if at.has(Fault.FLAKY) else None
+    return FLAKY_SECONDS if at.has(PodFault.FLAKY) else None
 
 
 def _after_ready(run: PodRun, at: Situation) -> Turn:
-    """A ready pod changes only by a fault or by having nothing left to do."""
+    """A ready pod changes only by a fault, or because its containers have ended."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
-    if at.has(Fault.NEVER_READY, Fault.FLAKY):
+    if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
         run.stage = Stage.RUNNING
-        wait = FLAKY_SECONDS if at.has(Fault.FLAKY) else PROBE_SECONDS
+        wait = FLAKY_SECONDS if at.has(PodFault.FLAKY) else PROBE_SECONDS
         return Turn(_with_readiness(at), _unhealthy(at), seconds=wait)
     if at.pod["spec"].get("restartPolicy", "Always") != "Always":
         return _complete(run, at, exit_code=0, reason="Completed", phase="Succeeded")
@@ -210,7 +210,7 @@ def _with_readiness(at: Situation, *, afflicted: bool = False) -> Object:
 
 
 def _crash(run: PodRun, at: Situation) -> Turn:
-    exit_code, reason = (137, "OOMKilled") if at.has(Fault.OOM) else (1, "Error")
+    exit_code, reason = (137, "OOMKilled") if at.has(PodFault.OOM) else (1, "Error")
     if not at.restarts:
         return _complete(run, at, exit_code=exit_code, reason=reason, phase="Failed")
     run.stage = Stage.CRASHED
@@ -265,7 +265,7 @@ def _rest(run: PodRun, at: Situation) -> Turn:
 
 
 def stop(run: PodRun, at: Situation) -> Turn:
-    """The pod is to go: its containers get the signal."""
+    """The pod is being deleted: its containers get the signal."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()

@@ -15,7 +15,7 @@ _DONE = ("PodCompleted", "")
 
 
 def waiting(pod: Object, container: dict[str, Any], *, reason: str, message: str = "") -> Status:
-    """A container that is not running, and why; what it was before becomes its lastState."""
+    """A container that is not running, and why. A state that has ended becomes its lastState."""
     state = {"reason": reason, **({"message": message} if message else {})}
     before = container_status(pod, container["name"])
     terminated = before["state"].get("terminated")
@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """The status of a container; that of one nobody has touched when there is none."""
+    """The status of a container; an untouched one when there is none."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)
@@ -105,7 +105,7 @@ def with_containers(pod: Object, containers: Sequence[Status], now: float, **fie
 
 
 def _conditions(pod: Object, now: float) -> list[dict[str, Any]]:
-    """The five conditions every pod has on a node, then those others wrote."""
+    """The five conditions of every pod on a node, then the conditions of other writers."""
     done = pod["status"].get("phase") in ("Succeeded", "Failed")
     why = _DONE if done else _unready(pod)
     ready = not why[0]

@@ -1,10 +1,10 @@
 """
-What simulated pods use of a resource: the load somebody asked for, as a metrics server would report it.
+The load of simulated pods, as a metrics server would report it.
 
 The annotations `sandbox.controller.dev/cpu-load` and `sandbox.controller.dev/memory-load` hold a quantity. On
-a pod it is what this pod uses; on what controls it (Deployment, custom object: the owner references are
-followed), on the scaled object or on the HorizontalPodAutoscaler it is what all its pods use together, shared
-evenly by those that are ready. The nearest annotation wins. A value that is no quantity counts as none.
+a pod, it is the usage of this pod. On its controllers (Deployment, custom object: owner references are
+followed), on the scaled object or on the HorizontalPodAutoscaler, it is the usage of all pods together,
+shared evenly by the ready ones. The nearest annotation wins. A value that is no quantity counts as none.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from handloop.apis.quantity import QuantityError, parse_quantity
-from handloop.sandbox.cluster.lineage import lineage
-from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready
+from handloop.sandbox.cluster.workloads import is_deleting, is_pod_ready, lineage
 from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Object
 
@@ -34,9 +33,9 @@ def measured(
     state: State, pods: Sequence[Object], scalers: Sequence[Object], resource: str, *, container: str = ""
 ) -> dict[str, int] | None:
     """
-    Usage in thousandths by pod name, of every pod that runs; None when nobody asked for a load.
+    The usage of every running pod in thousandths, by pod name; None when no load was set.
 
-    Args: scalers are the scaled object and its autoscaler; container "" = of the whole pod.
+    Args: scalers are the scaled object and its autoscaler. container "" = of the whole pod.
     """
     annotation = LOAD_ANNOTATIONS.get(resource)
     if annotation is None:

@@ -1,8 +1,8 @@
 """
-How many replicas a usage asks for.
+The replicas that a usage asks for.
 
-The usage of ready pods divided by the target gives a ratio; within the tolerance nothing changes. Pods
-without a sample, and on the way up pods that are not ready, are then counted as if they spoke against the
+The usage of ready pods, divided by the target, gives a ratio. Within the tolerance nothing changes. Otherwise
+pods without a sample and, on the way up, pods that are not ready are counted as if they spoke against the
 change.
 Follows: kubernetes pkg/controller/podautoscaler/replica_calculator.go.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from handloop.apis.quantity import parse_quantity
 from handloop.apis.time import parse_time
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.workloads import condition, is_deleting
 from handloop.sandbox.storage.stored import Object
 
@@ -34,7 +34,7 @@ class UncountableError(Exception):
 
 
 class Tolerance(NamedTuple):
-    """How far below and above 1 a ratio may be before anything is done."""
+    """How far below and above 1 a ratio may be without a change."""
 
     down: float = DEFAULT_TOLERANCE
     up: float = DEFAULT_TOLERANCE
@@ -54,7 +54,7 @@ class Proposal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The pods behind a metric, their usage in thousandths by name, and what tells whether it counts."""
+    """The pods behind a metric, their usage in thousandths by name, and when and where it was taken."""
 
     pods: Sequence[Object]
     usage: Mapping[str, int]
@@ -102,7 +102,7 @@ def by_average(sampling: Sampling, *, current: int, target: int, tolerance: Tole
 
 
 def _known(sampling: Sampling) -> tuple[_Groups, dict[str, int]]:
-    """The pods by what they count for, and the samples that count."""
+    """The pods in groups, and the samples that count."""
     if not sampling.pods:
         raise UncountableError("no pods returned by selector while calculating replica count")
     groups = _grouped(sampling)
@@ -160,7 +160,7 @@ def _grouped(sampling: Sampling) -> _Groups:
 
 
 def _is_unready(pod: Object, sampling: Sampling) -> bool:
-    """Whether a sample of CPU does not count: it may be from the start of the pod."""
+    """Whether a sample of CPU does not count, because it may be from the start of the pod."""
     found, started = condition(pod, "Ready"), pod["status"].get("startTime")
     if found is None or not started:
         return True

@@ -1,24 +1,24 @@
 """
-The ReplicaSet controller: as many pods as wanted, and a status that says how they are.
+The ReplicaSet controller: as many pods as wanted, and a status that counts them.
 
-Follows: kubernetes pkg/controller/replicaset/replica_set.go.
+When there are too many pods, `doomed` chooses which to delete.
+Follows: kubernetes pkg/controller/replicaset/{replica_set,replica_set_utils}.go,
+pkg/controller/controller_utils.go (ActivePodsWithRanks). Differs: among equal pods the youngest is deleted
+first; upstream chooses at random between pods of about the same age.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handloop.apis.time import parse_time
-from handloop.sandbox.cluster import replica_set_status
-from handloop.sandbox.cluster.adoption import Orphans, claim
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.apis.time import format_time, parse_time
+from handloop.sandbox.cluster.adoption import Orphans, claim, controlled
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_ranking import doomed
-from handloop.sandbox.cluster.workload_selector import matches
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.workloads import (
     PODS,
     REPLICA_SETS,
@@ -29,8 +29,9 @@ from handloop.sandbox.cluster.workloads import (
     is_pod_ready,
     spec_replicas,
 )
-from handloop.sandbox.storage.owner_references import controller_of, controller_reference, is_controlled_by
+from handloop.sandbox.storage.owner_references import controller_of, controller_reference
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
 
@@ -44,7 +45,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Failure:
-    """Why pods cannot be created; told = there is an event about the latest refusal."""
+    """Why pods cannot be created; told = an Event about the latest refusal was recorded."""
 
     reason: str
     message: str
@@ -55,11 +56,11 @@ class _Failure:
 
 class ReplicaSetController:
     """
-    Steps ReplicaSets whose own state or whose pods changed.
+    Steps ReplicaSets when they or their pods have changed.
 
-    State: _dirty has (namespace, name) of what to look at; _ready_since when a pod became ready, by uid and
-    finer than the seconds in the object; _failures why pods could not be created, by ReplicaSet; _expected
-    the pods on the way, whose SuccessfulCreate event is written once they are there.
+    State: _dirty has the (namespace, name) of ReplicaSets to look at. _ready_since has when each pod became
+    ready, by uid, finer than the seconds in the object. _failures has why pods could not be created, by
+    ReplicaSet. _expected has the pods under way; their SuccessfulCreate Event is recorded once they exist.
     """
 
     name = "kube-controller-manager"
@@ -72,7 +73,7 @@ class ReplicaSetController:
         self._ready_since: dict[str, float] = {}
         self._failures: dict[_Key, _Failure] = {}
         self._expected: set[_Key] = set()
-        self._recorder = EventRecorder("replicaset-controller")
+        self._recorder = ComponentEventRecorder("replicaset-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Look at every ReplicaSet that is due."""
@@ -85,7 +86,7 @@ class ReplicaSetController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again; a pod that may not be created becomes the ReplicaFailure condition."""
+        """Look again. If a pod may not be created, the ReplicaFailure condition says so."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -95,7 +96,7 @@ class ReplicaSetController:
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # of a batch of pods the first tells for all
+        if known is None or known.retry_at <= now:  # the first refusal of a batch speaks for all
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = _Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -124,7 +125,7 @@ class ReplicaSetController:
         ready = condition(change.new.object, "Ready")
         if change.type is ChangeType.DELETED or ready is None or ready["status"] != "True":
             self._ready_since.pop(uid, None)
-        elif change.type is ChangeType.ADDED:  # it was there before us
+        elif change.type is ChangeType.ADDED:  # it is older than this controller
             self._ready_since[uid] = parse_time(ready["lastTransitionTime"])
         else:
             self._ready_since.setdefault(uid, now)
@@ -145,7 +146,9 @@ class ReplicaSetController:
         if replica_set is None:
             return []
         claimed = claim(
-            replica_set, PODS, [*_controlled(view, replica_set), *self._orphans.among(view.state, key[0])]
+            replica_set,
+            PODS,
+            [*controlled(view.state, replica_set, PODS), *self._orphans.among(view.state, key[0])],
         )
         active = [pod for pod in claimed.objects if is_pod_active(pod)]
         writes = claimed.writes
@@ -159,7 +162,7 @@ class ReplicaSetController:
         return writes + self._status(replica_set, active, claimed.objects, failure, now)
 
     def _failure(self, key: _Key, *, missing: int, now: float) -> _Failure | None:
-        """The failure that keeps pods from being created; it is over when none is missing any more."""
+        """The failure that keeps pods from being created. It is over when no pod is missing any more."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -174,12 +177,12 @@ class ReplicaSetController:
         for _ in range(min(-excess, _BURST)):
             pod = _new_pod(view, replica_set)
             self._expected.add((pod["metadata"]["namespace"], pod["metadata"]["name"]))
-            writes.append(_write("create", pod))
+            writes.append(Write.of("create", PODS, pod))
         if excess > 0:
             for pod in doomed(active, min(excess, _BURST), _related(view, replica_set)):
                 message = f"Deleted pod: {pod['metadata']['name']}"
                 writes += [
-                    _write("delete", pod),
+                    Write.of("delete", PODS, pod, propagation="Background"),
                     self._tell(view, replica_set, "SuccessfulDelete", message, now),
                 ]
         return writes
@@ -204,7 +207,7 @@ class ReplicaSetController:
             if at + wait > now:
                 self._dirty.mark(key, at + wait)
         terminating = sum(is_deleting(pod) and not is_pod_finished(pod) for pod in claimed)
-        status = replica_set_status.counted(
+        status = _counted(
             replica_set,
             active,
             available=available,
@@ -214,13 +217,7 @@ class ReplicaSetController:
         )
         if status == (replica_set.get("status") or {}):
             return []
-        return [_write("update", {**replica_set, "status": status}, subresource="status")]
-
-
-def _controlled(view: View, replica_set: Object) -> list[Object]:
-    uid = replica_set["metadata"]["uid"]
-    owned = view.state.by_owner(uid)
-    return [pod for place, pod in owned if place == PODS and is_controlled_by(pod, uid)]
+        return [Write.of("update", REPLICA_SETS, {**replica_set, "status": status}, subresource="status")]
 
 
 def _related(view: View, replica_set: Object) -> list[Object]:
@@ -229,7 +226,9 @@ def _related(view: View, replica_set: Object) -> list[Object]:
     siblings = [replica_set]
     if owner is not None:
         siblings = [obj for place, obj in view.state.by_owner(owner["uid"]) if place == REPLICA_SETS]
-    return [pod for sibling in siblings for pod in _controlled(view, sibling) if is_pod_active(pod)]
+    return [
+        pod for sibling in siblings for pod in controlled(view.state, sibling, PODS) if is_pod_active(pod)
+    ]
 
 
 def _new_pod(view: View, replica_set: Object) -> Object:
@@ -249,16 +248,88 @@ def _new_pod(view: View, replica_set: Object) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
-def _write(verb: Any, obj: Object, *, subresource: str = "") -> Write:
-    metadata = obj["metadata"]
-    deleting = verb == "delete"
-    return Write(
-        verb=verb,
-        group_resource=PODS if obj["kind"] == "Pod" else REPLICA_SETS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=None if deleting else obj,
-        subresource=subresource,
-        uid=metadata["uid"] if deleting else "",
-        propagation="Background" if deleting else "",
+def _counted(
+    replica_set: Object,
+    active: Sequence[Object],
+    *,
+    available: int,
+    terminating: int,
+    failure: tuple[str, str] | None,
+    now: float,
+) -> dict[str, Any]:
+    """The status over the active pods; failure is (reason, message) of a refused create."""
+    labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
+    counters = {
+        "fullyLabeledReplicas": sum(
+            matches({"matchLabels": labels}, pod["metadata"].get("labels")) for pod in active
+        ),
+        "readyReplicas": sum(is_pod_ready(pod) for pod in active),
+        "availableReplicas": available,
+    }
+    return {
+        "replicas": len(active),
+        **{field: value for field, value in counters.items() if value},
+        "terminatingReplicas": terminating,
+        "observedGeneration": replica_set["metadata"].get("generation", 0),
+        **_conditions(replica_set.get("status") or {}, failure, now),
+    }
+
+
+def _conditions(status: Mapping[str, Any], failure: tuple[str, str] | None, now: float) -> dict[str, Any]:
+    conditions = status.get("conditions") or []
+    present = next((entry for entry in conditions if entry["type"] == "ReplicaFailure"), None)
+    if failure and present and present["reason"] == failure[0]:
+        return {"conditions": conditions}
+    kept = [entry for entry in conditions if entry is not present]
+    if failure:
+        reason, message = failure
+        stamp = {
+            "status": "True",
+            "lastTransitionTime": format_time(now),
+            "reason": reason,
+            "message": message,
+        }
+        kept.append({"type": "ReplicaFailure", **stamp})
+    return {"conditions": kept} if kept else {}
+
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
+    """The pods to delete, the least valuable first; related are all pods of the same Deployment."""
+    crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
+    youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
+    youngest_first.sort(key=_times, reverse=True)
+    return sorted(youngest_first, key=lambda pod: _value(pod, crowd))[:count]
+
+
+def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
+    """What makes a pod worth keeping, in falling weight: assigned, running, ready, costly, alone, stable."""
+    node = pod["spec"].get("nodeName", "")
+    status = pod.get("status") or {}
+    restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)
+    return (
+        bool(node),
+        _PHASES.get(status.get("phase", ""), 1),
+        is_pod_ready(pod),
+        _deletion_cost(pod),
+        -crowd[node],
+        -restarts,
     )
+
+
+def _deletion_cost(pod: Object) -> int:
+    text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _times(pod: Object) -> tuple[str, str]:
+    ready = condition(pod, "Ready")
+    since = ready["lastTransitionTime"] if ready and ready["status"] == "True" else ""
+    return since, pod["metadata"]["creationTimestamp"]

@@ -1,20 +1,94 @@
 """
-The ResourceQuota controller: what is used, in the status.
+ResourceQuotas: the count of objects, by `count/PLURAL.GROUP` or an older name, and its controller.
 
-Follows: kubernetes pkg/controller/resourcequota.
+`exceeded` tells a create whether a quota allows it. The controller writes what is used into the status.
+Follows: kubernetes pkg/controller/resourcequota, pkg/quota/v1/evaluator/core, apiserver's generic object
+count evaluator. Differs: cpu, memory, storage and the kinds of Services are not counted; quotas with scopes
+count nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.apis.quantity import parse_quantity
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.quota_usage import QUOTAS, used
-from handloop.sandbox.storage.stored import Change, ChangeType
+from handloop.sandbox.cluster.workloads import PODS, is_pod_finished
+from handloop.sandbox.storage.state import State
+from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Status
+
+QUOTAS: Final = GroupResource("", "resourcequotas")
+_PREFIX: Final = "count/"
+_OLDER_NAMES: Final = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+    }
+)
+
+
+def counted_collection(name: str) -> GroupResource | None:
+    """The collection that a resource name of a quota counts; None for a name that is not counted here."""
+    if name in _OLDER_NAMES:
+        return GroupResource("", name)
+    if not name.startswith(_PREFIX):
+        return None
+    plural, _, group = name.removeprefix(_PREFIX).partition(".")
+    return GroupResource(group, plural)
+
+
+def used(state: State, namespace: str, quota: Object) -> dict[str, int]:
+    """The count of everything that the quota names, by name in order."""
+    names = sorted((quota.get("spec") or {}).get("hard") or {}) if _is_general(quota) else []
+    collections = ((name, counted_collection(name)) for name in names)
+    return {
+        name: _count(state, namespace, name, collection)
+        for name, collection in collections
+        if collection is not None
+    }
+
+
+def exceeded(state: State, namespace: str, quota: Object, created: GroupResource) -> dict[str, str] | None:
+    """
+    The names for which one more object of a collection would be too many.
+
+    Returns: None when it may be created, else requested, used and limited amounts as texts.
+    """
+    hard: Mapping[str, Any] = (quota.get("spec") or {}).get("hard") or {}
+    counts = {
+        name: count
+        for name, count in used(state, namespace, quota).items()
+        if counted_collection(name) == created and count + 1 > parse_quantity(str(hard[name]))
+    }
+    if not counts:
+        return None
+    return {
+        "requested": ",".join(f"{name}=1" for name in counts),
+        "used": ",".join(f"{name}={count}" for name, count in counts.items()),
+        "limited": ",".join(f"{name}={hard[name]}" for name in counts),
+    }
+
+
+def _is_general(quota: Object) -> bool:
+    spec = quota.get("spec") or {}
+    return not spec.get("scopes") and not spec.get("scopeSelector")
+
+
+def _count(state: State, namespace: str, name: str, collection: GroupResource) -> int:
+    found = state.list(collection, namespace)
+    # the older name leaves out finished pods, the newer one counts them
+    left_out = collection == PODS and not name.startswith(_PREFIX)
+    return sum(1 for obj in found if not (left_out and is_pod_finished(obj)))
+
 
 _REACTION_SECONDS = 0.1
 _Key = tuple[str, str]
@@ -22,9 +96,10 @@ _Key = tuple[str, str]
 
 class ResourceQuotaController:
     """
-    Counts again when anything in a namespace with quotas came or went.
+    Counts again after changes in a namespace with quotas.
 
-    State: _quotas has the names of the quotas of each namespace, _dirty (namespace, name) of what to look at.
+    State: _quotas has the names of the quotas of each namespace. _dirty has the (namespace, name) of quotas
+    to look at.
     """
 
     name = "kube-controller-manager"
@@ -46,7 +121,7 @@ class ResourceQuotaController:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """The quota has gone or is another one: its changes tell."""
+        """Nothing to do: a change of the quota brings the next look."""
 
     def _observe(self, change: Change, due: float) -> None:
         namespace = change.namespace
@@ -56,7 +131,7 @@ class ResourceQuotaController:
                 names.discard(change.name)
             else:
                 names.add(change.name)
-        # what was changed may have finished
+        # a pod that was changed may have finished
         for name in self._quotas.get(namespace, ()):
             self._dirty.mark((namespace, name), due)
 
@@ -69,13 +144,4 @@ class ResourceQuotaController:
         status = {"hard": (quota.get("spec") or {}).get("hard") or {}, "used": counts}
         if status == quota.get("status"):
             return []
-        return [
-            Write(
-                verb="update",
-                group_resource=QUOTAS,
-                namespace=key[0],
-                name=key[1],
-                object={**quota, "status": status},
-                subresource="status",
-            )
-        ]
+        return [Write.of("update", QUOTAS, {**quota, "status": status}, subresource="status")]

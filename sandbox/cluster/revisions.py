@@ -1,21 +1,128 @@
 """
-The history of a Deployment as its ReplicaSets carry it: template hashes, revision numbers, annotations.
+The history of a Deployment in its ReplicaSets: template hashes, revision numbers, annotations.
 
-Follows: kubernetes pkg/controller/deployment/util/deployment_util.go and pkg/controller ComputeHash: a
-template has the hash that it has in a cluster of the same version.
+A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): types of members in
+parentheses, members in the order of declaration, absent ones as zero values, keys sorted. So a template has
+the hash that it has in a cluster of the same version.
+Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
+k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
 
-from handloop.sandbox.cluster.controllers import NAME_SUFFIX_ALPHABET
+import msgspec
+
+from handloop.sandbox.cluster.cluster_controller import NAME_SUFFIX_ALPHABET
 from handloop.sandbox.cluster.rolling_update import MAX_REPLICAS, Bounds, by_age
 from handloop.sandbox.cluster.workloads import spec_replicas
-from handloop.sandbox.kinds.go_dump import dump
 from handloop.sandbox.storage.owner_references import controller_reference
 from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire.quantity import int64_amount
+
+ROOT: Final = "api.core.v1.PodTemplateSpec"
+_NIL: Final = "<nil>"
+_ZEROS: Final = {"string": "", "bool": "false"}
+
+
+class _Types(msgspec.Struct, frozen=True):
+    structs: dict[str, list[tuple[str, str, str]]]
+    named: dict[str, str]
+
+
+@cache
+def _types() -> _Types:
+    return msgspec.json.decode(
+        files("handloop.sandbox.kinds").joinpath("go_types.json").read_bytes(), type=_Types
+    )
+
+
+def dump(template: Mapping[str, Any]) -> str:
+    """The text of a pod template."""
+    return _with_type(ROOT, template)
+
+
+def _with_type(go_type: str, value: Any) -> str:
+    return f"({_shown(go_type)}){_value(go_type, value)}"
+
+
+def _shown(go_type: str) -> str:
+    """A type as Go names it: the last part of its package and its own name."""
+    prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
+    prefix, name = go_type[:prefix_end], go_type[prefix_end:]
+    if prefix.startswith("map["):
+        prefix = f"map[{_shown(prefix[4:-1])}]"
+    return prefix + ".".join(name.split(".")[-2:])
+
+
+def _value(go_type: str, value: Any) -> str:
+    if go_type.startswith("*"):
+        return _NIL if value is None else _value(go_type[1:], value)
+    if go_type in _SPECIAL:
+        return _SPECIAL[go_type](value)
+    go_type = _types().named.get(go_type, go_type)
+    if go_type.startswith("[]"):
+        return _slice(go_type[2:], value)
+    if go_type.startswith("map["):
+        return _map(go_type.partition("]")[2], value)
+    members = _types().structs.get(go_type)
+    if members is not None:
+        return _struct(members, value or {})
+    return _scalar(go_type, value)
+
+
+def _struct(members: Sequence[tuple[str, str, str]], value: Mapping[str, Any]) -> str:
+    shown = (
+        f"{name}:{_with_type(go_type, value.get(json) if json else value)}" for name, go_type, json in members
+    )
+    return "{" + " ".join(shown) + "}"
+
+
+def _slice(go_type: str, value: Sequence[Any] | None) -> str:
+    return f"[{' '.join(_value(go_type, entry) for entry in value)}]" if value else _NIL
+
+
+def _map(go_type: str, value: Mapping[str, Any] | None) -> str:
+    if not value:
+        return _NIL
+    return f"map[{' '.join(f'{key}:{_value(go_type, value[key])}' for key in sorted(value))}]"
+
+
+def _scalar(go_type: str, value: Any) -> str:
+    if value is None:
+        return _ZEROS.get(go_type, "0")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _time(value: Any) -> str:
+    del value  # a template has no times of its own
+    return "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
+
+
+def _quantity(text: Any) -> str:
+    amount = int64_amount(str(text or "0"))
+    number = f"value:(int64){amount.value} scale:(resource.Scale){amount.scale}"
+    exact = "d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>}"
+    spelt = f"s:(string){amount.text} Format:(resource.Format){amount.format}"
+    return f"{{i:(resource.int64Amount){{{number}}} {exact} {spelt}}}"
+
+
+def _int_or_string(value: Any) -> str:
+    number, text = (0, value) if isinstance(value, str) else (value or 0, "")
+    kind = int(isinstance(value, str))
+    return f"{{Type:(intstr.Type){kind} IntVal:(int32){number} StrVal:(string){text}}}"
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Any], str]]] = {
+    "apimachinery.pkg.apis.meta.v1.Time": _time,
+    "apimachinery.pkg.api.resource.Quantity": _quantity,
+    "apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+}
+
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
@@ -84,15 +191,15 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """What a ReplicaSet remembers of its Deployment's size, for scaling in mid-rollout."""
+    """The size of the Deployment, which a ReplicaSet remembers for scaling in mid-rollout."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    The annotations the new ReplicaSet takes over: the Deployment's, and its revision.
+    The annotations that the new ReplicaSet takes over: the Deployment's, and its revision.
 
-    A revision only rises: an old ReplicaSet that becomes the new one again gets the next number and keeps the
+    A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps the
     former ones in its history.
     """
     copied = deployment["metadata"].get("annotations") or {}

@@ -1,9 +1,9 @@
 """
-The arithmetic of a rollout: how many replicas the new and the old ReplicaSets should have next.
+The arithmetic of a rollout: the next sizes of the new and the old ReplicaSets.
 
 Every function is pure.
-Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go, differs: available
-replicas a ReplicaSet has already been told to give up do not count, so a status that lags behind never costs
+Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go. Differs: available
+replicas that a ReplicaSet was already told to give up do not count, so a status that lags behind never costs
 availability.
 """
 
@@ -20,14 +20,14 @@ MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 
 
 class Resize(NamedTuple):
-    """A ReplicaSet and the size it should get."""
+    """A ReplicaSet and its next size."""
 
     replica_set: Object
     replicas: int
 
 
 class Bounds(NamedTuple):
-    """How far a Deployment may go: replicas wanted, above them at most, below them at most."""
+    """The bounds of a Deployment: replicas wanted, at most so many above, at most so many below."""
 
     replicas: int
     max_surge: int
@@ -124,7 +124,7 @@ def by_age(replica_sets: Sequence[Object]) -> list[Object]:
 
 
 def active(replica_sets: Sequence[Object]) -> list[Object]:
-    """Those that want replicas."""
+    """The ReplicaSets that want replicas."""
     return [replica_set for replica_set in replica_sets if spec_replicas(replica_set) > 0]
 
 
@@ -132,7 +132,7 @@ def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_repli
     """
     Spread a change of spec.replicas in mid-rollout over the active ReplicaSets by their sizes.
 
-    The largest gets what rounding leaves over; among equals the newer grows and the older shrinks.
+    The largest gets the remainder of rounding. Among equals, the newer grows and the older shrinks.
     """
     allowed = bounds.most if bounds.replicas > 0 else 0
     to_add = allowed - total_replicas(replica_sets)

@@ -1,5 +1,5 @@
 """
-What a Deployment does next: one look at it, and the writes that look leads to.
+The next writes of a Deployment: one look at it, and what follows.
 
 Follows: kubernetes pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from handloop.sandbox.cluster import deployment_status as statuses
 from handloop.sandbox.cluster import revisions
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.cluster.deployment_status import PROGRESSING, Finding
 from handloop.sandbox.cluster.rolling_update import (
     Resize,
@@ -32,16 +32,16 @@ from handloop.sandbox.cluster.workloads import (
 from handloop.sandbox.storage.stored import Object
 
 Tell = Callable[[Object, str], Write]
-"""(Deployment, message) -> the write of a ScalingReplicaSet event."""
+"""(Deployment, message) -> the write of a ScalingReplicaSet Event."""
 
 
 class Rollout:
     """
     The decisions of one look at a Deployment.
 
-    old_pods_run tells whether pods of the old ReplicaSets are still there (Recreate waits for them); taken,
-    whether a ReplicaSet name is in use; stuck, whether the progress deadline has passed.
-    State: deployment, new and old are what will be there after `writes`; nothing given in is changed.
+    old_pods_run tells whether pods of the old ReplicaSets still exist (Recreate waits for them). taken tells
+    whether a ReplicaSet name is in use. stuck tells whether the progress deadline has passed.
+    State: deployment, new and old are as they will be after `writes`. Arguments are never changed.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Rollout:
         self._write_progress()
 
     def _resize(self) -> None:
-        """Follow spec.replicas without going on with the rollout: for paused and scaled Deployments."""
+        """Follow spec.replicas without going on with the rollout, for paused and scaled Deployments."""
         self._sync_new(create=False)
         for step in self._resizes():
             self._scale(step)
@@ -166,7 +166,7 @@ class Rollout:
         return marked and spec_replicas(self.new) == status_count(self.new, "availableReplicas") == wanted
 
     def _sync_new(self, *, create: bool) -> None:
-        """Bring the new ReplicaSet's annotations up to date, or make it, and note its revision."""
+        """Update or create the new ReplicaSet, and note its revision."""
         revision = revisions.max_revision(self.old) + 1
         if self.new is not None:
             self._refresh_new(self.new, revision)
@@ -197,7 +197,7 @@ class Rollout:
         if self._taken(new["metadata"]["name"]):
             self._write_collision()
             return
-        self.writes.append(_write("create", new))
+        self.writes.append(Write.of("create", REPLICA_SETS, new))
         # as the API will store it: the youngest of all
         self.new = {
             **new,
@@ -213,7 +213,7 @@ class Rollout:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
 
     def _write_collision(self) -> None:
-        """Another ReplicaSet has the name: count it, so that the next look makes another hash."""
+        """Another ReplicaSet has the name: count the collision, so that the next look makes another hash."""
         status = self.deployment.get("status") or {}
         self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 
@@ -236,7 +236,7 @@ class Rollout:
             )
 
     def _replace(self, replica_set: Object, updated: Object) -> None:
-        self.writes.append(_write("update", updated))
+        self.writes.append(Write.of("update", REPLICA_SETS, updated))
         name = replica_set["metadata"]["name"]
         if self.new is not None and self.new["metadata"]["name"] == name:
             self.new = updated
@@ -252,7 +252,7 @@ class Rollout:
 
     def _clean_up(self) -> None:
         for replica_set in revisions.expendable(self.deployment, self.old):
-            self.writes.append(_write("delete", replica_set))
+            self.writes.append(Write.of("delete", REPLICA_SETS, replica_set, propagation="Background"))
 
     def _write_progress(self) -> None:
         status = statuses.counted(self.deployment, self._all, self.new, self._now)
@@ -270,21 +270,7 @@ class Rollout:
             updated = {**updated, "status": status}
         if updated is not self.deployment:
             self.deployment = updated
-            self.writes.append(_write("update", updated, subresource="status"))
-
-
-def _write(verb: Any, obj: Object, *, subresource: str = "") -> Write:
-    metadata = obj["metadata"]
-    return Write(
-        verb=verb,
-        group_resource=DEPLOYMENTS if obj["kind"] == "Deployment" else REPLICA_SETS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=None if verb == "delete" else obj,
-        subresource=subresource,
-        uid=metadata.get("uid", "") if verb == "delete" else "",
-        propagation="Background" if verb == "delete" else "",
-    )
+            self.writes.append(Write.of("update", DEPLOYMENTS, updated, subresource="status"))
 
 
 def _annotations(obj: Object) -> dict[str, str]:

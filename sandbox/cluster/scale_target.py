@@ -1,17 +1,17 @@
 """
-What a HorizontalPodAutoscaler points at: an object that has replicas, of a built-in or a custom kind.
+The target of a HorizontalPodAutoscaler: an object with replicas, of a built-in or a custom kind.
 
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (scaleForResourceMappings).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster import workload_selector
-from handloop.sandbox.cluster.controllers import View, Write
+from handloop.sandbox.cluster.cluster_controller import View, Write
 from handloop.sandbox.storage.stored import Object
+from handloop.sandbox.wire import label_selector
 from handloop.sandbox.wire.resource import ScalePaths, ServedResource
 
 
@@ -30,7 +30,7 @@ class ScaleTarget(NamedTuple):
 
     @property
     def paths(self) -> ScalePaths:
-        """Where the numbers are."""
+        """The paths of its numbers."""
         assert self.resource.scale_paths is not None
         return self.resource.scale_paths
 
@@ -53,15 +53,8 @@ def find(view: View, namespace: str, reference: Mapping[str, Any]) -> ScaleTarge
 
 def resized(target: ScaleTarget, replicas: int) -> Write:
     """The write that gives a target another number of replicas."""
-    metadata = target.object["metadata"]
-    return Write(
-        verb="update",
-        group_resource=target.resource.group_resource,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=_with(target.object, _parts(target.paths.spec_replicas), replicas),
-        subresource="scale",
-    )
+    changed = with_value(target.object, target.paths.spec_replicas, replicas)
+    return Write.of("update", target.resource.group_resource, changed, subresource="scale")
 
 
 def _target(resource: ServedResource, paths: ScalePaths, obj: Object) -> ScaleTarget:
@@ -76,7 +69,7 @@ def _target(resource: ServedResource, paths: ScalePaths, obj: Object) -> ScaleTa
 def _selector(resource: ServedResource, paths: ScalePaths, obj: Object) -> str:
     if resource.custom:
         return str(_at(obj, paths.label_selector) or "") if paths.label_selector else ""
-    return workload_selector.text(obj["spec"].get("selector") or {})
+    return label_selector.text(obj["spec"].get("selector"))
 
 
 def _parts(path: str) -> list[str]:
@@ -89,7 +82,9 @@ def _at(obj: Any, path: str) -> Any:
     return obj
 
 
-def _with(obj: Object, parts: Sequence[str], value: int) -> Object:
-    first, *rest = parts
+def with_value(obj: Object, path: str, value: int) -> Object:
+    """A copy of an object with a value at a path (`.spec.replicas`)."""
+    first, _, rest = path.removeprefix(".").partition(".")
     inner = obj.get(first)
-    return {**obj, first: _with(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}
+    below = inner if isinstance(inner, dict) else {}
+    return {**obj, first: with_value(below, rest, value) if rest else value}

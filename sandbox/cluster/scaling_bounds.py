@@ -1,5 +1,5 @@
 """
-How far an autoscaler goes at once: stabilisation, policies, least and most replicas.
+The limits of one scaling: stabilisation, policies, least and most replicas.
 
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (normalizeDesiredReplicas and what it calls).
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 
 _STABILIZATION_SECONDS = 300.0
 _LONGEST_SECONDS = 3600.0  # of a stabilisation window or a policy's period, as validation allows
@@ -25,7 +25,7 @@ _RECENT_LOWER = (
 
 
 class Reason(NamedTuple):
-    """Why, for a condition; holds is its status."""
+    """The reason of a condition; holds is its status."""
 
     holds: bool
     reason: str
@@ -47,7 +47,7 @@ _TOO_FEW = Reason(True, "TooFewReplicas", "the desired replica count is less tha
 
 
 class Bounded(NamedTuple):
-    """The replicas to have next, and what AbleToScale and ScalingLimited say of it."""
+    """The next replicas, and the reasons for AbleToScale and ScalingLimited."""
 
     replicas: int
     able: Reason
@@ -61,7 +61,7 @@ class _Noted(NamedTuple):
 
 @dataclass(slots=True)
 class ScalingHistory:
-    """What an autoscaler recommended, and how much it scaled, with unix times; nothing older than an hour."""
+    """The recommendations and resizings of an autoscaler, with unix times; none older than an hour."""
 
     recommended: list[_Noted] = field(default_factory=list)
     added: list[_Noted] = field(default_factory=list)
@@ -78,7 +78,7 @@ class ScalingHistory:
         (self.added if after > before else self.removed).append(_Noted(abs(after - before), now))
 
     def start_of_period(self, current: int, seconds: float, now: float) -> int:
-        """How many replicas there were that many seconds ago, for all that this autoscaler did."""
+        """The replicas of so many seconds ago, as far as this autoscaler changed them."""
         added, removed = (
             sum(noted.number for noted in each if noted.at > now - seconds)
             for each in (self.added, self.removed)
@@ -112,7 +112,7 @@ class Scaling(NamedTuple):
 
 
 def bounded(scaling: Scaling, history: ScalingHistory) -> Bounded:
-    """The replicas to have next; the recommendation is remembered."""
+    """The next replicas. The recommendation is remembered."""
     behavior = scaling.spec.get("behavior")
     if behavior is None:
         stable, able = _stabilized_down(scaling, history)
@@ -135,7 +135,7 @@ def _stabilized_down(scaling: Scaling, history: ScalingHistory) -> tuple[int, Re
 
 
 def _limited(scaling: Scaling, stable: int) -> tuple[int, Reason]:
-    """At most the double, or 4, and between least and most."""
+    """At most double, or 4; and between least and most."""
     at_once = max(2 * scaling.current, 4)
     most, reason = (at_once, _TOO_FAST) if scaling.most > at_once else (scaling.most, _TOO_MANY)
     if stable < scaling.least:
@@ -144,7 +144,7 @@ def _limited(scaling: Scaling, stable: int) -> tuple[int, Reason]:
 
 
 def _stabilized(scaling: Scaling, history: ScalingHistory, behavior: Mapping[str, Any]) -> tuple[int, Reason]:
-    """The present size, moved as little as the recommendations of both windows allow."""
+    """The present size, moved only as far as the recommendations of both windows allow."""
     lowest = min([scaling.wanted, *_within(scaling, history, behavior.get("scaleUp"), 0.0)])
     windows = _within(scaling, history, behavior.get("scaleDown"), _STABILIZATION_SECONDS)
     highest = max([scaling.wanted, *windows])

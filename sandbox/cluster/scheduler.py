@@ -1,8 +1,8 @@
 """
 The simulated scheduler: binds pods to nodes in turn.
 
-It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`; resources, taints and
-affinities it does not look at.
+It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores resources,
+taints and affinities.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
-from handloop.sandbox.cluster.event_recorder import EventRecorder
+from handloop.sandbox.cluster.events import ComponentEventRecorder
 from handloop.sandbox.cluster.nodes import NODES, is_schedulable
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.pod_faults import Fault, affliction_of, concerned
+from handloop.sandbox.cluster.pod_faults import PodFault, affliction_of, concerned
 from handloop.sandbox.cluster.workloads import PODS, condition, is_deleting
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource
@@ -31,22 +30,22 @@ _Key = tuple[str, str]
 
 class Scheduler:
     """
-    Binds every pod that names no node and asks for the default scheduler.
+    Binds every pod that has no node and asks for the default scheduler.
 
-    State: _unbound has (namespace, name) of the pods without a node, _dirty when to look at them; _turn
-    counts bindings, so that nodes are used in turn.
+    State: _unbound has the (namespace, name) of pods without a node, _dirty when to look at them. _turn
+    counts bindings, so that nodes take turns.
     """
 
     name = "kube-scheduler"
-    interests: frozenset[GroupResource] | None = None  # a fault may be asked for on any owner
+    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._dirty: DirtyKeys[_Key] = DirtyKeys()
         self._turn = 0
         self._unbound: set[_Key] = set()
-        self._recorder = EventRecorder(_NAME, action="Binding")
-        self._failures = EventRecorder(_NAME, action="Scheduling")
+        self._recorder = ComponentEventRecorder(_NAME, action="Binding")
+        self._failures = ComponentEventRecorder(_NAME, action="Scheduling")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
         """Bind the pods that have waited long enough."""
@@ -90,7 +89,7 @@ class Scheduler:
         affliction = affliction_of(view.state, pod)
         nodes = view.state.list(NODES)
         fitting = [node for node in nodes if _fits(pod, node)]
-        if not fitting or (affliction and affliction.fault is Fault.UNSCHEDULABLE):
+        if not fitting or (affliction and affliction.fault is PodFault.UNSCHEDULABLE):
             return self._give_up(view, pod, nodes, now)
         node = fitting[self._turn % len(fitting)]["metadata"]["name"]
         self._turn += 1
@@ -122,7 +121,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Whether something changed that scheduling depends on."""
+    """Whether a part of the pod has changed that scheduling depends on."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object
@@ -164,14 +163,7 @@ def _binding(pod: Object, node: str) -> Write:
         "metadata": {field: metadata[field] for field in ("name", "namespace", "uid")},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
-    return Write(
-        verb="create",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=binding,
-        subresource="binding",
-    )
+    return Write.of("create", PODS, binding, subresource="binding")
 
 
 def _unscheduled(pod: Object, message: str, now: float) -> Write:
@@ -189,11 +181,4 @@ def _unscheduled(pod: Object, message: str, now: float) -> Write:
     status = pod.get("status") or {}
     others = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
     updated = {**pod, "status": {**status, "conditions": [*others, entry]}}
-    return Write(
-        verb="update",
-        group_resource=PODS,
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        object=updated,
-        subresource="status",
-    )
+    return Write.of("update", PODS, updated, subresource="status")

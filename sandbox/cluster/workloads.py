@@ -1,9 +1,15 @@
-"""The collections of the simulated workloads, and what several controllers read from their objects."""
+"""
+The collections of the simulated workloads, and the questions that several controllers ask about their
+objects.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from handloop.sandbox.storage.owner_references import controller_of
+from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Object
 from handloop.sandbox.wire.resource import GroupResource
 
@@ -48,3 +54,23 @@ def is_pod_finished(pod: Object) -> bool:
 def is_pod_active(pod: Object) -> bool:
     """Whether a pod counts as a replica: neither finished nor being deleted."""
     return not is_pod_finished(pod) and not is_deleting(pod)
+
+
+MAX_GENERATIONS = 10  # owner references can form a circle
+
+
+def lineage(state: State, pod: Object) -> Iterator[Object]:
+    """
+    The pod and its controllers, nearest first.
+
+    The ReplicaSets of a Deployment are passed over: they keep annotations that the Deployment no longer has.
+    """
+    obj, place = pod, PODS
+    for _ in range(MAX_GENERATIONS):
+        owner = controller_of(obj)
+        if place != REPLICA_SETS or owner is None:
+            yield obj
+        found = state.by_uid(owner["uid"]) if owner else None
+        if found is None:
+            return
+        place, obj = found

@@ -1,0 +1,1 @@
+"""Custom resources: what definitions may look like, structural schemas (pruning, defaults), CEL."""

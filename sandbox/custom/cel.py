@@ -1,8 +1,8 @@
 """
 CEL evaluated: a tree becomes a Python function of the variables.
 
-Follows: the CEL language definition (evaluation, errors absorbed by && and ||). What is not known here is
-refused when the expression is compiled, not when it is used.
+An expression with an unknown function is refused when it is compiled, not when it is used.
+Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from handloop.sandbox.custom.cel_functions import FUNCTIONS, METHODS
-from handloop.sandbox.custom.cel_operators import OPERATORS
 from handloop.sandbox.custom.cel_syntax import (
     Call,
     CelSyntaxError,
@@ -26,7 +25,7 @@ from handloop.sandbox.custom.cel_syntax import (
     Select,
     parse,
 )
-from handloop.sandbox.custom.cel_values import NONE, CelError, Optional, Type, checked_int
+from handloop.sandbox.custom.cel_values import NONE, OPERATORS, CelError, Optional, Type, checked_int
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]

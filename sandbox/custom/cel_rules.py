@@ -1,8 +1,9 @@
 """
 x-kubernetes-validations: what the expressions in a schema say about an object.
 
-Follows: apiextensions pkg/apiserver/schema/cel/validation.go. A rule that uses something cel.py does not know
-is not evaluated; definitions that carry one are accepted with a warning.
+A rule that uses something cel.py does not know is not evaluated. A definition with such a rule is accepted
+with a warning.
+Follows: apiextensions pkg/apiserver/schema/cel/validation.go.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TYPE_NAMES: Final = {
 
 
 class _Place(NamedTuple):
-    """A value in an object, what it was before (_ABSENT = nothing comparable), and where."""
+    """A value in an object, its former value (_ABSENT = none that is comparable), and its path."""
 
     schema: Schema
     value: Any
@@ -40,7 +41,7 @@ class _Place(NamedTuple):
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "") -> list[Cause]:
-    """Everything the rules say against a value; old None = it is new."""
+    """The complaints of the rules about a value; old None = it is new."""
     before = _ABSENT if old is None else old
     return [cause for place in _places(_Place(schema, value, before, path)) for cause in _causes(place)]
 

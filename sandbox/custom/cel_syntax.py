@@ -32,7 +32,7 @@ _CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 
 
 class CelSyntaxError(ValueError):
-    """A text is no expression that is understood here."""
+    """The sandbox does not understand an expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def parse(text: str) -> Node:
 
 
 def unescape_member(name: str) -> str:
-    """The real name of a member: `__dash__` and its siblings stand for what no identifier may hold."""
+    """A member's real name: `__dash__` and its siblings stand for what no identifier may hold."""
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:
@@ -144,7 +144,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class _Parser:
-    """Recursive descent, one method a level of precedence."""
+    """Recursive descent: one method for each level of precedence."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens = tokens

@@ -1,5 +1,5 @@
 """
-How a CustomResourceDefinition says that its versions are converted.
+The conversion of versions in a CustomResourceDefinition: what it may look like.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceConversion), apiserver pkg/util/webhook/validation.go.

@@ -1,8 +1,9 @@
 """
 What a CustomResourceDefinition may look like, and what of it may change.
 
-Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go. What the versions share
-(schema, subresources, columns) is complained about once, under the names it has in the internal type.
+Complaints about the parts that versions share (schema, subresources, columns) come once, under the names of
+the internal type.
+Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from typing import Any, Final
 
 from handloop.sandbox.custom.conversion_rules import conversion_causes
 from handloop.sandbox.custom.schema_rules import schema_causes
-from handloop.sandbox.custom.selectable_rules import selectable_causes
 from handloop.sandbox.wire import names
-from handloop.sandbox.wire.causes import invalid_value, not_supported, required
+from handloop.sandbox.wire.causes import duplicate, invalid_value, not_supported, required, too_many
 from handloop.sandbox.wire.field_rules import Object, all_invalid, entries, immutable, part
 from handloop.sandbox.wire.status import Cause
 
@@ -126,7 +126,7 @@ def _versions(spec: Object) -> list[Cause]:
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
-    """A version as Go's internal type shows it: what all versions share is not part of it."""
+    """A version as Go's internal type shows it, without the parts that all versions share."""
     own = {
         "Schema": None if _is_shared(spec, "schema") else version.get("schema"),
         "Subresources": None if _is_shared(spec, "subresources") else version.get("subresources"),
@@ -151,7 +151,7 @@ def _is_shared(spec: Object, member: str) -> bool:
 
 
 def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
-    """What a version has for itself."""
+    """The complaints about one version."""
     causes: list[Cause] = []
     if not _is_shared(spec, "schema"):
         causes += _schema(f"{path}.schema.openAPIV3Schema", version)
@@ -165,7 +165,7 @@ def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
 
 
 def _shared(spec: Object) -> list[Cause]:
-    """What all versions have in common."""
+    """The complaints about the parts that all versions share."""
     versions = entries(spec, "versions")
     if not versions:
         return []
@@ -310,3 +310,37 @@ def _missing_version(path: str, name: str) -> Cause:
         f"and removes {name} from status.storedVersions"
     )
     return invalid_value(path, name, text)
+
+
+_MOST: Final = 8
+_SCALARS: Final = ("boolean", "integer", "string")
+_NO_SCALAR: Final = (
+    "must point to a field of type string, boolean or integer. "
+    "Enum string fields and strings with formats are allowed."
+)
+
+
+def selectable_causes(path: str, version: Object) -> list[Cause]:
+    """Everything wrong with the selectable fields of a version."""
+    fields = [entry.get("jsonPath", "") for entry in entries(version, "selectableFields")]
+    schema = part(version, "schema").get("openAPIV3Schema")
+    causes = [too_many(path, len(fields), _MOST)] if len(fields) > _MOST else []
+    for index, text in enumerate(fields):
+        causes += _field(f"{path}[{index}].jsonPath", text, schema)
+        if text and text in fields[:index]:
+            causes.append(duplicate(f"{path}[{index}].jsonPath", text))
+    return causes
+
+
+def _field(path: str, text: str, schema: Any) -> list[Cause]:
+    if not text:
+        return [required(path)]
+    if not text.startswith("."):
+        return [invalid_value(path, text, f"is an invalid path: expected [ or . but got: {text}")]
+    if "[" in text:
+        return [invalid_value(path, text, "is an invalid path: array notation is not allowed")]
+    for name in text[1:].split("."):
+        schema = part(schema, "properties").get(name) if isinstance(schema, dict) else None
+    if schema is None:
+        return [invalid_value(path, text, "is an invalid path: does not refer to a valid field")]
+    return [] if schema.get("type") in _SCALARS else [invalid_value(path, text, _NO_SCALAR)]

@@ -49,7 +49,7 @@ def matches(format_: str, value: str) -> bool:
 
 
 def unknown(schema: Schema) -> Iterator[str]:
-    """The formats of texts in a schema that nobody checks."""
+    """The formats of strings in a schema that the server does not know."""
     name = schema.get("format") if structure.type_of(schema) == "string" else None
     if name and name.replace("-", "") not in _KNOWN:
         yield name
@@ -75,7 +75,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """What Go parses, or a text with whole numbers and units in it, days and weeks among them."""
+    """A duration that Go parses, or whole numbers with units, days and weeks among them."""
     try:
         parse_duration(value)
     except DurationError:

@@ -1,7 +1,8 @@
 """
-Regular expressions as Go has them, by RE2, whose dialect and linear time they share.
+Regular expressions as Go has them, by RE2: both have the same dialect and take linear time.
 
-What Go refuses is refused in its words. Follows: regexp/syntax (parse.go), Regexp.FindAllString.
+A pattern that Go refuses is refused in its words.
+Follows: regexp/syntax (parse.go), Regexp.FindAllString.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Groups are not captured: nobody reads them, and finding them can take quadratic time."""
+    """Groups are not captured: they are never read, and finding them can take quadratic time."""
     if len(pattern) > _LONGEST:
         raise PatternError("error parsing regexp: expression too large: ``")
     options = re2.Options()
@@ -58,7 +59,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def find_all(pattern: str, text: str) -> Iterator[str]:
-    """What a pattern finds in a text; nothing empty right behind the last find. Raises: PatternError."""
+    """The finds of a pattern in a text; no empty one right behind the one before. Raises: PatternError."""
     end = -1
     for found in _compiled(pattern).finditer(text):
         if found.group() or found.start() != end:

@@ -1,8 +1,8 @@
 """
-Whether a custom object is right: its CRD's schema against its values, with the server's words.
+Whether a custom object is right: the values against the schema of its definition, in the server's words.
 
+cel_rules.py evaluates expressions (x-kubernetes-validations).
 Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
-Expressions (x-kubernetes-validations) are rules.py's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TYPE_NAMES: Final = {
 
 def validate(schema: Schema, value: Any, *, prefix: str = "") -> list[Cause]:
     """
-    Everything the schema says against a value.
+    The complaints of a schema about a value.
 
     Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
     """

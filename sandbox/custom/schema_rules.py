@@ -1,17 +1,20 @@
 """
-What the schema of a custom resource may look like: structural, with lists and maps that make sense.
+What the schema of a custom resource may look like: structural, with lists and maps that make sense, defaults
+that it accepts itself, and well-formed rules.
 
+Types and costs of the rules' expressions are not checked.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
-(ValidateCustomResourceDefinitionOpenAPISchema).
+(ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from handloop.sandbox.custom import go_regexp
-from handloop.sandbox.custom.expression_rules import expression_causes
-from handloop.sandbox.custom.schema_default_rules import default_causes
+from handloop.sandbox.custom import cel_rules, go_regexp, schema, structural
+from handloop.sandbox.custom.cel import names_in
+from handloop.sandbox.custom.cel_syntax import CelSyntaxError
 from handloop.sandbox.custom.structural_rules import children, junctors, structural_causes
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import Object, entries, part
@@ -161,3 +164,130 @@ def _map_key(path: str, schema: Object, *, is_needed: bool) -> list[Cause]:
     if not is_needed and schema.get("default") is None:
         causes.append(required(f"{path}.default", _KEY_DEFAULT))
     return causes
+
+
+def default_causes(path: str, root: Object) -> list[Cause]:
+    """Everything wrong with the defaults of a schema."""
+    causes = _own(path, root)
+    for below, child, _ in children(path, root):
+        if below == f"{path}.properties[metadata]":
+            text = "must not be set in top-level metadata"
+            causes += [forbidden_field(f"{below}.default", text)] if "default" in child else []
+        else:
+            causes += _below(below, child)
+    return causes
+
+
+def _below(path: str, node: Object) -> list[Cause]:
+    causes = _own(path, node)
+    for below, child, _ in children(path, node):
+        causes += _below(below, child)
+    return causes
+
+
+def _own(path: str, node: Object) -> list[Cause]:
+    value = node.get("default")
+    if value is None:
+        return []
+    at = f"{path}.default"
+    if node.get("x-kubernetes-int-or-string"):
+        return []
+    wrong = schema.validate(node, value) or cel_rules.check(node, value, None)
+    causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
+    if structural.has_unknown(node, value):
+        causes.append(invalid_value(at, value, "must not have unknown fields"))
+    return causes
+
+
+def _field(at: str, field: str) -> str:
+    return at if field in ("", "<nil>") else f"{at}.{field.removeprefix('.')}"
+
+
+_ABSENT: Final = ("cel", "math")
+"""Libraries of CEL (cel.bind, math.greatest) that Kubernetes leaves out."""
+
+_RULES: Final = "x-kubernetes-validations"
+_REASONS: Final = (
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+)
+_LINES: Final = "must not contain line breaks"
+_STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
+
+
+def expression_causes(path: str, schema: Object, uncorrelatable: str = "") -> list[Cause]:
+    """The complaints about the rules of a schema; uncorrelatable is the list that hides former values."""
+    causes: list[Cause] = []
+    for index, rule in enumerate(schema.get(_RULES) or ()):
+        causes += _rule(f"{path}.{_RULES}[{index}]", rule, schema, uncorrelatable)
+    for below, child, level in children(path, schema):
+        is_lost = level == "item" and schema.get("x-kubernetes-list-type") != "map"
+        causes += expression_causes(below, child, uncorrelatable or (path if is_lost else ""))
+    return causes
+
+
+def _rule(path: str, rule: Object, schema: Object, uncorrelatable: str) -> list[Cause]:
+    text, expression = rule.get("rule", ""), rule.get("messageExpression")
+    if not text.strip():
+        return [required(f"{path}.rule", "rule is not specified")]
+    causes = _message(path, rule)
+    if expression and not expression.strip():
+        told = "messageExpression must be non-empty if specified"
+        causes.append(required(f"{path}.messageExpression", told))
+    reason = rule.get("reason")
+    if reason is not None and reason not in _REASONS:
+        causes.append(not_supported(f"{path}.reason", reason, _REASONS))
+    causes += _field_path(f"{path}.fieldPath", rule.get("fieldPath", ""), schema)
+    return causes + _transition(path, rule, uncorrelatable)
+
+
+def _message(path: str, rule: Object) -> list[Cause]:
+    message = rule.get("message", "")
+    if message and not message.strip():
+        return [invalid_value(f"{path}.message", message, "must be non-empty if specified")]
+    if "\n" in message.strip():
+        return [invalid_value(f"{path}.message", message, _LINES)]
+    if "\n" in rule["rule"].strip() and not message:
+        told = "message must be specified if rule contains line breaks"
+        return [required(f"{path}.message", told)]
+    return []
+
+
+def _field_path(path: str, text: str, schema: Object) -> list[Cause]:
+    causes = []
+    if text and not _is_field(text, schema):
+        causes.append(invalid_value(path, text, "must be a valid path"))
+    if "\n" in text:
+        causes.append(invalid_value(path, text, _LINES))
+    return causes
+
+
+def _is_field(text: str, schema: Any) -> bool:
+    """Whether a path leads from an object to a field that its schema has."""
+    while text:
+        step = _STEP.match(text)
+        if step is None or not isinstance(schema, dict):
+            return False
+        schema = part(schema, "properties").get(step[1] or step[2]) or schema.get("additionalProperties")
+        text = text[step.end() :]
+    return isinstance(schema, dict)
+
+
+def _transition(path: str, rule: Object, uncorrelatable: str) -> list[Cause]:
+    try:
+        names = names_in(rule["rule"])
+    except CelSyntaxError:
+        return []
+    if absent := names.intersection(_ABSENT):
+        told = f"compilation failed: undeclared reference to '{min(absent)}' (in container '')"
+        return [invalid_value(f"{path}.rule", rule["rule"], told)]
+    is_transition = "oldSelf" in names
+    if not is_transition and rule.get("optionalOldSelf") is not None:
+        told = "may not be set if oldSelf is not used in rule"
+        return [invalid_value(f"{path}.optionalOldSelf", rule["optionalOldSelf"], told)]
+    if is_transition and uncorrelatable:
+        told = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
+        return [invalid_value(f"{path}.rule", rule["rule"], told)]
+    return []

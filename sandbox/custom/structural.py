@@ -1,7 +1,8 @@
 """
-What the server does to a custom object before it looks whether the object is right: pruning and defaulting.
+Pruning and defaulting of custom objects, which come before validation.
 
-Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}. Nothing is changed in place.
+Nothing is changed in place.
+Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TYPE_META: Final = ("apiVersion", "kind", "metadata")
 
 def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
-    A custom object without the members its schema does not declare, and the paths of those.
+    A custom object without undeclared members, and the paths of those.
 
     A schema of None declares nothing. apiVersion, kind and metadata always stay.
     """
@@ -33,8 +34,8 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
     """
     A custom object with its schema's defaults, and without nulls where null is no value.
 
-    Args: keep_nulls leaves those that no default takes the place of, for validation to refuse: what is
-        applied was not decoded by what drops them.
+    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
+    object has not been through the decoder that drops them.
     """
     if schema is None:
         return dict(obj)
@@ -151,7 +152,7 @@ def _default_object(schema: Schema, value: Mapping[str, Any], *, keep_nulls: boo
 
 
 def has_embedded(schema: Schema) -> bool:
-    """Whether a resource is embedded anywhere; else there is nothing for decode_embedded to do."""
+    """Whether a resource is embedded anywhere; otherwise decode_embedded has no work."""
     if schema.get("x-kubernetes-embedded-resource"):
         return True
     inner = [*structure.properties(schema).values(), structure.items_of(schema), structure.value_of(schema)]

@@ -1,5 +1,5 @@
 """
-What makes the schema of a custom resource structural: a type on every level, and only values in junctors.
+What makes a schema structural: a type on every level, and only values in allOf, anyOf, oneOf and not.
 
 Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go (ValidateStructural).
 """

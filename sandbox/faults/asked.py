@@ -1,10 +1,10 @@
-"""What a request wants, in the words that faults choose requests by."""
+"""A request in the words by which faults choose requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handloop.sandbox.requests.access import Attributes, attributes
+from handloop.sandbox.requests.authorization import Attributes, attributes
 from handloop.sandbox.requests.request import Request, User
 from handloop.sandbox.requests.routes import resource_path, split
 from handloop.sandbox.wire.status import StatusError
@@ -15,9 +15,10 @@ _TRUE = ("1", "true", "True", "TRUE", "t", "T")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """
-    One request; attributes.plural is "" for a document of the server (`/version`, discovery).
+    One request.
 
-    resource_version is as the client wrote it, "" = none. continued is true for a further page of a list.
+    attributes.plural is "" for a document of the server (`/version`, discovery). resource_version is as the
+    client wrote it, "" = none. continued is true for a further page of a list.
     """
 
     attributes: Attributes
@@ -41,7 +42,7 @@ class Asked:
         """
         Whether it is a request on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
 
-        As in RBAC `foos` does not mean its subresources; `foos/*` means them all, `*` everything.
+        As in RBAC, `foos` does not include its subresources; `foos/*` means all of them, `*` everything.
         """
         wanted = self.attributes
         plural, _, subresource = resource.partition("/")

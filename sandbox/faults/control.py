@@ -1,8 +1,8 @@
 """
 Faults over HTTP, under a prefix that no API server has.
 
-`/sandbox/faults` lists, adds and clears, `/sandbox/compact` and `/sandbox/rewind` act. Only administrators
-get here; the engine sees to it.
+`/sandbox/faults` lists, adds and clears faults. `/sandbox/compact` and `/sandbox/rewind` act at once. The
+engine lets only administrators through.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def concerns(path: str) -> bool:
 
 def answer(faults: Faults, request: Request) -> Response:
     """
-    Do what is asked; refusals are raised.
+    Carry out a request.
 
-    Raises: StatusError, PageNotFoundError.
+    Raises: StatusError, PageNotFoundError for a refusal.
     """
     match (request.method, *split(request.path)[1:]):
         case ("GET", "faults"):

@@ -1,8 +1,8 @@
 """
-What can go wrong, as data: the JSON of `POST /sandbox/faults` and the arguments of the Python API.
+What can go wrong, as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
 
-Every fault says which requests it chooses, how many of them, and for how long. What a fault does to a request
-is in its class; what it does to an open watch is in handloop.sandbox.faults.outlet.
+A fault says which requests it chooses, how many, and for how long. Its class says what it does to a request;
+handloop.sandbox.faults.outlet says what it does to an open watch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from handloop.sandbox.faults.asked import Asked
-from handloop.sandbox.requests.access import forbidden_access
+from handloop.sandbox.requests.authorization import forbidden_access
 from handloop.sandbox.storage.watches import too_old
 from handloop.sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
 
@@ -52,15 +52,15 @@ class Fault(
     """
     Which requests, how many, how long.
 
-    verbs as in RBAC, none = all (or the usual ones of the fault); resources as `foos`, `foos/status` or
-    `foos.example.com`; namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
-    for all namespaces has the namespace "". The first `skip` requests are spared, then `count` are hit, None
-    = all. seconds is how long the fault lasts, None = until it is cleared.
+    verbs are RBAC's; none = all, or the usual ones of the fault. resources are `foos`, `foos/status` or
+    `foos.example.com`. namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
+    for all namespaces has the namespace "". The fault spares the first `skip` requests and hits `count` after
+    them, None = all. seconds is how long it lasts, None = until it is cleared.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
     lasting: ClassVar[bool] = False
-    """Whether a watch, once hit, stays so until the fault is cleared."""
+    """Whether a watch stays hit until the fault is cleared."""
 
     verbs: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Fault(
     seconds: Annotated[float, Meta(gt=0)] | None = None
 
     def chooses(self, asked: Asked) -> bool:
-        """Whether a request is one of those that are meant."""
+        """Whether the fault is meant for this request."""
         wanted = asked.attributes
         verbs = self.verbs or self.usual_verbs
         if (verbs and wanted.verb not in verbs and "*" not in verbs) or not self.concerns(asked):
@@ -93,16 +93,16 @@ class Fault(
         )
 
     def concerns(self, asked: Asked) -> bool:
-        """Whether this kind of fault can happen to such a request at all."""
+        """Whether such a request can have this kind of fault at all."""
         del asked
         return True
 
 
 class WatchFault(Fault, frozen=True, kw_only=True):
     """
-    Something that happens to open watches, to those of today and, unless only_open, to those of tomorrow.
+    A fault of open watches: those of today and, unless only_open, those of tomorrow.
 
-    after_events: each watch brings that many events more before it happens.
+    after_events: each watch sends that many more watch events first.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ("watch",)
@@ -115,7 +115,7 @@ class WatchFault(Fault, frozen=True, kw_only=True):
 
 
 class Refusal(Fault, frozen=True, kw_only=True):
-    """Something that the request is answered with, instead of being carried out."""
+    """A fault that answers the request instead of carrying it out."""
 
     def status(self, asked: Asked) -> StatusError:
         """The answer."""
@@ -124,7 +124,7 @@ class Refusal(Fault, frozen=True, kw_only=True):
 
 class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     """
-    An error code; reason and message are what such a code usually comes with.
+    An error code. reason and message default to what such a code usually has.
 
     retry_after is the Retry-After header: seconds, or any text.
     """
@@ -145,7 +145,7 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
 
 
 class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
-    """409: somebody else is said to have been faster; by default for updates and patches."""
+    """409, as if another client had been faster. By default for updates and patches."""
 
     usual_verbs = ("update", "patch")
 
@@ -175,14 +175,14 @@ class Deny(Refusal, frozen=True, kw_only=True, tag="deny"):
 
 
 class Latency(Fault, frozen=True, kw_only=True, tag="latency"):
-    """The request waits before it is worked on, up to jitter_seconds longer."""
+    """The request waits before it is carried out, up to jitter_seconds longer than delay_seconds."""
 
     delay_seconds: Seconds
     jitter_seconds: Seconds = 0.0
 
 
 class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
-    """The connection breaks instead of an answer: after the request was carried out, or before."""
+    """The connection breaks instead of an answer, before the request was carried out or after."""
 
     usual_verbs = WRITES
     executed: bool = True
@@ -190,9 +190,10 @@ class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
 
 class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     """
-    Half-open: not a byte comes any more and nobody closes; until cleared, or for ever for a whole answer.
+    Half-open: no more bytes come and the connection stays open, until the fault is cleared; for ever, for a
+    whole answer.
 
-    By default watches; other verbs can be named. executed says whether a silent request is carried out.
+    By default for watches; other verbs can be named. executed says whether a silent request is carried out.
     """
 
     lasting = True
@@ -205,13 +206,13 @@ class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
 
 
 class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
-    """The stream is over: ended as it should, cut off (FIN without an end), or reset (RST)."""
+    """The stream ends: as it should, cut off (FIN without an end), or reset (RST)."""
 
     how: Literal["end", "cut", "reset"] = "end"
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Events come that much later, None = when the fault is cleared."""
+    """Watch events come so much later; None = when the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None
@@ -219,9 +220,9 @@ class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
 
 class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
-    Events are sent twice, the newest first, not at all, or as bytes that are no event.
+    Watch events are sent twice, newest first, not at all, or as bytes that are none.
 
-    Each line stands for itself but for `reverse`, which turns around what is sent together.
+    Each line is distorted by itself, except for `reverse`: it turns around the lines that are sent together.
     """
 
     lasting = True
@@ -230,10 +231,10 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
 
 class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
-    Resource versions are too old: 410 for a watch that continues from one and for a list's further pages.
+    Resource versions are too old: 410 for a watch that continues from one, and for a list's further pages.
 
-    A watch, open or new, gets the ERROR event and ends; with as_status only new ones are hit, and get the
-    HTTP status.
+    A watch, open or new, gets an ERROR watch event and ends. With as_status only new watches are hit, and get
+    the HTTP status.
     """
 
     usual_verbs = ("list", "watch")
@@ -245,11 +246,11 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
     def status(self, asked: Asked) -> StatusError:
         """The answer as an HTTP status."""
-        return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.event(asked))
+        return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
 
     @staticmethod
-    def event(asked: Asked) -> dict[str, object]:
-        """The Status of the ERROR event."""
+    def error_status(asked: Asked) -> dict[str, object]:
+        """The Status of the ERROR watch event."""
         version = asked.resource_version
         asked_for = int(version) if version.isascii() and version.isdigit() else 0
         return too_old(asked_for, asked_for + 1)
@@ -257,11 +258,11 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see the past: the state that many changes ago, None = the state when the fault was asked for.
+    Reads see the past: the state so many changes ago; None = the state when the fault was asked for.
 
-    As with a real server whose watch cache is behind, reads without a resource version ask the store itself
-    and see the present; with consistent_reads they see the past, too. Open watches are held back unless the
-    fault has a count.
+    A real server whose watch cache is behind asks the store itself for a read without a resource version. So
+    does the sandbox: such a read sees the present. With consistent_reads it sees the past, too. Open watches
+    are held back unless the fault has a count.
     """
 
     usual_verbs = ("get", "list", "watch")
@@ -274,7 +275,7 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
         return asked.is_read
 
     def answers_from_the_past(self, asked: Asked) -> bool:
-        """Whether the answer to such a read comes from the past."""
+        """Whether this read is answered from the past."""
         return self.consistent_reads or bool(asked.resource_version)
 
 

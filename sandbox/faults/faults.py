@@ -1,8 +1,15 @@
 """
 The faults of a sandbox: asked for, listed, cleared, and met by requests.
 
-The core never hears of them. The engine asks meet() before it carries a request out, whoever carries requests
-asks delay() before that, and every open watch asks grips() before it sends.
+Each kind of fault has a method that asks for it (error ... lag); control.py does the same over HTTP. An
+asked-for fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
+questions find it:
+
+delay(), asked by the carrier of a request (HTTP server or transport) first: how long does the request wait?
+meet(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
+grips(), asked by an open watch (Outlet) before it sends: which faults hold this watch?
+
+The core knows nothing of faults.
 """
 
 from __future__ import annotations
@@ -33,11 +40,11 @@ K = TypeVar("K", bound=Fault)
 
 
 class LostAnswerError(Exception):
-    """The connection is to break instead of bringing an answer."""
+    """The connection must break instead of bringing an answer."""
 
 
 class NoAnswerError(Exception):
-    """The connection is to stay open without bringing an answer."""
+    """The connection must stay open without bringing an answer."""
 
 
 class Where(TypedDict, total=False):
@@ -59,8 +66,8 @@ class Verdict(NamedTuple):
     """
     What happens to one request.
 
-    refusal is answered instead of carrying it out; up_to is the newest version it sees; lost and silent: see
-    LoseAnswer and Silence.
+    refusal answers the request instead of carrying it out. up_to is the newest version that it sees. lost and
+    silent: see LoseAnswer and Silence.
     """
 
     refusal: StatusError | None = None
@@ -73,7 +80,7 @@ UNTOUCHED = Verdict()
 
 
 class Machine(Protocol):
-    """What the faults need of the sandbox they are in. Threads: any."""
+    """The sandbox as faults need it. Threads: any."""
 
     def now(self) -> float:
         """Unix time."""
@@ -96,15 +103,15 @@ class Machine(Protocol):
 
 class Faults:
     """
-    The faults at work in one sandbox.
+    The active faults of one sandbox.
 
-    State: _active by id, in the order they were asked for; revision rises whenever that changes, so that a
-    watch looks again only then; active is false while there are none. All under _lock, a leaf.
+    State: _active has them by id, in the order they were asked for. revision rises with every change of
+    _active, so that a watch looks only then. active says whether there are any. All under _lock, a leaf.
     Threads: any.
     """
 
     def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
-        """Args: changed is called, without a lock, when open watches should look."""
+        """Args: changed is called, without a lock, when open watches should look again."""
         self._machine = machine
         self._random = random
         self._changed = changed
@@ -143,7 +150,7 @@ class Faults:
         return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
 
     def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
-        """Break the connection instead of answering a write (or the verbs that are named)."""
+        """Break the connection instead of answering a write, or the verbs that are named."""
         return self._ask(LoseAnswer, where, executed=executed)
 
     def silence(
@@ -171,7 +178,7 @@ class Faults:
     def delay_watches(
         self, delay_seconds: float | None = None, *, only_open: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Have events come later; None holds them back until the fault is cleared."""
+        """Have watch events come later; None holds them back until the fault is cleared."""
         return self._ask(kinds.DelayWatch, where, delay_seconds=delay_seconds, only_open=only_open)
 
     def distort_watches(
@@ -182,7 +189,7 @@ class Faults:
         only_open: bool = False,
         **where: Unpack[Where],
     ) -> Injection:
-        """Send events twice, in the wrong order, not at all, or as garbage."""
+        """Send watch events twice, in the wrong order, not at all, or as garbage."""
         return self._ask(kinds.DistortWatch, where, how=how, after_events=after_events, only_open=only_open)
 
     def expire(
@@ -199,29 +206,29 @@ class Faults:
     def lag(
         self, changes: int | None = None, *, consistent_reads: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Show reads the past."""
+        """Let reads see the past."""
         return self._ask(Lag, where, changes=changes, consistent_reads=consistent_reads)
 
     def compact(self, resource_version: int | None = None) -> None:
         """
-        Forget what was before a version, None = the newest, as etcd does when it compacts.
+        Forget what was before a version, as etcd's compaction does; None = before the newest.
 
-        Watches, exact lists and further pages from before are Expired; open watches go on.
+        Watches, exact lists and further pages from before are Expired. Open watches go on.
         """
         self._machine.compact(resource_version)
         self._machine.expire()
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by so many changes or to a version, as after a backup was restored; every watch ends.
+        Go back by a number of changes or to a version, as after the restore of a backup. Every watch ends.
 
-        Returns: the version that is the newest from here on; later ones will be given out a second time.
-        Raises: ValueError when that is not remembered any more.
+        Returns: the newest version from here on; the later ones are given out again. Raises: ValueError when
+        that version is forgotten.
         """
         return self._machine.rewind(changes=changes, resource_version=resource_version)
 
     def inject(self, fault: Fault) -> Injection:
-        """Have a fault happen from here on."""
+        """Activate a fault."""
         now, version = self._machine.now(), self._machine.version()
         with self._lock:
             self._number += 1
@@ -241,14 +248,14 @@ class Faults:
         return injection
 
     def list(self) -> builtins.list[Injection]:
-        """Those that are at work, oldest first."""
+        """The active faults, oldest first."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
             return [*self._active.values()]
 
     def clear(self, name: str | None = None) -> int:
-        """End one, or all; returns how many there were."""
+        """End one fault, or all. Returns: how many."""
         with self._lock:
             names = [*self._active] if name is None else [name] if name in self._active else []
             for found in names:
@@ -258,7 +265,7 @@ class Faults:
         return len(names)
 
     def delay(self, asked: Asked) -> float:
-        """How many seconds a request has to wait before meet(); which counts it."""
+        """How many seconds a request waits before meet(). Counts the request."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -282,9 +289,9 @@ class Faults:
 
     def grips(self, asked: Asked, known: set[str], now: float, *, opening: bool) -> builtins.list[Injection]:
         """
-        The injections that take hold of a watch and are not known to it; known grows.
+        The injections that take hold of a watch and are not in known, to which they are added.
 
-        Args: opening says that the watch has only just been opened.
+        Args: opening = the watch was only just opened.
         """
         with self._lock:
             self._end_those_due_locked(now)
@@ -309,7 +316,7 @@ class Faults:
             self._end_those_due_locked(now)
 
     def next_wake(self) -> float | None:
-        """The unix time at which a fault is over by itself."""
+        """The unix time at which a fault ends by itself."""
         with self._lock:
             ends = [i.ends_at for i in self._active.values() if i.ends_at is not None]
         return min(ends, default=None)
@@ -343,7 +350,7 @@ class Faults:
     def _claim_locked(self, injection: Injection, asked: Asked) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
-            # its watches still hold it; it is only no longer listed
+            # its watches still hold it, but it is no longer listed
             self._active.pop(injection.id, None)
             self._moved_locked()
         return claimed
@@ -361,7 +368,7 @@ class Faults:
 
 
 def _is_over_at_once(fault: Fault) -> bool:
-    """Whether a fault has done all it can once it was offered to the open watches."""
+    """Whether a fault has done its work once the open watches were asked."""
     return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
 
 
@@ -376,5 +383,5 @@ def _holds_watch(fault: WatchFault, asked: Asked, *, opening: bool) -> bool:
 
 
 def _refuses(fault: Expire, asked: Asked) -> bool:
-    """Whether the request itself is answered with 410; a watch gets an event otherwise."""
+    """Whether the request itself is answered with 410. Otherwise a watch gets a watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

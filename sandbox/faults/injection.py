@@ -1,4 +1,4 @@
-"""One fault at work: what it has done so far, and whether it is over."""
+"""One active fault: what it has done so far, and whether it is over."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handloop.sandbox.faults.fault import Fault, Lag
 
 class Injection:
     """
-    A fault that was asked for; the context of a `with` that clears it at its end.
+    A fault that was asked for; as the context of a `with`, it ends with the block.
 
-    State: skipped and hits count requests and watches, over is true once it was cleared or its time is up;
-    all are written with the lock of its Faults held.
+    State: skipped and hits count requests and watches. over is true once the fault was cleared or its time is
+    up. All are written under the lock of its Faults.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Injection:
         resource_version: int,
         clear: Callable[[str], object],
     ) -> None:
-        """Args: name is its id, ends_at unix time, resource_version the newest one when it was asked for."""
+        """Args: name is its id, ends_at unix time, resource_version the newest one at that moment."""
         self.fault = fault
         self.id = name
         self.ends_at = ends_at
@@ -41,15 +41,15 @@ class Injection:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it has hit as many as it was to."""
+        """Whether it has hit as many requests as it should."""
         return self.fault.count is not None and self.hits >= self.fault.count
 
     def clear(self) -> None:
-        """End it; once more does nothing."""
+        """End it; a second call does nothing."""
         self._clear(self.id)
 
     def claim(self, asked: Asked) -> bool:
-        """Whether it hits this request, which counts it. Locks: that of its Faults is held."""
+        """Whether it hits this request. Counts the request. Locks: that of its Faults is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:
@@ -66,7 +66,7 @@ class Injection:
         return max(resource_version - self.fault.changes, 0)
 
     def document(self) -> dict[str, Any]:
-        """The JSON it is listed as: the fault, its id and hits."""
+        """Its JSON in a listing: the fault, its id and hits."""
         fault: dict[str, Any] = msgspec.to_builtins(self.fault)
         return {"id": self.id, **fault, "hits": self.hits}
 

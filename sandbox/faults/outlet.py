@@ -1,7 +1,7 @@
 """
-The end of a watch that its client holds: what the watcher has to send, as the faults let it through.
+The client's end of a watch: the lines of its watcher, as far as faults let them through.
 
-Without faults an outlet is its watcher. Under faults lines are kept here until they may go.
+Without faults an outlet hands on what its watcher has. Under faults it keeps lines until they may go.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Outlet:
     """
     One open watch as its client sees it.
 
-    State: paused, set by who takes the lines, says that nothing is due while the client has enough to read.
-    ended is set with the last lines; broken says how the connection ends then, "" = as it should.
-    _grips are the injections that hold this watch, _known those that were looked at, _held the lines that
-    wait, each with the time it came at, _sent how many lines have gone out, _opening true before the first.
+    State: the carrier sets paused while the client has enough to read; nothing is due then. ended is set with
+    the last lines; broken says how the connection ends, "" = as it should. _grips are the injections that
+    hold this watch, _known those that it has looked at. _held are the lines that wait, each with its time of
+    arrival. _sent counts the lines that went out. _opening is true before the first.
     Threads: the engine's lock is held throughout.
     """
 
@@ -51,7 +51,7 @@ class Outlet:
 
     @property
     def watcher(self) -> Watcher:
-        """Where the lines come from."""
+        """The watcher that makes the lines."""
         return self._watcher
 
     @property
@@ -79,7 +79,7 @@ class Outlet:
         return lines
 
     def arrive(self, now: float) -> None:
-        """Have what was committed now wait from now on if it is delayed, whenever somebody looks."""
+        """After a commit: let delayed lines wait from now on, not from the next look."""
         if self.ended or not self._is_touched():
             return
         self._look(now)
@@ -111,14 +111,14 @@ class Outlet:
             self._grips.append(injection)
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """The client has left."""
         self.ended = self._watcher.ended = True
 
     def _is_touched(self) -> bool:
         return self._faults.active or bool(self._grips) or bool(self._held)
 
     def _look(self, now: float) -> None:
-        """Find out which faults hold this watch; once a change of them."""
+        """Find out which faults hold this watch, once for each change of the faults."""
         if self._revision != self._faults.revision:
             opening, self._opening = self._opening, False
             self._grips += self._faults.grips(self._asked, self._known, now, opening=opening)
@@ -126,7 +126,7 @@ class Outlet:
             self._revision = self._faults.revision
 
     def _release(self, now: float) -> list[bytes]:
-        """Take what there is, and let go what is not held back."""
+        """Take lines from the watcher, and let go those that are not held back."""
         self._take_in(now)
         room = min(self._quota(), self._room_before_silence())
         due = now - self._delay()
@@ -146,13 +146,13 @@ class Outlet:
         return lines
 
     def _end(self) -> list[bytes]:
-        """The stream is over because a fault says so."""
+        """End the stream because of a fault."""
         self.ended = self._watcher.ended = True
         self._held.clear()
         for injection in self._grips:
             match injection.fault:
                 case Expire() as fault if self._sent >= fault.after_events:
-                    return [error_line(fault.event(self._asked))]
+                    return [error_line(fault.error_status(self._asked))]
                 case DropWatch() as fault if self._sent >= fault.after_events:
                     self.broken = "" if fault.how == "end" else fault.how
                     return []
@@ -191,7 +191,7 @@ class Outlet:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Whether more is wanted of the watcher: not while nothing of it could go out."""
+        """Whether to take more from the watcher: not while none of it could go out."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

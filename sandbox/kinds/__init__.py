@@ -1,0 +1,4 @@
+"""
+The built-in kinds: generated tables (`*.json`, written by tools/), defaults, and objects as Go decodes and
+encodes them.
+"""

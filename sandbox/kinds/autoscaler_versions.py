@@ -1,5 +1,6 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2: what v1 has no field for travels in annotations.
+HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations carry the parts that v1 has no field
+for.
 
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
@@ -37,13 +38,14 @@ _CONDITIONS: Final = f"{_PREFIX}conditions"
 _OF_SPEC: Final = (_METRICS, _BEHAVIOR)
 _OF_STATUS: Final = (_CURRENT_METRICS, _CONDITIONS)
 
-_MEMBERS: Final = {
+METRIC_MEMBERS: Final = {
     "Object": "object",
     "Pods": "pods",
     "Resource": "resource",
     "ContainerResource": "containerResource",
     "External": "external",
 }
+"""Where a metric of each type says more."""
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
@@ -96,7 +98,7 @@ def as_v1(obj: Object) -> Object:
 
 
 def as_v2(obj: Object) -> Object:
-    """A v1 autoscaler as v2 has it; annotations that are no JSON of theirs say nothing."""
+    """A v1 autoscaler as v2 has it. Annotations with other JSON count as none."""
     notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -128,7 +130,7 @@ def normal_v1(obj: Object) -> Object:
 
 
 def with_status_of(new: Object, old: Object) -> Object:
-    """A v1 autoscaler with those annotations of another that belong to the status."""
+    """A v1 autoscaler with the annotations of another one that belong to the status."""
     notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
     given = _annotations(_without(new, _OF_STATUS))
@@ -147,7 +149,7 @@ def _cpu(metrics: Iterable[Object], side: str) -> int | None:
 
 def _metric_as_v1(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Object:
     kind = metric.get("type", "")
-    member = _MEMBERS.get(kind, "")
+    member = METRIC_MEMBERS.get(kind, "")
     found = {name: _at(metric.get(member), path) for name, path in paths.get(kind, {}).items()}
     for name in _ZERO.get(kind, ()):
         if name in found and found[name] is None:
@@ -157,7 +159,7 @@ def _metric_as_v1(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Object:
     kind = metric.get("type", "")
-    member = _MEMBERS.get(kind, "")
+    member = METRIC_MEMBERS.get(kind, "")
     source: Object = {}
     for name, path in paths.get(kind, {}).items():
         value = (metric.get(member) or {}).get(name)
@@ -235,7 +237,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """With these annotations, and none other of the conversion's."""
+    """An object with these annotations of the conversion, and no others of its kind."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

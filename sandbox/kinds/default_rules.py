@@ -1,22 +1,50 @@
 """
-The defaults that depend on other members, type by type.
+The defaults that depend on other members, type by type; and the pull policy that follows from an image's
+name.
 
-Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
+Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go,
+github.com/distribution/reference (ParseNormalizedNamed), kubernetes pkg/util/parsers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from handloop.sandbox.kinds.autoscaler_versions import DEFAULT_UTILIZATION, SCALE_DOWN, SCALE_UP, normal_v1
-from handloop.sandbox.wire.image_name import pull_policy
+
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])"
+_NAME = re.compile(
+    rf"(?:{_HOST}(?::[0-9]+)?/)?{_COMPONENT}(?:/{_COMPONENT})*"
+    r"(?P<tag>:[\w][\w.-]{0,127})?"
+    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+
+
+def tag_of(image: str) -> str:
+    """The tag of an image name; `latest` without tag and digest; "" for a digest alone or another text."""
+    found = _NAME.fullmatch(image)
+    if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
+        return ""
+    if found["tag"]:
+        return found["tag"][1:]
+    return "" if found["digest"] else "latest"
+
+
+def pull_policy(image: str) -> str:
+    """The imagePullPolicy of a container that names none."""
+    return "Always" if tag_of(image) == "latest" else "IfNotPresent"
+
 
 Object = dict[str, Any]
 Rule = Callable[[Object], Object]
 
 RULES: dict[str, Rule] = {}
-"""The rule of each type; a rule returns its argument when there is nothing to do."""
+"""The rule of each type. A rule returns its argument when it changes nothing."""
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
 _NET, _RBAC = "api.networking.v1", "api.rbac.v1"

@@ -1,21 +1,21 @@
 """
 The defaults of built-in kinds: those in the schema, and those that Kubernetes sets in code.
 
-Amounts of resources are rounded on the way, before the rule of their type. Rules hang on types, not on
-kinds, so that a pod template has its defaults wherever it occurs. A type's own rule runs before those of
-its members. "Unset" means absent, null, or the zero value of a member that cannot be told from absent.
-Follows: kubernetes pkg/apis/*/*/defaults.go, apiextensions-apiserver
-pkg/apis/apiextensions/v1/defaults.go.
+Rules belong to types, not to kinds, so that a pod template has its defaults wherever it occurs. Within a type
+the order is: constants, amounts of resources (rounded up to a thousandth), the type's rule, then its members.
+"Unset" means absent, null, or a zero value that cannot be told from absent.
+Follows: kubernetes pkg/apis/*/*/defaults.go, pkg/apis/core/v1/defaults.go SetDefaults_ResourceList,
+apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.sandbox.kinds.default_rules import RULES, Object, Rule
-from handloop.sandbox.kinds.resource_lists import rounded
 from handloop.sandbox.kinds.structure import (
     Omission,
     Shape,
@@ -28,6 +28,7 @@ from handloop.sandbox.kinds.structure import (
     shape_of,
     value_of,
 )
+from handloop.sandbox.wire import quantity
 from handloop.sandbox.wire.resource import Schema, ServedResource
 
 _APPS, _CORE, _BATCH = "api.apps.v1", "api.core.v1", "api.batch.v1"
@@ -105,8 +106,9 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    The object with every default of its kind; the same one when nothing is missing. Custom resources stay as
-    they are.
+    The object with every default of its kind; the same one when none is missing.
+
+    Custom resources stay as they are.
     """
     if resource.custom or resource.schema is None:
         return obj
@@ -116,7 +118,7 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 class _Plan(NamedTuple):
     """
-    What to default in one type: constants, then its amounts and its rule, then members that have a plan.
+    The defaults of one type: constants, then amounts and rule, then members that have a plan.
 
     A pointer that Go finds set stays, even to an empty text.
     """
@@ -186,7 +188,7 @@ def _is_not(left: object, right: object) -> bool:
 
 @cache
 def _plan(kind: str) -> _Plan | None:
-    """The plan of a type; None when there is nothing to do in it or below."""
+    """The plan of a type; None when neither it nor a member has defaults."""
     return _plan_below(kind, frozenset())
 
 
@@ -225,3 +227,21 @@ def _typed(child: Schema) -> tuple[str, str]:
     if value is not None and (name := reference_of(value)):
         return "map", name
     return "one", ""
+
+
+_FINE: Final = re.compile(r"(-?)([0-9]+)(u|n|e-6|e-9)")
+_PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e-9": (10**6, "e-3")}
+
+
+def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The amounts, given in canonical form; the very same mapping when none is finer than a thousandth."""
+    changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
+    return {**amounts, **changed} if changed else amounts
+
+
+def _rounded_amount(text: str) -> str:
+    found = _FINE.fullmatch(text)
+    assert found is not None
+    sign, digits, suffix = found.groups()
+    parts, milli = _PARTS[suffix]
+    return quantity.canonical(f"{sign}{-(-int(digits) // parts)}{milli}")

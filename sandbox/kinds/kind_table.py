@@ -1,7 +1,4 @@
-"""
-The generated tables, read once and decoded piece by piece: a sandbox that serves two kinds decodes two
-kinds.
-"""
+"""The generated tables, read once and decoded piece by piece: only the kinds in use are decoded."""
 
 from __future__ import annotations
 
@@ -111,7 +108,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """The fields, by number, of the message that is called like its schema; None for an unknown one."""
+    """The fields of a message by number; it has the name of its schema. None for an unknown one."""
     raw = _messages().get(name)
     if raw is None:
         return None

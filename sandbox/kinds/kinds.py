@@ -1,6 +1,5 @@
 """
-The built-in resources: what kinds.json says, and the rules of each kind's strategy that no machine can
-look up.
+The built-in resources: kinds.json, and the parts of each kind's strategy that no generator finds.
 
 Follows: kubernetes pkg/registry/*/*/strategy.go (generation, unconditional update, create on update) and
 pkg/apis/*/v1/conversion.go (selectable fields).

@@ -1,12 +1,11 @@
 r"""
-Read `application/vnd.kubernetes.protobuf` bodies into the JSON shape; only refusals are written in it
-(wire.status_protobuf).
+Read bodies in `application/vnd.kubernetes.protobuf` into the shape of JSON; wire.status writes refusals in
+it.
 
-An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. Field numbers
-come from messages.json. Zero values are kept as they are sent: decoding into the kind drops what its JSON
-would not show.
-Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, and the
-generated.proto files.
+An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json has
+the field numbers. Zero values stay: decoding into the kind drops those that its JSON would not show.
+Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, the generated.proto
+files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
-Find one's way in an OpenAPI schema, of built-in kinds (with references) and of custom resources (without)
-alike.
+A way through OpenAPI schemas: those of built-in kinds (with references) and of custom resources (without).
 
-Two keys are ours, written by the generator on built-in schemas: `x-omit` on a property ("pointer",
-"never"; see `Omission`) and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
+The generator writes two keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
+`Omission`), and `x-shape` on a few types that OpenAPI cannot describe (see `Shape`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
 """
 
@@ -155,7 +154,7 @@ def omission(schema: Schema) -> Omission:
 
 
 def zero_of(schema: Schema) -> Any:
-    """What stands for an absent member that is never omitted."""
+    """The value of an absent member that is never omitted."""
     found = resolve(schema)
     shape = shape_of(found)
     if shape is not Shape.PLAIN:

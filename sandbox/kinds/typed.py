@@ -1,8 +1,13 @@
 """
 Objects of built-in kinds as Go would decode and encode them.
 
-Members no type declares are dropped and reported, zero values vanish or appear as the type's tags say, times
-and quantities take their canonical form. Decoders are compiled once per type and shared.
+`decode` brings a value of parsed JSON into the form in which a server answers it. Undeclared members are
+dropped and reported. A zero value vanishes or appears as the type's tags say (structure.Omission). Times and
+quantities take their canonical form. A value of the wrong type raises Go's error.
+
+A Decoder is a function of (value, Report), compiled once per type from its schema and shared: `_struct`,
+`_map`, `_array` and `_integer` make the compound ones, `_SHAPES` has the special ones. A type that contains
+itself finds its own decoder at each use (`_late`). The Report carries the place of the value, for messages.
 Follows: sigs.k8s.io/json (names in messages), encoding/json (omitempty), k8s.io/api (through kinds.json).
 """
 
@@ -33,7 +38,7 @@ class DecodeError(ValueError):
 
 
 class Report:
-    """Where decoding is, and the paths of members that no type declares."""
+    """The place of the value being decoded, and the paths of undeclared members."""
 
     __slots__ = ("fields", "path", "struct", "unknown")
 
@@ -52,7 +57,7 @@ class Report:
         """The error for a value of the wrong JSON type."""
         kind = json_kind(value)
         if isinstance(value, float) and not go_type.startswith(("int", "uint")):
-            kind = "number"  # only whole numbers are told what they are compared with
+            kind = "number"  # only a whole number is quoted
         if not self.fields:
             return DecodeError(f"json: cannot unmarshal {kind} into Go value of type {go_type}")
         where = f"{self.struct}.{'.'.join(self.fields)}"
@@ -194,7 +199,7 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
 
 
 def _member(schema: Schema) -> tuple[Decoder, type | None, bool]:
-    """How to decode a member, the type whose values stay as they are, and whether zero is left out."""
+    """A member's decoder, the type of values that stay as they are, and whether zero is left out."""
     decoder = _decoder(schema)
     fits = str if decoder is _string else bool if decoder is _boolean else None
     return decoder, fits, structure.omission(schema) is Omission.OMITEMPTY

@@ -83,7 +83,7 @@ def _plain(node: FieldSet) -> FieldSet:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in either set."""
+    """The members of either set."""
     if not left or left is right:
         return right
     merged = dict(left)
@@ -94,7 +94,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in left and not in right; a parent and its children are members of their own."""
+    """The members of left that are not in right; a parent and its children are members of their own."""
     rest: FieldSet | None = None
     for element, node in right.items():
         known = left.get(element)
@@ -110,7 +110,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in both sets."""
+    """The members of both sets."""
     shared: FieldSet = {}
     for element, node in right.items():
         known = left.get(element)
@@ -142,7 +142,7 @@ def has(fields: FieldSet, element: str) -> bool:
 
 
 def below(fields: FieldSet, element: str) -> FieldSet:
-    """The set of what is below an element, without the element itself."""
+    """The members below an element, without the element itself."""
     node = fields.get(element)
     if not node:
         return {}
@@ -150,7 +150,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Every member: those directly below a node first, then what lies deeper; sorted."""
+    """Every member, sorted: first those directly below a node, then the deeper ones."""
     ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):

@@ -1,10 +1,9 @@
 """
 JSON patch as the API server applies it, which is not quite RFC 6902.
 
-Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differences from the RFC: `replace` creates a missing
-member of an existing object, `test` against null passes for a missing member, negative indices count from
-the end, and a path without leading slash loses its first part. Whatever goes wrong, the server says the
-same (see `_refuse`).
+Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differs from the RFC: `replace` creates a missing member of
+an existing object. `test` against null passes for a missing member. Negative indices count from the end. A
+path without a leading slash loses its first part. All failures have the same text (see `_refuse`).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def json_patch(current: dict[str, Any], operations: Any) -> dict[str, Any]:
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """How large what is copied is: a few copies of copies would fill any memory."""
+    """The size of a copied value: a few copies of copies would fill any memory."""
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 
@@ -94,7 +93,7 @@ def _text(operation: dict[str, Any], key: str) -> str:
 
 
 def _find(document: Container, path: str) -> tuple[Container, str]:
-    """The container a path's last part names a member of, and that part."""
+    """The container that the last part of a path belongs to, and that part."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
     if len(parts) < 2:  # noqa: PLR2004  no slash at all
         _refuse()

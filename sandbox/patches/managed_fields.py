@@ -1,9 +1,10 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go,
-stripmeta.go, fields.go) and structured-merge-diff merge/update.go. One version's schema serves all
-entries: no kind here means different things by the same field in two versions.
+One version's schema serves all entries: no kind here means different things by the same field in two
+versions.
+Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
+fields.go) and structured-merge-diff merge/update.go.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 }
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """
-    Who, how and through which subresource; api_version "" for apply, whose entries survive a change of
-    version.
+    A writer: its name, its operation, and the subresource.
+
+    api_version is "" for apply, whose entries survive a change of version.
     """
 
     name: str
@@ -59,20 +61,20 @@ class Manager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """What a manager owns, in which version, since when (None: it never changed anything)."""
+    """The fields of a manager, in which version, since when (None: it never changed anything)."""
 
     fields: FieldSet
     api_version: str
     time: str | None
 
 
-Managed = dict[Manager, Owned]
+Managed = dict[FieldManager, Owned]
 
 
-def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> Manager:
+def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
     """The identity under which a request's fields are kept."""
     version = "" if operation == APPLY else resource.api_version
-    return Manager(name or UNKNOWN_MANAGER, operation, version, subresource)
+    return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
 
 
 def decode(entries: Any) -> Managed:
@@ -87,7 +89,7 @@ def decode(entries: Any) -> Managed:
         if operation not in {APPLY, UPDATE} or not version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError("malformed managedFields entry")
         identity = "" if operation == APPLY else version
-        manager = Manager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
+        manager = FieldManager(entry.get("manager", ""), operation, identity, entry.get("subresource", ""))
         managed[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time"))
     return managed
 
@@ -95,14 +97,14 @@ def decode(entries: Any) -> Managed:
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """`metadata.managedFields`: appliers first, then by time, name, version and subresource."""
 
-    def order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
+    def order(item: tuple[FieldManager, Owned]) -> tuple[str, str, str, str, str]:
         manager, owned = item
         return manager.operation, owned.time or "", manager.name, owned.api_version, manager.subresource
 
     return [_entry(manager, owned) for manager, owned in sorted(managed.items(), key=order)]
 
 
-def _entry(manager: Manager, owned: Owned) -> dict[str, Any]:
+def _entry(manager: FieldManager, owned: Owned) -> dict[str, Any]:
     entry: dict[str, Any] = {"manager": manager.name} if manager.name else {}
     entry |= {"operation": manager.operation, "apiVersion": owned.api_version}
     if owned.time is not None:
@@ -122,7 +124,7 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """The managedFields after a create (old None), update or patch: what changed is manager's; [] = none."""
+    """The managedFields after a create (old None), update or patch: manager gets what changed. [] = none."""
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -167,9 +169,9 @@ def _unmanaged(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def after_update(
-    managed: Managed, changes: Comparison, manager: Manager, resource: ServedResource, now: float
+    managed: Managed, changes: Comparison, manager: FieldManager, resource: ServedResource, now: float
 ) -> Managed:
-    """All others lose what changed; the manager gets it, unless the request cannot set it anyway."""
+    """Changed fields leave all other managers. The manager gets those that the request can set."""
     changed = union(changes.added, changes.modified)
     lost = without(union(changed, changes.removed), reset_fields(resource, manager.subresource))
     after = {}
@@ -185,13 +187,13 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """A set without what nobody owns and what this request resets."""
+    """A set without fields that have no owner, and those that this request resets."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
 @lru_cache(maxsize=512)
 def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
-    """What a write through this subresource never changes."""
+    """The fields that a write through this subresource never changes."""
     fields: FieldSet = {}
     for path in _reset_paths(resource, subresource):
         insert(fields, [field_element(part) for part in path])
@@ -218,12 +220,12 @@ def capped(managed: Managed) -> Managed:
     if excess <= 0:
         return managed
     rest = dict(managed)
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for manager in updaters:
         if excess <= 0:
             break
         version = manager.api_version
-        bucket = Manager(OLD_UPDATES_MANAGER, UPDATE, version, "")
+        bucket = FieldManager(OLD_UPDATES_MANAGER, UPDATE, version, "")
         if version not in first:
             first[version] = manager
             continue

@@ -1,8 +1,8 @@
 """
-What a schema means for owning and merging fields: which lists and maps are one value, which have entries
-of their own.
+The meaning of a schema for owning and merging fields: which lists and maps are one value, and which have
+entries of their own.
 
-A type may allow a scalar, a list and a map at once; the value decides (custom resources without schema).
+A type may allow a scalar, a list and a map at once; then the value decides (custom resources without schema).
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
 """
 

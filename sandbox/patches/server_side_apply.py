@@ -1,5 +1,5 @@
 """
-Server-side apply: merge what a manager wants into the object, and notice who else wanted these fields.
+Server-side apply: merge a manager's wishes into the object, and find the other managers of these fields.
 
 Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
 (structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).
@@ -24,8 +24,8 @@ from handloop.sandbox.patches.field_set import (
 from handloop.sandbox.patches.managed_fields import (
     APPLY,
     UPDATE,
+    FieldManager,
     Managed,
-    Manager,
     Owned,
     after_update,
     decode,
@@ -36,9 +36,8 @@ from handloop.sandbox.patches.managed_fields import (
     reset_fields,
 )
 from handloop.sandbox.patches.merge_type import Atom, ElementError, type_of_resource
-from handloop.sandbox.patches.typed_check import violations
 from handloop.sandbox.patches.typed_merge import merge, remove, with_named_members
-from handloop.sandbox.patches.typed_value import Comparison, compare, field_set
+from handloop.sandbox.patches.typed_value import Comparison, compare, field_set, violations
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError, bad_request, failure, internal_error
 
@@ -49,14 +48,14 @@ Object = dict[str, Any]
 
 
 class _Conflict(NamedTuple):
-    """A field that somebody else owns and the applied configuration changes."""
+    """A field of another manager that the applied configuration changes."""
 
-    manager: Manager
+    manager: FieldManager
     path: Path
 
 
 class _ConflictsError(Exception):
-    """Not forced, and others own fields that would change."""
+    """Other managers own fields that would change, and the request does not force."""
 
     def __init__(self, found: list[_Conflict]) -> None:
         super().__init__(f"{len(found)} conflicts")
@@ -64,12 +63,12 @@ class _ConflictsError(Exception):
 
 
 class _Apply(NamedTuple):
-    """One request: what is applied, by whom, to what."""
+    """One request: the live object, the applied configuration, and its manager."""
 
     live: Object
     applied: Object
     managed: Managed
-    manager: Manager
+    manager: FieldManager
     resource: ServedResource
     now: float
 
@@ -145,9 +144,9 @@ def _empty(resource: ServedResource) -> Object:
 
 
 def _managed(
-    current: Object | None, live: Object, resource: ServedResource, now: float, identity: Manager
+    current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
-    """Who owns what so far; fields from before anybody applied belong to a manager of that name."""
+    """The managers so far. Fields from before the first apply belong to a manager of that name."""
     if current is None:
         return {}
     try:
@@ -162,7 +161,7 @@ def _managed(
 
 
 def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
-    """Kubectl may take over what it applied from the client side before: no conflict for those fields."""
+    """Apply; kubectl takes over the fields of its own client-side apply without a conflict."""
     try:
         return _apply(request, force=force)
     except _ConflictsError as conflicts:
@@ -207,9 +206,9 @@ def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
 
 def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Object:
     """
-    Remove what this manager applied before, does not apply any more, and nobody else owns.
+    Remove what this manager applied before, does not apply any more, and no other manager owns.
 
-    Removing takes whole entries and objects away; what others own inside them is added back.
+    This removes whole entries and objects; fields of other managers inside them are added back.
     """
     last = with_named_members(last, atom)
     pruned = remove(merged, last, atom) or {}
@@ -224,7 +223,7 @@ def _prune(merged: Object, managed: Managed, last: FieldSet, atom: Atom) -> Obje
     return result
 
 
-def _taken_over(managed: Managed, changes: Comparison, manager: Manager, *, force: bool) -> Managed:
+def _taken_over(managed: Managed, changes: Comparison, manager: FieldManager, *, force: bool) -> Managed:
     changed = union(changes.modified, changes.added)
     conflicts = {
         other: shared
@@ -246,7 +245,7 @@ def _taken_over(managed: Managed, changes: Comparison, manager: Manager, *, forc
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """What kubectl's client-side apply set and nobody changed since; None without its annotation."""
+    """The fields that kubectl's client-side apply set and that stayed so; None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -263,7 +262,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """Kubectl's annotation follows its server-side apply, where the object has one."""
+    """With kubectl's annotation, if the object has one, set to what was applied."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged
@@ -309,7 +308,7 @@ def _conflict_message(conflicts: list[_Conflict]) -> str:
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def _shown_manager(manager: Manager) -> str:
+def _shown_manager(manager: FieldManager) -> str:
     text = json.dumps(manager.name)
     if manager.subresource:
         text = f"{text} with subresource {json.dumps(manager.subresource)}"

@@ -106,7 +106,7 @@ def _indexed(applied: list[Any], kind: ListType) -> dict[str, Any]:
 
 
 def _first_or_none(live: list[Any], elements: list[str]) -> dict[str, Any]:
-    """Each live entry by name; None for a name that occurs twice: there is no telling which to merge with."""
+    """Each live entry by name; None for a name that occurs twice, which cannot be merged with."""
     found: dict[str, Any] = {}
     for entry, element in zip(live, elements, strict=True):
         found[element] = None if element in found else entry

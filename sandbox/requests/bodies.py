@@ -1,5 +1,5 @@
 """
-Request bodies: bytes in JSON, YAML or protobuf to an object of the kind the path names.
+Request bodies: from bytes in JSON, YAML or protobuf to an object of the kind that the path names.
 
 Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go
 (transformDecodeError), apiextensions schemaCoercingDecoder.
@@ -31,7 +31,7 @@ SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 
 class Decoded(NamedTuple):
-    """An object in canonical form, and what strict decoding has against it."""
+    """An object in canonical form, and the complaints of strict decoding."""
 
     object: Object
     strict: list[str]
@@ -42,7 +42,7 @@ class UnrecognizedError(ValueError):
 
 
 class MisfitError(ValueError):
-    """A body says what it is and does not fit; the message is Go's."""
+    """A body names its kind and does not fit it; the message is Go's."""
 
     def __init__(self, message: str, *, kind: str, version: str) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Ca
     try:
         value, strict = _parse(body, kind)
         if resource.custom and kind == YAML:
-            strict = []  # a custom resource is decoded from JSON, where each member is there once
+            strict = []  # a custom resource is decoded from JSON, in which each member occurs once
         return decode_value(value, strict, resource, catalog, text=body)
     except UnrecognizedError as error:
         summary = _summary(body)
@@ -85,7 +85,7 @@ def decode_value(
     value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    An object from parsed JSON; strict is what parsing found.
+    An object from parsed JSON; strict are the complaints of the parser.
 
     Raises: UnrecognizedError, MisfitError.
     """
@@ -103,7 +103,7 @@ def decode_value(
 
 def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     """
-    The DeleteOptions in a body; None when there is none.
+    The DeleteOptions in a body; None for an empty body.
 
     Raises: StatusError 400 or 415.
     """
@@ -134,7 +134,7 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
-    """A kind that is only ever sent (Scale, Binding, Eviction), as decoding sees it; schema is its name."""
+    """A kind that is only sent (Scale, Binding, Eviction), as decoding sees it; schema is its name."""
     return ServedResource(
         group=group,
         version=version,
@@ -155,7 +155,7 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """A value, and what strict decoding has against members that occur twice."""
+    """A value, and the complaints of strict decoding about members that occur twice."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""One request on a resource while it is worked on."""
+"""One request on a resource, while it is carried out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 @dataclass(slots=True)
 class Call:
     """
-    Everything a verb needs; warnings and changes grow while it works.
+    Everything that a verb needs; warnings and changes grow while it works.
 
-    trusted is true for the writes of lifecycle controllers, which need no resource version.
+    trusted is true for the writes of simulated controllers, which need no resource version.
     """
 
     request: Request
@@ -63,11 +63,11 @@ class Call:
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def transaction(self, *, dry_run: bool) -> Transaction:
-        """Start to change things; commit() takes the result over."""
+        """Begin a transaction; commit() takes its changes over."""
         return Transaction(self.state, dry_run=dry_run)
 
     def commit(self, transaction: Transaction) -> None:
-        """Make the changes of a transaction those of the request."""
+        """Add the changes of a transaction to those of the request."""
         self.changes += transaction.changes
 
     def manager(self, options: WriteOptions) -> str:
@@ -83,7 +83,7 @@ class Call:
             self.warnings.append(text)
 
     def presentation(self) -> Presentation:
-        """How answers of this request look."""
+        """The form of this request's answers."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
@@ -107,7 +107,7 @@ class Call:
 
 
 def warning_headers(warnings: list[str]) -> Headers:
-    """One Warning header a text."""
+    """One Warning header for each text."""
     return tuple(("Warning", f'299 - "{_escaped(text)}"') for text in dict.fromkeys(warnings))
 
 

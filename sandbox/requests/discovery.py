@@ -1,5 +1,5 @@
 """
-What is served, as clients ask for it: aggregated (one answer), or group by group.
+The served resources, as clients ask for them: aggregated (one answer), or group by group.
 
 Follows: apiserver pkg/endpoints/discovery (aggregated, legacy.go, storageversionhash.go), and
 apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go for the order of custom
@@ -23,7 +23,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 def version_info() -> Document:
-    """`/version`: of the Kubernetes whose behaviour is followed, marked as not being it."""
+    """`/version`: the Kubernetes version whose behaviour the sandbox follows, marked as a sandbox."""
     return {
         "major": MAJOR,
         "minor": MINOR,
@@ -118,7 +118,7 @@ def _subresource(resource: ServedResource, sub: Subresource) -> Document:
 
 
 def storage_version_hash(resource: ServedResource) -> str:
-    """Eight bytes that change when objects are stored in another version."""
+    """Eight bytes that change with the version that objects are stored in."""
     text = f"{resource.group}/{resource.storage_version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 

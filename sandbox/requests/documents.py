@@ -31,7 +31,7 @@ _DISCOVERY_DEPTH: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What documents are made from."""
+    """What a document is made from."""
 
     state: State
     catalog: Catalog
@@ -64,7 +64,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
 
 def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
-    """Whether HEAD is answered: not where a built-in group's own router knows only GET."""
+    """Whether HEAD is answered. The routers of built-in groups know only GET."""
     match parts:
         case ("version",) | ("api", *_):
             return False

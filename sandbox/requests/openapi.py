@@ -1,9 +1,8 @@
 """
-`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask
-for.
+`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
-Built-in schemas carry no descriptions; custom resources carry those of their definition. Operations say
-what kubectl reads of them: their kind, and the query parameters of writes.
+Schemas of built-in kinds have no descriptions; those of custom resources have their definition's. An
+operation says what kubectl reads of it: its kind, and the query parameters of a write.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """

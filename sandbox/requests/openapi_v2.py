@@ -1,8 +1,9 @@
 """
-`/openapi/v2`: the published version 3 documents told in the older form, all in one, as JSON.
+`/openapi/v2`: the documents of version 3 in the older form, all in one, as JSON.
 
-Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go: references
-point into `definitions`, and what version 2 does not know of a custom resource's schema is left out.
+References point into `definitions`. Parts of a custom resource's schema that version 2 does not know are left
+out.
+Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-How stored objects go out: as they are, as rows of a table, or as metadata only.
+The form in which stored objects go out: as they are, as rows of a table, or as metadata only.
 
-A list and a watch of the plain form are joined from the bytes made when each object was stored.
+In the plain form, lists and watches are joined from the bytes that were made when each object was stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from handloop.sandbox.requests.conversion import converter
 from handloop.sandbox.storage.stored import Object, Stored, head_of, resource_head
 from handloop.sandbox.tables import table
-from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.negotiate import AnswerShape, Form
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError, failure
 
@@ -31,16 +31,16 @@ class Presentation(Protocol):
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
         """A list with its ListMeta."""
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """The object of a watch event; first is true for the first one of a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
     """The presentation of a resource in a form; include is Table's includeObject."""
     match form.shape:
-        case Shape.TABLE:
+        case AnswerShape.TABLE:
             return _Tables(form, resource, include)
-        case Shape.PARTIAL | Shape.PARTIAL_LIST:
+        case AnswerShape.PARTIAL | AnswerShape.PARTIAL_LIST:
             return _Partials(form, resource)
     convert = converter(resource)
     return _Plain(form, resource) if convert is None else _Converted(form, resource, convert)
@@ -75,7 +75,7 @@ class _Plain:
         parts.append(b"]}\n")
         return tuple(parts) if self._form.plain else (self._form.encode(b"".join(parts)),)
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         del now, first
         return self._head + self.tail(stored)
 
@@ -103,7 +103,7 @@ class _Tables:
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
         return (self._encoded(items, metadata, now),)
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         return _encode(self._table([stored], _version_of(stored), now, with_columns=first))
 
     def _encoded(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> bytes:
@@ -130,25 +130,25 @@ class _Partials:
         self._resource = resource
 
     def one(self, stored: Stored, now: float) -> Parts:
-        if self._form.shape is Shape.PARTIAL_LIST:
+        if self._form.shape is AnswerShape.PARTIAL_LIST:
             go_type = (
                 "*unstructured.Unstructured" if self._resource.custom else f"*core.{self._resource.kind}"
             )
             raise _not_acceptable(
                 f"PartialObjectMetadataList, but the requested object is not a list ({go_type})"
             )
-        return (self._form.encode(self.event(stored, now, first=True) + b"\n"),)
+        return (self._form.encode(self.watched(stored, now, first=True) + b"\n"),)
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
-        if self._form.shape is Shape.PARTIAL:
+        if self._form.shape is AnswerShape.PARTIAL:
             kind = "unstructured.Unstructured" if self._resource.custom else f"core.{self._resource.kind}"
             raise _not_acceptable(f"PartialObjectMetadata, but the requested object is a list (*{kind}List)")
         head = head_of("PartialObjectMetadataList", self._api_version)
-        body = b",".join(self.event(stored, now, first=False) for stored in items)
+        body = b",".join(self.watched(stored, now, first=False) for stored in items)
         content = b"".join((head, b'"metadata":', _encode(metadata), b',"items":[', body, b"]}\n"))
         return (self._form.encode(content),)
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         del now, first
         metadata = _encode(stored.object["metadata"])
         return head_of("PartialObjectMetadata", self._api_version) + b'"metadata":' + metadata + b"}"

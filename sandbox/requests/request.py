@@ -15,7 +15,7 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request; path is without the query and still percent-encoded, header names are lower-case."""
+    """One HTTP request. path has no query and is still percent-encoded; header names are lower-case."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer; body parts are joined by the writer, so that lists are not copied on the way."""
+    """An answer. The writer joins the parts of the body, so that lists are not copied on the way."""
 
     status: int
     headers: Headers
@@ -58,7 +58,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class WatchResponse:
-    """A stream of events: 200, these headers, then whatever the subscription yields."""
+    """A stream of watch events: 200, these headers, then the lines of the subscription."""
 
     headers: Headers
     subscription: Subscription
@@ -66,7 +66,7 @@ class WatchResponse:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who sends a request."""
+    """The sender of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -78,7 +78,8 @@ class Context:
     """
     What the core cannot know by itself.
 
-    now is unix seconds; random and new_uid are the only sources of chance: a run is a function of their seed.
+    now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
+    seed.
     """
 
     now: float

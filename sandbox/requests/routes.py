@@ -65,7 +65,7 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
     """
     The resource at a path.
 
-    Raises: StatusError 404 or 405, PageNotFoundError: built-in groups answer in JSON, others in plain text.
+    Raises: StatusError 404 or 405, PageNotFoundError. Built-in groups refuse in JSON, others in plain text.
     """
     resource = catalog.find(path.group, path.version, path.plural)
     if resource is None:

@@ -1,7 +1,7 @@
 """
 Bearer tokens of service accounts: signed, short-lived, checked without being stored.
 
-Follows: kubernetes pkg/serviceaccount (claims); signed with HS256, where a real server uses RS256.
+Follows: kubernetes pkg/serviceaccount (claims). Differs: signed with HS256, where a real server uses RS256.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def issue(key: bytes, *, namespace: str, account: str, uid: str, now: float, sec
 
 
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
-    """The claims of a token; None when it is not ours or has expired."""
+    """The claims of a token; None when this sandbox has not signed it or it has expired."""
     parts = token.split(".")
     if len(parts) != _PARTS or not token.isascii():
         return None

@@ -1,5 +1,5 @@
 """
-What configuration, leases, namespaces, quotas and priorities may look like, and what of them may change.
+ConfigMaps, Secrets, Leases, quotas and priorities: what they may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/{core,coordination,scheduling}/validation.
 """
@@ -11,13 +11,11 @@ from typing import Final
 
 from handloop.apis.quantity import parse_quantity
 from handloop.sandbox.rules.environment_rules import config_key_causes
-from handloop.sandbox.wire import go_json, names
-from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, required, too_long
+from handloop.sandbox.wire import go_json
+from handloop.sandbox.wire.causes import forbidden_field, invalid_value, required, too_long
 from handloop.sandbox.wire.field_rules import (
     NEGATIVE,
     Object,
-    all_invalid,
-    entries,
     immutable,
     one_of,
     part,
@@ -121,20 +119,6 @@ def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     return causes
 
 
-def namespace(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Namespace: its phase follows its deletion."""
-    del old
-    if subresource != "status":
-        return []
-    phase, deleting = part(new, "status").get("phase", ""), part(new, "metadata").get("deletionTimestamp")
-    if deleting and phase != "Terminating":
-        text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
-        return [invalid_value("status.Phase", phase, text)]
-    if not deleting and phase != "Active":
-        return [invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")]
-    return []
-
-
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
     """A ResourceQuota: amounts that are not negative."""
     del old
@@ -144,37 +128,6 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         invalid_value(f"{member}.hard[{name}]", str(value), NEGATIVE)
         for name, value in hard.items()
         if parse_quantity(str(value)) < 0
-    ]
-
-
-def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A LimitRange: one entry of each type, and bounds in order."""
-    del old, subresource
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, item in enumerate(entries(part(new, "spec"), "limits")):
-        path, kind = f"spec.limits[{index}]", item.get("type", "")
-        causes += all_invalid(f"{path}.type", kind, names.qualified_name(kind))
-        causes += [duplicate(f"{path}.type", kind)] if kind in seen else []
-        seen.add(kind)
-        if kind == "Pod":
-            for name in ("default", "defaultRequest"):
-                if part(item, name):
-                    causes.append(
-                        forbidden_field(f"{path}.{name}", "may not be specified when `type` is 'Pod'")
-                    )
-        causes += _bounds(path, item)
-    return causes
-
-
-def _bounds(path: str, item: Object) -> list[Cause]:
-    least, most = part(item, "min"), part(item, "max")
-    return [
-        invalid_value(
-            f"{path}.min[{name}]", str(value), f"min value {value} is greater than max value {most[name]}"
-        )
-        for name, value in least.items()
-        if name in most and parse_quantity(str(value)) > parse_quantity(str(most[name]))
     ]
 
 

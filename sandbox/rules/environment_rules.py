@@ -1,8 +1,7 @@
 """
-What a container's environment may look like, and what references to fields, resources and keys may name.
+A container's environment, and the references to fields, resources and keys in it.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateEnv, ValidateEnvFrom and what they
-call).
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateEnv, ValidateEnvFrom and what they call).
 """
 
 from __future__ import annotations

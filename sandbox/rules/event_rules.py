@@ -1,5 +1,5 @@
 """
-What events may look like in either of their groups, and what of a new one may change.
+Events of both groups: what they may look like, and what of an events.k8s.io Event may change.
 
 Follows: kubernetes pkg/apis/core/validation/events.go.
 """
@@ -60,13 +60,13 @@ _SETTLED: Final = (
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A core/v1 event: it lives in the namespace of what it is about."""
+    """A core/v1 Event: it lives in the namespace of its object."""
     del old, subresource
     return _common(new, controller="reportingComponent")
 
 
 def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """An events.k8s.io event: the fields of old events stay unset, and nothing but the series changes."""
+    """An events.k8s.io Event: the fields of the old style stay unset, and only the series changes."""
     del subresource
     causes = _common(new, controller="reportingController")
     if old is None:
@@ -79,7 +79,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """What holds for events of either group; controller is what the field is called there."""
+    """Rules for Events of either group; controller is the name of that field there."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
@@ -118,7 +118,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """A member as Go compares and prints it: structs by all their fields, absent texts and counts as zero."""
+    """A member as Go compares and prints it: structs with all fields, absent texts and counts as zero."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

@@ -1,5 +1,5 @@
 """
-What Jobs and CronJobs may look like, and what of a Job may change.
+Jobs and CronJobs: what they may look like, and what of a Job may change.
 
 Follows: kubernetes pkg/apis/batch/validation/validation.go.
 """
@@ -20,8 +20,8 @@ from handloop.sandbox.wire.field_rules import (
     nonnegative,
     one_of,
     part,
-    selects,
 )
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.status import Cause
 
 _JOB_IMMUTABLE: Final = (
@@ -31,9 +31,6 @@ _JOB_IMMUTABLE: Final = (
     "managedBy",
     "successPolicy",
 )
-
-
-MAX_JOB_HOSTNAME: Final = 63
 
 
 MAX_CRON_JOB_NAME: Final = 52
@@ -58,7 +55,7 @@ def _selecting_spec(spec: Object) -> list[Cause]:
     else:
         causes += label_selector("spec.selector", selector)
     found_labels = part(spec, "template", "metadata", "labels")
-    if is_valid_selector(selector) and not selects(selector, found_labels):
+    if is_valid_selector(selector) and not matches(selector, found_labels):
         causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
     return causes
 
@@ -82,7 +79,7 @@ def _generated(job: Object) -> list[Cause]:
             causes.append(required(path, text))
         elif found[key] != value:
             causes.append(invalid_value(path, dict(found), text))
-    if is_valid_selector(spec["selector"]) and not selects(spec["selector"], wanted):
+    if is_valid_selector(spec["selector"]) and not matches(spec["selector"], wanted):
         causes.append(invalid_value("spec.selector", spec["selector"], "`selector` not auto-generated"))
     return causes
 

@@ -1,45 +1,35 @@
 """
-What network policies, ingresses and endpoint slices may look like, and what of them may change.
+NetworkPolicies and Ingresses: what they may look like.
 
-Follows: kubernetes pkg/apis/networking/validation and pkg/apis/discovery/validation.
+Follows: kubernetes pkg/apis/networking/validation.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
-from typing import Any, Final
+from typing import Final
 
 from handloop.sandbox.rules.container_rules import PROTOCOLS
-from handloop.sandbox.rules.service_address_rules import ip_address
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import (
-    duplicate,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
-    too_long,
 )
 from handloop.sandbox.wire.field_rules import (
     Object,
     all_invalid,
     entries,
-    immutable,
     label_selector,
-    one_of,
     part,
     port_name,
     port_number,
 )
 from handloop.sandbox.wire.status import Cause
 
-_SCOPES: Final = ("Cluster", "Namespace")
 _POLICY_TYPES: Final = ("Ingress", "Egress")
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
-_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
-_MAX_CONTROLLER: Final = 250
-_DOMAIN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[^\s]+")
 
 
 def network_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -178,56 +168,3 @@ def _backend(at: str, backend: Object) -> list[Cause]:
     if port.get("name"):
         return causes + all_invalid(f"{at}.service.port.name", port["name"], port_name(port["name"]))
     return causes + port_number(f"{at}.service.port.number", port["number"])
-
-
-def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """An IngressClass: its controller stays."""
-    del subresource
-    controller = part(new, "spec").get("controller", "")
-    before = controller if old is None else part(old, "spec").get("controller")
-    causes = immutable("spec.controller", controller, before)
-    causes += [] if controller else [required("spec.controller")]
-    causes += [too_long("spec.controller", _MAX_CONTROLLER)] if len(controller) > _MAX_CONTROLLER else []
-    if controller and not _DOMAIN_PATH.fullmatch(controller):
-        causes.append(
-            invalid_value(
-                "spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")'
-            )
-        )
-    parameters = part(new, "spec").get("parameters")
-    if parameters is not None:
-        causes += [
-            required(f"spec.parameters.{name}") for name in ("kind", "name") if not parameters.get(name)
-        ]
-        scope, path = parameters.get("scope"), "spec.parameters.scope"
-        if scope not in _SCOPES:
-            causes.append(required(path) if scope is None else not_supported(path, scope, _SCOPES))
-    return causes
-
-
-def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """An EndpointSlice."""
-    del subresource
-    kind = new.get("addressType", "")
-    causes = one_of("addressType", kind, _ADDRESS_TYPES)
-    causes += _slice_ports(entries(new, "ports"))
-    for index, endpoint in enumerate(entries(new, "endpoints")):
-        path, addresses = f"endpoints[{index}].addresses", entries(endpoint, "addresses")
-        if not addresses:
-            causes.append(required(path, "must contain at least 1 address"))
-        for at, address in enumerate(addresses if kind in {"IPv4", "IPv6"} else ()):
-            causes += ip_address(f"{path}[{at}]", address)
-    return causes + ([] if old is None else immutable("addressType", kind, old.get("addressType")))
-
-
-def _slice_ports(ports: Any) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, port in enumerate(ports):
-        path, name = f"ports[{index}]", port.get("name") or ""
-        causes += all_invalid(f"{path}.name", name, names.dns_1123_label(name)) if name else []
-        causes += [duplicate(f"{path}.name", name)] if name in seen else []
-        seen.add(name)
-        if (protocol := port.get("protocol")) not in PROTOCOLS:
-            causes.append(not_supported(f"{path}.protocol", protocol, PROTOCOLS))
-    return causes

@@ -1,5 +1,5 @@
 """
-What pods and pod templates may look like, and what of a running pod may change.
+Pods and pod templates: what they may look like, and what of a running pod may change.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodTemplateSpec,
 ValidatePodUpdate).
@@ -226,7 +226,7 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _ephemeral(new: Object, old: Object) -> list[Cause]:
-    """Ephemeral containers only come: they have names of their own, and stay as they are."""
+    """Ephemeral containers are only added: each has a name of its own, and stays as it is."""
     path, causes = "spec.ephemeralContainers", []
     taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
     after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}
@@ -256,7 +256,7 @@ def _update(new: Object, old: Object) -> list[Cause]:
 
 
 def _images(spec: Object) -> list[Cause]:
-    """What may change must still be there."""
+    """An image may change, but not vanish."""
     return [
         required(f"spec.{kind}[{index}].image")
         for kind in ("containers", "initContainers")
@@ -302,7 +302,7 @@ def _same_toleration(left: Object, right: Object) -> bool:
 
 
 def _munged(new: Object, old: Object) -> dict[str, Any]:
-    """The new spec with everything that may change set back."""
+    """The new spec with the fields that may change set back."""
     munged = dict(new)
     for kind in ("containers", "initContainers"):
         if kind in munged:

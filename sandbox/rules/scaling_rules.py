@@ -1,5 +1,5 @@
 """
-What autoscalers and disruption budgets may look like.
+HorizontalPodAutoscalers and PodDisruptionBudgets: what they may look like.
 
 Follows: kubernetes pkg/apis/autoscaling/validation and pkg/apis/policy/validation.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.sandbox.kinds import autoscaler_versions
+from handloop.sandbox.kinds.autoscaler_versions import METRIC_MEMBERS
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import (
@@ -28,13 +29,6 @@ _POLICIES: Final = ("Percent", "Pods")
 _SELECT: Final = ("Disabled", "Max", "Min")
 _MAX_PERIOD: Final = 1800
 _MAX_WINDOW: Final = 3600
-_METRIC_MEMBERS: Final = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "External": "external",
-}
 
 
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -117,11 +111,11 @@ def _target(target: Object) -> list[Cause]:
 
 def _metric(path: str, metric: Object) -> list[Cause]:
     kind = metric.get("type", "")
-    if kind not in _METRIC_MEMBERS:
-        unknown = not_supported(f"{path}.type", kind, sorted(_METRIC_MEMBERS))
+    if kind not in METRIC_MEMBERS:
+        unknown = not_supported(f"{path}.type", kind, sorted(METRIC_MEMBERS))
         missing = [] if kind else [required(f"{path}.type", "must specify a metric source type")]
         return [*missing, unknown, unknown]
-    member = _METRIC_MEMBERS[kind]
+    member = METRIC_MEMBERS[kind]
     source = metric.get(member)
     if source is None:
         return [required(f"{path}.{member}", "must populate information for the given metric source")]

@@ -1,16 +1,18 @@
 """
-What Services and Endpoints may look like, and what of a Service may change.
+Services: what they may look like, what of them may change, and the warnings about accepted ones.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go.
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
+ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling
+of addresses.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from handloop.sandbox.rules.container_rules import PROTOCOLS
-from handloop.sandbox.rules.service_address_rules import address_causes, ip_address
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import duplicate, forbidden_field, invalid_value, not_supported, required
 from handloop.sandbox.wire.field_rules import (
@@ -26,19 +28,89 @@ from handloop.sandbox.wire.field_rules import (
 )
 from handloop.sandbox.wire.status import Cause
 
+_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_FAMILIES: Final = ("IPv4", "IPv6")
+_FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_FIELD: Final = "spec.clusterIPs"
+_MOST: Final = 2
+_ONE_EACH: Final = "may specify no more than one IP for each IP family"
+_ONLY_NONE: Final = "'None' must be the first and only value"
+
+
+def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
+    """The complaints about addresses, families and their policy; former addresses may stay."""
+    addresses = list(entries(spec, "clusterIPs"))
+    causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
+    wrong = _each(addresses, entries(before or {}, "clusterIPs"))
+    if len(addresses) > _MOST:
+        wrong.append(invalid_value(_FIELD, addresses, "may only hold up to 2 values"))
+    return causes + (wrong or _together(addresses, list(entries(spec, "ipFamilies"))))
+
+
+def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
+    """An IPv4 or IPv6 address."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return [invalid_value(path, address, text)]
+    return []
+
+
+def _first(address: str, addresses: list[str]) -> list[Cause]:
+    if not address and addresses:
+        return [invalid_value(_FIELD, addresses, "must be empty when `clusterIP` is not specified")]
+    if address and addresses and addresses[0] != address:
+        return [invalid_value(_FIELD, addresses, "first value must match `clusterIP`")]
+    return []
+
+
+def _families(spec: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    families, policy = entries(spec, "ipFamilies"), spec.get("ipFamilyPolicy")
+    for index, family in enumerate(families):
+        path = f"spec.ipFamilies[{index}]"
+        causes += [] if family in _FAMILIES else [not_supported(path, family, _FAMILIES)]
+        causes += [duplicate(path, family)] if family in families[:index] else []
+    if policy is not None and policy not in _FAMILY_POLICIES:
+        causes.append(not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES))
+    return causes
+
+
+def _each(addresses: list[str], known: Sequence[str]) -> list[Cause]:
+    causes: list[Cause] = []
+    for index, address in enumerate(addresses):
+        if index == 0 and address == "None":
+            causes += [invalid_value(_FIELD, addresses, _ONLY_NONE)] if len(addresses) > 1 else []
+        elif address not in known:
+            causes += ip_address(f"{_FIELD}[{index}]", address)
+    return causes
+
+
+def _together(addresses: list[str], families: list[Any]) -> list[Cause]:
+    if addresses[:1] == ["None"]:
+        return []
+    causes = []
+    if len(addresses) != len({":" in address for address in addresses}):
+        causes.append(invalid_value(_FIELD, addresses, _ONE_EACH))
+    for index, (address, family) in enumerate(zip(addresses, families, strict=False)):
+        if family in _FAMILIES and (family == "IPv6") != (":" in address):
+            text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            causes.append(invalid_value(f"{_FIELD}[{index}]", address, text))
+    return causes
+
+
 _CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FOR_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 _FOR_EXTERNAL: Final = "may only be set for externally-accessible services"
 _FOR_HEALTH: Final = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-_LEGACY_ADDRESS: Final = "must be a valid IP address"
 _WHERE: Final = ("Cluster", "Local")
 _LONGEST_AFFINITY: Final = 86400
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service; what is wrong with its addresses is looked at first, and told alone."""
+    """A Service. Its addresses come first, and their complaints alone."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -62,7 +134,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """The spec with its addresses as they are after a change of one of them only."""
+    """The spec with its addresses as they are after a change of only one of them."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []
@@ -212,22 +284,32 @@ def _duplicate_ports(ports: Any) -> list[Cause]:
     return causes
 
 
-def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Endpoints."""
-    del old, subresource
-    causes: list[Cause] = []
-    for index, subset in enumerate(entries(new, "subsets")):
-        path = f"subsets[{index}]"
-        if not entries(subset, "addresses") and not entries(subset, "notReadyAddresses"):
-            causes.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-        for kind in ("addresses", "notReadyAddresses"):
-            for at, address in enumerate(entries(subset, kind)):
-                where, found = f"{path}.{kind}[{at}].ip", address.get("ip", "")
-                causes += ip_address(where, found) + ip_address(where, found, text=_LEGACY_ADDRESS)
-        ports = entries(subset, "ports")
-        for at, port in enumerate(ports):
-            if len(ports) > 1 and not port.get("name"):
-                causes.append(required(f"{path}.ports[{at}].name"))
-            causes += port_number(f"{path}.ports[{at}].port", port.get("port", 0))
-            causes += one_of(f"{path}.ports[{at}].protocol", port.get("protocol"), PROTOCOLS)
-    return causes
+_HINTS = "service.kubernetes.io/topology-aware-hints"
+_MODE = "service.kubernetes.io/topology-mode"
+
+
+def service_notices(service: Object) -> Iterator[str]:
+    """The warnings, in order."""
+    spec, kind = service["spec"], service["spec"].get("type")
+    if _HINTS in (service["metadata"].get("annotations") or {}):
+        yield f"annotation {_HINTS} is deprecated, please use {_MODE} instead"
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    if headless:
+        yield from _of_headless(spec)
+    if spec.get("externalIPs") and not headless and kind != "ExternalName":
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    if spec.get("externalIPs") and kind == "ExternalName":
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    if spec.get("externalName") and kind != "ExternalName":
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if spec.get("trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+
+
+def _of_headless(spec: Object) -> Iterator[str]:
+    if spec.get("loadBalancerIP"):
+        yield "spec.loadBalancerIP is ignored for headless services"
+    if spec.get("externalIPs"):
+        yield "spec.externalIPs is ignored for headless services"
+    if spec.get("sessionAffinity", "None") != "None":
+        yield "spec.SessionAffinity is ignored for headless services"

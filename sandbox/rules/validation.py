@@ -1,5 +1,5 @@
 """
-Which rules an object of a built-in kind must keep, besides those of its metadata.
+The rules of each built-in kind, besides those of its metadata, and the rules of its names.
 
 Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
 """
@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from handloop.sandbox.custom import definition_rules
-from handloop.sandbox.rules import access_rules as access
 from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import (
     event_rules,
     job_rules,
     network_rules,
     pod_rules,
+    rbac_rules,
     scaling_rules,
     service_rules,
-    storage_rules,
+    volume_rules,
 )
 from handloop.sandbox.rules import workload_rules as workload
 from handloop.sandbox.wire import names
@@ -32,12 +32,8 @@ NameRule = Callable[[str, bool], list[str]]
 
 RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "configmaps"): cluster.config_map,
-    ("", "endpoints"): service_rules.endpoints,
     ("", "events"): event_rules.event,
-    ("", "limitranges"): cluster.limit_range,
-    ("", "namespaces"): cluster.namespace,
-    ("", "persistentvolumeclaims"): storage_rules.claim,
-    ("", "persistentvolumes"): storage_rules.volume,
+    ("", "persistentvolumeclaims"): volume_rules.claim,
     ("", "pods"): pod_rules.pod,
     ("", "podtemplates"): workload.pod_template,
     ("", "replicationcontrollers"): workload.replication_controller,
@@ -45,7 +41,6 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("", "secrets"): cluster.secret,
     ("", "services"): service_rules.service,
     ("apiextensions.k8s.io", "customresourcedefinitions"): definition_rules.definition,
-    ("apps", "controllerrevisions"): workload.controller_revision,
     ("apps", "daemonsets"): workload.daemon_set,
     ("apps", "deployments"): workload.deployment,
     ("apps", "replicasets"): workload.replica_set,
@@ -54,23 +49,20 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("batch", "cronjobs"): job_rules.cron_job,
     ("batch", "jobs"): job_rules.job,
     ("coordination.k8s.io", "leases"): cluster.lease,
-    ("discovery.k8s.io", "endpointslices"): network_rules.endpoint_slice,
     ("events.k8s.io", "events"): event_rules.new_event,
-    ("networking.k8s.io", "ingressclasses"): network_rules.ingress_class,
     ("networking.k8s.io", "ingresses"): network_rules.ingress,
     ("networking.k8s.io", "networkpolicies"): network_rules.network_policy,
     ("policy", "poddisruptionbudgets"): scaling_rules.disruption_budget,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): access.cluster_role_binding,
-    ("rbac.authorization.k8s.io", "clusterroles"): access.cluster_role,
-    ("rbac.authorization.k8s.io", "rolebindings"): access.role_binding,
-    ("rbac.authorization.k8s.io", "roles"): access.role,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac_rules.cluster_role_binding,
+    ("rbac.authorization.k8s.io", "clusterroles"): rbac_rules.cluster_role,
+    ("rbac.authorization.k8s.io", "rolebindings"): rbac_rules.role_binding,
+    ("rbac.authorization.k8s.io", "roles"): rbac_rules.role,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class,
-    ("storage.k8s.io", "storageclasses"): storage_rules.storage_class,
 }
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """What is wrong with an object of a built-in kind; old None = it is created."""
+    """The complaints about an object of a built-in kind; old None = it is created."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 

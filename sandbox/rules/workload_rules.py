@@ -1,5 +1,5 @@
 """
-What Deployments and the other owners of pods may look like, and what of them may change.
+Deployments and the other owners of pods: what they may look like, and what of them may change.
 
 Follows: kubernetes pkg/apis/apps/validation and pkg/apis/core/validation.
 """
@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.sandbox.rules.pod_rules import template
-from handloop.sandbox.rules.storage_rules import claim_spec
+from handloop.sandbox.rules.volume_rules import claim_spec
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.causes import forbidden_field, invalid_value, not_supported, required, shown
 from handloop.sandbox.wire.field_rules import (
     MISMATCH,
-    NEGATIVE,
     Object,
     all_invalid,
     amount,
@@ -27,8 +26,8 @@ from handloop.sandbox.wire.field_rules import (
     labels,
     nonnegative,
     part,
-    selects,
 )
+from handloop.sandbox.wire.label_selector import matches
 from handloop.sandbox.wire.status import Cause
 
 _STATEFUL_SET_MUTABLE: Final = (
@@ -96,7 +95,7 @@ def _template_of(spec: Object, owner: str, *, restart: str = "Always") -> list[C
     causes = []
     found_labels = part(found, "metadata", "labels")
     selector = spec.get("selector")
-    if selector != {} and not selects(selector, found_labels):
+    if selector != {} and not matches(selector, found_labels):
         causes.append(invalid_value(f"{path}.metadata.labels", dict(found_labels) or None, MISMATCH))
     causes += template(path, found)
     return causes + _restarts(path, found, owner, restart)
@@ -200,7 +199,7 @@ def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]
     spec, selector = part(new, "spec"), part(new, "spec").get("selector")
     found_labels = part(spec, "template", "metadata", "labels")
     causes = _same_selector(new, old) + label_selector("spec.selector", selector)
-    if is_valid_selector(selector) and not selects(selector, found_labels):
+    if is_valid_selector(selector) and not matches(selector, found_labels):
         causes.append(invalid_value("spec.template.metadata.labels", dict(found_labels) or None, MISMATCH))
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         causes.append(invalid_value("spec.selector", selector, "empty selector is invalid for daemonset"))
@@ -304,15 +303,6 @@ def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
     if rolling is None:
         return None
     return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
-
-
-def controller_revision(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ControllerRevision: its data stays as it is."""
-    del subresource
-    causes = [invalid_value("revision", new["revision"], NEGATIVE)] if new.get("revision", 0) < 0 else []
-    if old is not None:
-        return causes + immutable("data", new.get("data"), old.get("data"))
-    return causes if new.get("data") is not None else [*causes, required("data", "data is mandatory")]
 
 
 def pod_template(new: Object, old: Object | None, subresource: str) -> list[Cause]:

@@ -1,4 +1,4 @@
-"""What is served at the moment: an immutable snapshot, replaced whenever a CRD changes it."""
+"""The resources that are served: an immutable snapshot, replaced whenever a definition changes it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
 class Catalog:
     """
-    Every served resource, findable by path, by kind and by collection.
+    Every served resource, by path, by kind and by collection.
 
-    `revision` rises with each new snapshot, so that documents derived from it can be kept until it changes.
+    revision rises with each snapshot, so that a document made from it can be kept until it changes.
     """
 
     __slots__ = ("_by_kind", "_by_path", "_by_storage", "_by_version", "_versions", "resources", "revision")

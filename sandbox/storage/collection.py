@@ -1,4 +1,4 @@
-"""The objects of one kind, in list order, and the last changes to them."""
+"""The objects of one kind in list order, and the last changes to them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from handloop.sandbox.storage.stored import Change, ChangeType, Stored
 
 MAX_BYTES = 16 * 1024 * 1024
-"""So much JSON a history holds, whatever its size; in memory it is several times that."""
+"""How much JSON a history holds at most; in memory it takes several times that."""
 
 
 class History:
     """
     The last `size` changes of a collection, or fewer large ones, oldest first.
 
-    Positions count every change ever appended, so a reader's position stays right when old ones are dropped.
-    Invariant: floor is the resource version of the newest change that is no longer held (at first the version
-    the collection was born at): whoever has seen floor has missed nothing.
+    A position counts every change ever appended, so a reader's position stays right when old changes are
+    dropped.
+    Invariant: floor is the resource version of the newest change that was dropped (at first, the version at
+    which the collection began). A reader that has seen floor has missed nothing.
     """
 
     __slots__ = ("_bytes", "_dropped", "_entries", "_size", "floor")
@@ -66,7 +67,7 @@ class History:
         return copy
 
     def forget(self, rv: int) -> None:
-        """Drop what happened up to rv: whoever has not seen that cannot continue."""
+        """Drop the changes up to rv: a reader that has not seen them cannot continue."""
         self._drop(self.position_after(rv) - self._dropped)
 
     def _drop(self, count: int) -> None:
@@ -82,8 +83,8 @@ class Collection:
     """
     One kind's objects by key, sorted.
 
-    history is replaced when the kind is redefined or removed: watches read what is left of the old one and
-    end.
+    history is replaced when the kind is redefined or removed. Watches then read the rest of the old history
+    and end.
     """
 
     __slots__ = ("_history_size", "history", "keys", "objects")
@@ -115,11 +116,11 @@ class Collection:
         return copy
 
     def begin_again(self, rv: int) -> None:
-        """Start a new history: nobody can continue from before rv."""
+        """Start a new history: no reader can continue from before rv."""
         self.history = History(size=self._history_size, floor=rv)
 
     def become(self, other: Collection) -> None:
-        """Take over another one's objects and history; who watches this one's history sees that it ends."""
+        """Take over the objects and history of another collection. Watches of this one's history end."""
         self.objects, self.keys, self.history = other.objects, other.keys, other.history
 
     def select(self, namespace: str) -> list[str]:

@@ -1,5 +1,5 @@
 """
-The state: every object, one resource version counter, and the histories watches read.
+The state: every object, one resource version counter, and the histories that watches read.
 
 Threads: none of its own; the engine's lock serialises every call.
 """
@@ -11,6 +11,7 @@ from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable
 
 from handloop.sandbox.storage.collection import Collection
+from handloop.sandbox.storage.state import State
 from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored, object_key
 from handloop.sandbox.wire.resource import GroupResource
 
@@ -20,12 +21,12 @@ DEFAULT_HISTORY_SIZE = 10_000
 _Place = tuple[GroupResource, str]
 
 
-class Store:
+class Store(State):
     """
-    Implements state.State and commits changes.
+    The present state, which commits change.
 
-    history_size is the number of changes kept per collection: a watch or list from further back is Expired.
-    State: _floor is where the history of a new collection begins: collections of removed kinds were forgotten
+    history_size is the number of changes kept per collection; a watch or list from further back is Expired.
+    State: _floor is where the history of a new collection begins: the changes of removed kinds are forgotten
     up to there.
     """
 
@@ -48,20 +49,10 @@ class Store:
         """Versions below this one are gone."""
         return self._compacted
 
-    def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """One object, None when there is none."""
-        stored = self.stored(group_resource, namespace, name)
-        return None if stored is None else stored.object
-
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """One object with its bytes."""
         collection = self._collections.get(group_resource)
         return None if collection is None else collection.objects.get(object_key(namespace, name))
-
-    def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
-        """Every object of a kind in key order."""
-        collection = self.collection(group_resource)
-        return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
         """How many objects of a kind there are."""
@@ -90,7 +81,7 @@ class Store:
         return None if place is None else (place[0], self._at(place))
 
     def commit(self, changes: Iterable[Change]) -> None:
-        """Make changes part of the state; they must carry the versions that follow the newest one."""
+        """Make changes part of the state. Their versions must follow the newest one."""
         for change in changes:
             if change.rv != self._resource_version + 1:
                 raise ValueError(f"{change} does not follow version {self._resource_version}")
@@ -100,11 +91,11 @@ class Store:
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Forget what was before rv, as etcd's compaction does: lists and continuations from there expire."""
+        """Forget versions before rv, as etcd's compaction does: lists and continuations from there expire."""
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Empty histories, of one collection or all: every older watch position is Expired."""
+        """Empty histories, of one collection or all: every older position of a watch is Expired."""
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
@@ -126,10 +117,11 @@ class Store:
 
     def rewind(self, rv: int) -> builtins.list[Change]:
         """
-        Go back to a version, as after a backup was restored; every watch ends, later versions are used again.
+        Go back to a version, as after the restore of a backup. Every watch ends; later versions are given out
+        again.
 
-        Returns: the changes that lead there, for those who follow the state; they are in no history.
-        Raises: ValueError when some collection does not remember that far.
+        Returns: the changes that lead there, for parts that follow the state; no history has them. Raises:
+        ValueError when a collection does not remember that far.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
             raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
@@ -176,7 +168,7 @@ class Store:
 
 
 def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:
-    """What turns the objects of one collection into those of another."""
+    """The changes that turn the objects of one collection into those of another."""
     changes = []
     for key, old in before.objects.items():
         new = after.objects.get(key)

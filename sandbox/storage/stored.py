@@ -24,11 +24,11 @@ class ChangeType(StrEnum):
 
 class Stored:
     """
-    An object as stored: never changed in place.
+    An object as stored; never changed in place.
 
     object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
-    (`"metadata":{...},...}`), so that an answer in any served version, a list item and a watch event are
-    joined from bytes instead of being encoded again.
+    (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
+    these bytes, not encoded again.
     """
 
     __slots__ = ("object", "rv", "tail")
@@ -59,7 +59,7 @@ class Change:
     """
     One step of a collection's history.
 
-    new is the object after the change; for DELETED its last state at the deletion's resource version. old is
+    new is the object after the change; for DELETED, its last state at the deletion's resource version. old is
     the object before, None for ADDED. Consecutive changes have consecutive resource versions.
     """
 

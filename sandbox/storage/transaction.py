@@ -1,4 +1,4 @@
-"""What one request would change: reads see its own writes, nobody else's state is touched."""
+"""The changes that one request would make: its reads see its own writes, the state stays as it is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from handloop.sandbox.wire.resource import GroupResource
 
 class Transaction:
     """
-    The changes of one request, in order, with the resource versions the store will commit them under.
+    The changes of one request, in order, with the resource versions under which the store will commit them.
 
-    A dry run records nothing and leaves the object's version as it is.
+    A dry run records no change and leaves the object's version as it is.
     """
 
     def __init__(self, state: State, *, dry_run: bool = False) -> None:
@@ -33,7 +33,7 @@ class Transaction:
         return None if stored is None else stored.object
 
     def put(self, group_resource: GroupResource, obj: Object) -> Stored:
-        """Add or replace an object; obj becomes the store's."""
+        """Add or replace an object; obj belongs to the store from here on."""
         metadata = obj["metadata"]
         old = self.stored(group_resource, metadata.get("namespace", ""), metadata["name"])
         if self.dry_run:
@@ -44,7 +44,7 @@ class Transaction:
         return stored
 
     def delete(self, group_resource: GroupResource, namespace: str, name: str) -> Stored:
-        """Remove an object, which must be there; returns its last state at the version of its removal."""
+        """Remove an object, which must exist. Returns: its last state, at the version of its removal."""
         old = self.stored(group_resource, namespace, name)
         if old is None:
             raise KeyError(f"{group_resource} {object_key(namespace, name)}")

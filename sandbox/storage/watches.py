@@ -1,10 +1,10 @@
 """
-Watches: a stream of the changes a client asked for.
+Watches: streams of the changes that clients asked for.
 
-A Subscription says what; a Watcher is one stream's place in the history. Nothing wakes a watcher: whoever
-drives the sandbox asks each one for what it has not sent yet, so a burst of changes is one pass, not one
-wake-up per change and watcher.
-Follows: apiserver pkg/storage/cacher (synthetic ADDED events, transitions of selectors, bookmarks),
+A Subscription says what a client wants; a Watcher is one stream's place in the history. Nothing wakes a
+watcher: the driver of the sandbox asks each one for what it has not sent yet. So a burst of changes is one
+pass, not one wake-up per change and watcher.
+Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
 pkg/endpoints/handlers/watch.go.
 """
 
@@ -26,13 +26,16 @@ _BEFORE_TIMEOUT_SECONDS: Final = 2.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
-"""So many objects or changes a watch takes at a time: many that begin together do not fill the memory."""
+"""
+How many objects or changes a watch takes at a time, so that many watches that begin together do not fill the
+memory.
+"""
 
 
-class EventObject(Protocol):
-    """How the object of an event is written; first is true for the first event of the stream."""
+class WatchedObject(Protocol):
+    """How the object of a watch event is written; first is true for the first one of a stream."""
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """The object's JSON."""
 
 
@@ -41,15 +44,15 @@ class Subscription:
     """
     What a client watches.
 
-    position is where in the history it starts; initial are objects to be sent as ADDED before. after_initial
-    marks the end of those with a bookmark. refusal ends the stream at once with an ERROR event. silent_until
+    position is where in the history it starts. initial are objects to send as ADDED before; after_initial
+    marks their end with a bookmark. refusal ends the stream at once with an ERROR watch event. silent_until
     holds everything back up to a resource version. deadline is unix time.
     """
 
     group_resource: GroupResource
     namespace: str
     matches: Callable[[Object], bool] | None
-    presentation: EventObject
+    presentation: WatchedObject
     bookmark_object: Object
     position: int
     rv: int
@@ -65,8 +68,9 @@ class Watcher:
     """
     One open watch.
 
-    State: _opened is how many initial objects were taken, _started says that all were; _position is the next
-    change to look at, _seen_rv the newest version looked at, _known_rv the newest one the client was told.
+    State: _opened is how many initial objects were sent, _started whether all were. _position is the next
+    change to look at, _seen_rv the newest version looked at, _known_rv the newest one that the client was
+    told.
     Threads: the engine's lock is held throughout.
     """
 
@@ -90,8 +94,8 @@ class Watcher:
         """
         The next lines that are due, oldest first; `ended` is set with the last ones.
 
-        Less than BATCH come only when there are no more. Args: up_to is the newest version to tell of, None
-        = all.
+        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to tell of, None =
+        all.
         """
         if self.ended:
             return []
@@ -172,12 +176,12 @@ class Watcher:
             return self._line(kind, change.new, now)
         if not was or change.old is None:
             return None
-        # leaving the selection: the object as it was when it still belonged, at the version of the change
+        # it leaves the selection: sent as it was while it belonged, at the version of the change
         last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
         return self._line(ChangeType.DELETED, last, now)
 
     def _line(self, kind: str, stored: Stored, now: float) -> bytes:
-        content = self.subscription.presentation.event(stored, now, first=self._first)
+        content = self.subscription.presentation.watched(stored, now, first=self._first)
         self._first = False
         self._known_rv = max(self._known_rv, stored.rv)
         return b"".join((_OPENINGS[kind], content, _END))
@@ -215,7 +219,7 @@ _OPENINGS: Final = {
 
 
 def error_line(status: Status) -> bytes:
-    """An ERROR event."""
+    """An ERROR watch event."""
     return b"".join((_OPENINGS["ERROR"], msgspec.json.encode(status), _END))
 
 

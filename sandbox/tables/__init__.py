@@ -1,0 +1,1 @@
+"""Objects as rows of a Table: what kubectl get prints."""

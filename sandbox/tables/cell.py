@@ -10,18 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from handloop.sandbox.wire import human
+from handloop.sandbox.wire import human, label_selector
+from handloop.sandbox.wire.field_rules import part
 
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 Object = Mapping[str, Any]
-
-
-def part(obj: Object, *path: str) -> dict[str, Any]:
-    """The object below a path; {} where there is none."""
-    found: Any = obj
-    for name in path:
-        found = found.get(name) or {}
-    return found if isinstance(found, dict) else {}
 
 
 def name_of(obj: Object) -> str:
@@ -51,31 +44,9 @@ def containers_and_images(pod_spec: Object) -> tuple[str, str]:
     return names, ",".join(container.get("image", "") for container in containers)
 
 
-def selector_text(selector: Object | None) -> str:
-    """A label selector as a query would spell it; "" for none or an empty one."""
-    if not selector:
-        return ""
-    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    terms += [(term["key"], _expression(term)) for term in selector.get("matchExpressions") or ()]
-    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
-
-
-def _expression(term: Object) -> str:
-    key, values = term["key"], ",".join(sorted(term.get("values") or ()))
-    match term.get("operator"):
-        case "In":
-            return f"{key} in ({values})"
-        case "NotIn":
-            return f"{key} notin ({values})"
-        case "Exists":
-            return str(key)
-        case _:
-            return f"!{key}"
-
-
 def selector_cell(selector: Object | None) -> str:
     """A label selector, or <none>."""
-    return selector_text(selector) or NONE
+    return label_selector.text(selector) or NONE
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
@@ -97,8 +68,3 @@ def holds(conditions: Iterable[Object] | None, kind: str) -> bool:
         if condition.get("type") == kind:
             return condition.get("status") == "True"
     return False
-
-
-def default_mark(obj: Object, annotation: str) -> str:
-    """` (default)` for a class that an annotation makes the default one."""
-    return " (default)" if part(obj, "metadata", "annotations").get(annotation) == "true" else ""

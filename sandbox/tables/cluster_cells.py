@@ -1,7 +1,7 @@
 """
-Rows of what neither runs pods nor stores: configuration, networking, access, nodes and events.
+Rows of kinds that run no pods: configuration, networking, access, nodes, claims, quotas and Events.
 
-Follows: kubernetes pkg/printers/internalversion/printers.go.
+Follows: kubernetes pkg/printers/internalversion/printers.go, pkg/apis/core/helper/helpers.go.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from handloop.sandbox.tables.cell import (
     UNSET,
     Object,
     age_of,
-    default_mark,
+    is_deleting,
     labels_text,
     name_of,
-    part,
     selector_cell,
     shortened,
     unique,
 )
 from handloop.sandbox.wire import human
+from handloop.sandbox.wire.field_rules import part
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 _MAX_HOSTS = 3
@@ -134,25 +134,6 @@ def _balancer_addresses(obj: Object) -> list[str]:
     return unique(entry.get("ip") or entry.get("hostname") or "" for entry in entries)
 
 
-def endpoints_cells(obj: Object, now: float) -> list[Any]:
-    """Name, endpoints, age."""
-    subsets = obj.get("subsets") or ()
-    found = [text for subset in subsets for text in _subset(subset)]
-    return [name_of(obj), shortened(found, len(found)) if subsets else NONE, age_of(obj, now)]
-
-
-def _subset(subset: Object) -> list[str]:
-    addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
-    ports = subset.get("ports") or ()
-    if not ports:
-        return addresses
-    return [f"{_bracketed(address)}:{port.get('port', 0)}" for port in ports for address in addresses]
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
 def endpoint_slice_cells(obj: Object, now: float) -> list[Any]:
     """Name, address type, ports, endpoints, age."""
     ports = [_slice_port(port) for port in obj.get("ports") or ()]
@@ -201,20 +182,6 @@ def _hosts(spec: Object) -> str:
     return f"{text} + {len(rules) - _MAX_HOSTS} more..." if more else text
 
 
-def ingress_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, controller, parameters, age."""
-    name = name_of(obj) + default_mark(obj, "ingressclass.kubernetes.io/is-default-class")
-    spec = part(obj, "spec")
-    return [name, spec.get("controller", ""), _parameters(spec.get("parameters")), age_of(obj, now)]
-
-
-def _parameters(found: Object | None) -> str:
-    if found is None:
-        return NONE
-    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
-    return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
-
-
 def network_policy_cells(obj: Object, now: float) -> list[Any]:
     """Name, pod selector, age."""
     return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]
@@ -237,13 +204,6 @@ def binding_cells(obj: Object, now: float) -> list[Any]:
 
 
 _SUBJECTS = ("User", "Group", "ServiceAccount")
-
-
-def priority_class_cells(obj: Object, now: float) -> list[Any]:
-    """Name, value, global default, age, preemption policy."""
-    default = bool(obj.get("globalDefault"))
-    policy = obj.get("preemptionPolicy") or ""
-    return [name_of(obj), int(obj.get("value") or 0), default, age_of(obj, now), policy]
 
 
 def node_cells(obj: Object, now: float) -> list[Any]:
@@ -280,3 +240,50 @@ def _node_roles(obj: Object) -> list[str]:
 def _node_address(obj: Object, kind: str) -> str:
     addresses = part(obj, "status").get("addresses") or ()
     return next((entry.get("address", "") for entry in addresses if entry.get("type") == kind), NONE)
+
+
+_ACCESS_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+def claim_cells(obj: Object, now: float) -> list[Any]:
+    """Name, status, volume, capacity, access modes, classes, age, volume mode."""
+    spec, status = part(obj, "spec"), part(obj, "status")
+    bound = bool(spec.get("volumeName"))
+    return [
+        name_of(obj),
+        "Terminating" if is_deleting(obj) else status.get("phase", ""),
+        spec.get("volumeName", ""),
+        part(status, "capacity").get("storage", "0") if bound else "",
+        _access_modes(status) if bound else "",
+        _storage_class(obj),
+        spec.get("volumeAttributesClassName") or UNSET,
+        age_of(obj, now),
+        spec.get("volumeMode") or UNSET,
+    ]
+
+
+def _access_modes(holder: Object) -> str:
+    modes = holder.get("accessModes") or ()
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
+
+
+def _storage_class(obj: Object) -> str:
+    annotated = part(obj, "metadata", "annotations").get(_STORAGE_CLASS_ANNOTATION)
+    return str(part(obj, "spec").get("storageClassName") or "") if annotated is None else str(annotated)
+
+
+def quota_cells(obj: Object, now: float) -> list[Any]:
+    """Name, request, limit, age."""
+    hard, used = part(obj, "status", "hard"), part(obj, "status", "used")
+    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    requests = ", ".join(text for name, text in texts.items() if not name.startswith("limits."))
+    limits = ", ".join(text for name, text in texts.items() if name.startswith("limits."))
+    return [name_of(obj), requests, limits, age_of(obj, now)]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from handloop.sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of, part
+from handloop.sandbox.tables.cell import NONE, Object, age_of, holds, is_deleting, name_of
 from handloop.sandbox.wire import human
+from handloop.sandbox.wire.field_rules import part
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _CONDITIONS = {
@@ -20,7 +21,7 @@ _CONDITIONS = {
 
 
 class _Restarts(NamedTuple):
-    """How often containers restarted, and when the last of those runs ended ("" = never)."""
+    """The number of restarts of containers, and the end of the last of those runs ("" = never)."""
 
     times: int = 0
     last: str = ""
@@ -36,7 +37,7 @@ class _Restarts(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """What has been found out about a pod: its reason, ready containers and restarts."""
+    """The findings about a pod so far: its reason, ready containers and restarts."""
 
     reason: str
     ready: int
@@ -106,7 +107,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """What the init containers say, the sidecars' own restarts, and whether one is not through yet."""
+    """The findings of the init containers, the sidecars' own restarts, and whether one is not done yet."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):
@@ -163,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """One container has ended well: the pod is what the others are."""
+    """The word for a pod of which one container has ended well: it depends on the others."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

@@ -1,42 +1,116 @@
 """
-Objects as rows: `meta.k8s.io/v1 Table`, what kubectl get prints; and metadata alone.
+Objects as rows: `meta.k8s.io/v1 Table`, which kubectl get prints; and metadata alone.
 
-Follows: apiserver pkg/endpoints/handlers/response.go and pkg/printers/internalversion of kubernetes.
+Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
+CELLS show name and creation time.
+Follows: apiserver pkg/endpoints/handlers/response.go, kubernetes pkg/printers/internalversion,
+apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from handloop.sandbox.kinds.kind_table import Column, builtin_columns
 from handloop.sandbox.tables import cluster_cells as cluster
-from handloop.sandbox.tables import storage_cells as storage
+from handloop.sandbox.tables import cluster_cells as storage
 from handloop.sandbox.tables import workload_cells as workload
-from handloop.sandbox.tables.cell import Object
-from handloop.sandbox.tables.custom_cells import custom_cells, custom_columns
+from handloop.sandbox.tables.cell import Object, name_of
 from handloop.sandbox.tables.pod_cells import pod_cells, pod_conditions
+from handloop.sandbox.wire import human, jsonpath
+from handloop.sandbox.wire.go_format import escaped, go_value
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import bad_request
+
+_AGE = {
+    "name": "Age",
+    "type": "date",
+    "jsonPath": ".metadata.creationTimestamp",
+    "description": "",
+}
+
+
+def custom_columns(resource: ServedResource) -> list[Column]:
+    """Name, then the columns of the definition; Age alone when it has none."""
+    return [_name_column(), *(_column(declared) for declared in _declared(resource))]
+
+
+def _name_column() -> Column:
+    return builtin_columns("", "v1", "configmaps")[0]
+
+
+def _age_description() -> str:
+    return next(
+        column.description for column in builtin_columns("", "v1", "configmaps") if column.name == "Age"
+    )
+
+
+def _declared(resource: ServedResource) -> list[Object]:
+    return list(resource.printer_columns) or [{**_AGE, "description": _age_description()}]
+
+
+def _column(declared: Object) -> Column:
+    path = declared["jsonPath"]
+    text = declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+    return Column(
+        declared["name"], declared["type"], declared.get("format", ""), int(declared.get("priority", 0)), text
+    )
+
+
+def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
+    """The name, and the find of each column's path; null for none, or for one of another type."""
+    return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
+
+
+def _cell(declared: Object, obj: Object, now: float) -> Any:
+    try:
+        found = jsonpath.parse(declared["jsonPath"]).find(obj)
+    except jsonpath.JSONPathError:
+        return None
+    if not found or (found[0] is None and declared["type"] != "string"):
+        return None
+    return _typed(declared["type"], found[0], now)
+
+
+def _typed(kind: str, value: Any, now: float) -> Any:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    match kind:
+        case "string":
+            return _text(value)
+        case "integer" if is_number:
+            return int(value)
+        case "number" if is_number:
+            return int(value) if float(value).is_integer() else value
+        case "boolean" if isinstance(value, bool):
+            return value
+        case "date" if isinstance(value, str):
+            return human.age(value, now)
+        case _:
+            return None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return escaped(json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False))
+    return "<no value>" if value is None else go_value(value)
+
 
 Cells = Callable[[Object, float], list[Any]]
 
 CELLS: Mapping[tuple[str, str], Cells] = {
     ("", "configmaps"): cluster.config_map_cells,
-    ("", "endpoints"): cluster.endpoints_cells,
     ("", "events"): cluster.event_cells,
     ("", "namespaces"): cluster.namespace_cells,
     ("", "nodes"): cluster.node_cells,
     ("", "persistentvolumeclaims"): storage.claim_cells,
-    ("", "persistentvolumes"): storage.volume_cells,
     ("", "pods"): pod_cells,
     ("", "podtemplates"): workload.pod_template_cells,
-    ("", "replicationcontrollers"): workload.replication_controller_cells,
     ("", "resourcequotas"): storage.quota_cells,
     ("", "secrets"): cluster.secret_cells,
     ("", "serviceaccounts"): cluster.named_cells,
     ("", "services"): cluster.service_cells,
-    ("apps", "controllerrevisions"): workload.controller_revision_cells,
     ("apps", "daemonsets"): workload.daemon_set_cells,
     ("apps", "deployments"): workload.deployment_cells,
     ("apps", "replicasets"): workload.replica_set_cells,
@@ -47,14 +121,11 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
     ("events.k8s.io", "events"): cluster.event_cells,
-    ("networking.k8s.io", "ingressclasses"): cluster.ingress_class_cells,
     ("networking.k8s.io", "ingresses"): cluster.ingress_cells,
     ("networking.k8s.io", "networkpolicies"): cluster.network_policy_cells,
     ("policy", "poddisruptionbudgets"): workload.disruption_budget_cells,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): cluster.binding_cells,
     ("rbac.authorization.k8s.io", "rolebindings"): cluster.binding_cells,
-    ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
-    ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,
 }
 
 
@@ -62,6 +133,8 @@ def columns_of(resource: ServedResource) -> Sequence[Column]:
     """The columns of a resource's tables."""
     if resource.custom:
         return custom_columns(resource)
+    if (resource.group, resource.plural) not in CELLS:
+        return builtin_columns("", "v1", "limitranges")  # name and time of creation
     return builtin_columns(resource.group, resource.version, resource.plural)
 
 
@@ -83,9 +156,9 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    A complete Table: metadata is its ListMeta, include says what each row carries of its object.
+    A complete Table. metadata is its ListMeta; include is what each row carries of its object.
 
-    Raises: StatusError 400 for an include the server does not know.
+    Raises: StatusError 400 for an unknown include.
     """
     table: dict[str, Any] = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}"}
     table["metadata"] = dict(metadata or {})

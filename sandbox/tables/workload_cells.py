@@ -1,5 +1,5 @@
 """
-Rows of what runs pods: Deployments, ReplicaSets, Jobs and their like, autoscalers and budgets.
+Rows of kinds that run pods (Deployments, ReplicaSets, Jobs and their like), of autoscalers and budgets.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handloop.apis.time import parse_time
+from handloop.sandbox.kinds.autoscaler_versions import METRIC_MEMBERS
 from handloop.sandbox.tables.cell import (
     NONE,
     UNKNOWN,
@@ -21,11 +22,10 @@ from handloop.sandbox.tables.cell import (
     is_deleting,
     labels_text,
     name_of,
-    part,
     selector_cell,
-    selector_text,
 )
-from handloop.sandbox.wire import human
+from handloop.sandbox.wire import human, label_selector
+from handloop.sandbox.wire.field_rules import part
 
 MAX_METRICS = 2
 
@@ -49,7 +49,7 @@ def deployment_cells(obj: Object, now: float) -> list[Any]:
         *counts,
         age_of(obj, now),
         *_template(obj),
-        selector_text(spec.get("selector")),
+        label_selector.text(spec.get("selector")),
     ]
 
 
@@ -58,13 +58,6 @@ def replica_set_cells(obj: Object, now: float) -> list[Any]:
     spec = part(obj, "spec")
     counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
     return [name_of(obj), *counts, age_of(obj, now), *_template(obj), selector_cell(spec.get("selector"))]
-
-
-def replication_controller_cells(obj: Object, now: float) -> list[Any]:
-    """Name, desired, current, ready, age, containers, images, selector."""
-    spec = part(obj, "spec")
-    counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
-    return [name_of(obj), *counts, age_of(obj, now), *_template(obj), labels_text(part(spec, "selector"))]
 
 
 def stateful_set_cells(obj: Object, now: float) -> list[Any]:
@@ -80,19 +73,6 @@ def daemon_set_cells(obj: Object, now: float) -> list[Any]:
     nodes = labels_text(part(obj, "spec", "template", "spec", "nodeSelector"))
     selector = selector_cell(part(obj, "spec").get("selector"))
     return [name_of(obj), *counts, nodes, age_of(obj, now), *_template(obj), selector]
-
-
-def controller_revision_cells(obj: Object, now: float) -> list[Any]:
-    """Name, controller, revision, age."""
-    owners = part(obj, "metadata").get("ownerReferences") or ()
-    owner = next((entry for entry in owners if entry.get("controller")), None)
-    return [name_of(obj), NONE if owner is None else _owner(owner), obj.get("revision", 0), age_of(obj, now)]
-
-
-def _owner(owner: Object) -> str:
-    group, slash, _ = owner["apiVersion"].rpartition("/")
-    kind = f"{owner['kind']}.{group}" if slash else owner["kind"]
-    return f"{kind.lower()}/{owner['name']}"
 
 
 def pod_template_cells(obj: Object, now: float) -> list[Any]:
@@ -201,14 +181,7 @@ def _targets(specs: Sequence[Object], statuses: Sequence[Object]) -> str:
 
 
 def _metric(spec: Object, status: Object) -> str:
-    kind = spec.get("type", "")
-    member = {
-        "External": "external",
-        "Pods": "pods",
-        "Object": "object",
-        "Resource": "resource",
-        "ContainerResource": "containerResource",
-    }.get(kind)
+    member = METRIC_MEMBERS.get(spec.get("type", ""))
     if member is None:
         return "<unknown type>"
     target, current = part(spec, member, "target"), part(status, member, "current")

@@ -1,23 +1,25 @@
 """
 POST: a new object.
 
+`create` decodes the body. `store_new`, which a PUT, an apply and a controller use, too, completes, validates
+and stores the object.
 Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
 plugin/pkg/admission/namespace/lifecycle.
 """
 
 from __future__ import annotations
 
-from handloop.sandbox.cluster.controllers import new_name
-from handloop.sandbox.cluster.quota_usage import QUOTAS, exceeded
+from handloop.sandbox.cluster.cluster_controller import new_name
+from handloop.sandbox.cluster.resource_quotas import QUOTAS, exceeded
 from handloop.sandbox.patches import managed_fields
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.conversion import to_storage
-from handloop.sandbox.requests.definition import definition_of
+from handloop.sandbox.requests.definitions import definition_of
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import metadata, rules
-from handloop.sandbox.verbs.prepare import prepare_create
+from handloop.sandbox.verbs import metadata, object_rules
+from handloop.sandbox.verbs.strategy import prepare_create
 from handloop.sandbox.wire.go_yaml import DUPLICATES
 from handloop.sandbox.wire.options import WriteOptions, write_options
 from handloop.sandbox.wire.resource import GroupResource
@@ -43,15 +45,15 @@ def create(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
     obj = metadata.without_system_fields(in_request_namespace(call, decoded.object))
-    stored = store_new(call, rules.defaulted(call.resource, obj), options)
+    stored = store_new(call, object_rules.defaulted(call.resource, obj), options)
     return call.answer(stored, 201)
 
 
 def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Stored:
     """
-    Complete, check and store a new object, already defaulted.
+    Complete, validate and store a new object, which has its defaults already.
 
-    Args: applied means that managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are right as they are (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
@@ -75,7 +77,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
-    """Refuse, mention or ignore what strict decoding found."""
+    """Refuse, warn of or ignore the complaints of strict decoding."""
     if not strict or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -98,7 +100,7 @@ def check_version(call: Call, obj: Object) -> None:
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
-    """The object in the namespace of the path; another one in the body is refused (400)."""
+    """The object in the namespace of the path. Another namespace in the body is refused (400)."""
     given = obj["metadata"].get("namespace", "")
     if not call.resource.namespaced:
         kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
@@ -111,7 +113,7 @@ def in_request_namespace(call: Call, obj: Object) -> Object:
 
 
 def check_namespace(call: Call, name: str) -> None:
-    """Refuse to create in a namespace that is missing (404) or going away (403)."""
+    """Refuse to create in a namespace that is missing (404) or being deleted (403)."""
     if not call.resource.namespaced:
         return
     namespace = call.state.get(_NAMESPACES, "", call.namespace)
@@ -124,7 +126,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """The object with a name made from its generateName if it has none."""
+    """The object with a name, made from its generateName if it has none."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj
@@ -137,23 +139,26 @@ def check(call: Call, obj: Object) -> None:
     resource = call.resource
     name = obj["metadata"].get("name", "")
     if resource.custom and obj["kind"] != resource.kind:
-        causes = [rules.kind_cause(obj["kind"], resource.kind), *rules.list_causes(resource, obj)]
+        causes = [
+            object_rules.kind_cause(obj["kind"], resource.kind),
+            *object_rules.list_causes(resource, obj),
+        ]
         raise invalid_kind(resource.group, obj["kind"], name, causes)
-    causes = rules.validate_new(resource, obj)
+    causes = object_rules.validate_new(resource, obj)
     if causes:
         raise invalid(resource, name, causes)
-    for text in (*metadata.finalizer_warnings(obj["metadata"]), *rules.notices(resource, obj)):
+    for text in (*metadata.finalizer_warnings(obj["metadata"]), *object_rules.notices(resource, obj)):
         call.warn(text)
 
 
 def wrong_kind(call: Call, obj: Object) -> StatusError:
-    """The refusal of a custom resource that says it is of another kind."""
-    from_kind = rules.kind_cause(obj["kind"], call.resource.kind)
+    """The refusal of a custom resource that names another kind."""
+    from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
 
 
 def _check_quotas(call: Call, obj: Object) -> None:
-    """Refuse (403) one object more than a quota of the namespace allows."""
+    """Refuse (403) an object beyond a quota of the namespace."""
     namespace = obj["metadata"].get("namespace", "")
     for quota in call.state.list(QUOTAS, namespace) if namespace else ():
         found = exceeded(call.state, namespace, quota, call.collection)

@@ -2,7 +2,7 @@
 DELETE, of one object or a collection.
 
 Follows: apiserver pkg/registry/rest/delete.go (BeforeDelete), pkg/registry/generic/registry/store.go (Delete,
-deletionFinalizersForGarbageCollection, DeleteCollection); kubernetes registry of namespaces and pods.
+deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes registries of namespaces and pods.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.conversion import to_storage
-from handloop.sandbox.requests.definition import DEFINITIONS, begin_removal
+from handloop.sandbox.requests.definitions import DEFINITIONS, begin_removal
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
@@ -43,7 +43,7 @@ _ORPHANING: Final = ("Job", "ReplicationController")
 
 
 def delete(call: Call) -> Response:
-    """Answer 200 with a Status when the object is gone, with the object while it is going."""
+    """Answer 200 with a Status when the object is gone, with the object while it still waits."""
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     before = call.stored()
@@ -74,7 +74,7 @@ def delete_collection(call: Call) -> Response:
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
-    """Delete an object, or begin to; returns what is left of it, None when it is gone."""
+    """Delete an object, or begin to. Returns: the object that is left, None when it is gone."""
     obj = served_object(call.resource, before.object)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
@@ -122,13 +122,13 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Whether an object that is going already stays as it is: grace periods only ever get shorter."""
+    """Whether an object that is being deleted stays as it is: grace periods only get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _finalizers(obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers an object waits for, with those the propagation policy adds or takes."""
+    """The finalizers that an object waits for, with those that the propagation policy adds or removes."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"
@@ -143,7 +143,7 @@ def _finalizers(obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
-    """The grace period; only pods have one, and only once they run somewhere."""
+    """The grace period. Only pods have one, and only on a node."""
     if call.resource.kind != "Pod" or call.resource.custom:
         return 0
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

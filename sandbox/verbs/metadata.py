@@ -1,5 +1,5 @@
 """
-Object metadata: what the server fills in, what it keeps, and what it refuses.
+Object metadata: the fields that the server sets, those that it keeps, and those that it refuses.
 
 Follows: apiserver pkg/registry/rest (BeforeCreate, BeforeUpdate), apimachinery pkg/api/validation
 (objectmeta.go).
@@ -44,7 +44,7 @@ def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def without_system_fields(obj: Object) -> Object:
-    """An object of a POST without what only the server says; a PUT that creates is not asked."""
+    """The object of a POST without the fields that only the server sets; a PUT that creates keeps them."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """A new object with the metadata only the server sets; where no generations are counted, one is kept."""
+    """A new object with the server's metadata. Where no generations are counted, a given one stays."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
@@ -62,7 +62,7 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """A changed object with what the client may leave out or may not change filled in from the old one."""
+    """A changed object, with metadata that the client may omit or not change taken from the old one."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -140,7 +140,7 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """What most built-in kinds ask of finalizers (a domain, or to be well known); all kinds when updated."""
+    """The complaints of most built-in kinds about finalizers without a domain; of all kinds in an update."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []
@@ -152,7 +152,7 @@ def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> li
 
 
 def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
-    """What a client is told about finalizers without a domain."""
+    """The warnings about finalizers without a domain."""
     return [
         f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to avoid accidental '
         "conflicts with other finalizer writers"

@@ -1,26 +1,28 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-Follows: apiserver pkg/endpoints/handlers/patch.go.
+A strategic patch is restored from decoded values, and so has other complaints (`restoring`); the other
+patches are decoded from JSON.
+Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
-from handloop.sandbox.kinds import typed, unstructured
+from handloop.sandbox.kinds import typed
 from handloop.sandbox.patches.json_patch import json_patch
-from handloop.sandbox.patches.merge_patch import merge_patch
+from handloop.sandbox.patches.merge_patches import merge_patch, strategic_merge_patch
 from handloop.sandbox.patches.server_side_apply import server_side_apply
-from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import Decoded, MisfitError, UnrecognizedError
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.verbs import rules
+from handloop.sandbox.verbs import object_rules
 from handloop.sandbox.verbs.create import in_request_namespace, store_new
 from handloop.sandbox.verbs.update import Replaced, check_name, replace
 from handloop.sandbox.wire import go_json, go_yaml
@@ -54,7 +56,7 @@ def patch(call: Call) -> Response:
 
 
 def patch_type(call: Call) -> str:
-    """The kind of patch in the body. Raises: StatusError 415."""
+    """The type of the patch in the body. Raises: StatusError 415."""
     given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in (MERGE, JSON_PATCH, APPLY) or (given == STRATEGIC and not call.resource.custom):
         return given
@@ -88,7 +90,7 @@ def _patch(call: Call, kind: str, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, changed, kind)
     _report(call, decoded, changed, kind, options)
     check_name(call, decoded.object)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
     if call.resource.custom:
         _check_type(call, obj)
     return replace(call, obj, options)
@@ -111,7 +113,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     )
     check_name(call, merged)
     decoded = _decoded(call, merged, APPLY)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object), keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
             text = (
@@ -126,9 +128,9 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
 
 def applied_configuration(call: Call, options: WriteOptions) -> Object:
     """
-    The object that is applied.
+    The object in the body of an apply.
 
-    Raises: StatusError 400 for what is no YAML or no object; strictly read, for keys that occur twice.
+    Raises: StatusError 400 for other YAML, and, with strict validation, for keys that occur twice.
     """
     try:
         parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
@@ -183,19 +185,19 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
         if kind == APPLY:
             raise _unconvertible(call, changed, error) from error
         if kind == STRATEGIC:
-            raise _invalid_strategic(call, unstructured.restoring(str(error))) from error
+            raise _invalid_strategic(call, restoring(str(error))) from error
         raise invalid_patch(changed, str(error), custom=call.resource.custom) from error
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """What an applied configuration is told that fits its schema and not its type."""
+    """The refusal of an applied configuration that fits its schema and not its type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
     text = (
         f"failed to convert new object ({named}) to proper version: unable to convert unstructured object to"
     )
-    return internal_error(f"{text} {kind}: {unstructured.restoring(str(error))}")
+    return internal_error(f"{text} {kind}: {restoring(str(error))}")
 
 
 def _invalid_strategic(call: Call, text: str) -> StatusError:
@@ -232,6 +234,37 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """The patched object as messages show it: members of custom resources sorted all the way down."""
+    """The patched object as messages show it. The members of custom resources are sorted all the way down."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
+
+
+_JSON: Final = re.compile(
+    r"json: cannot unmarshal (\w+)(?: (\S+))? into Go (?:struct field \S+|value) of type (\S+)"
+)
+_KINDS: Final = {"array": "slice", "object": "map", "bool": "bool", "string": "string"}
+_SCALARS: Final = re.compile(r"string|bool|u?int\d*|float\d+")
+_NUMBERS: Final = ("int", "uint", "float")
+
+
+def restoring(complaint: str) -> str:
+    """A complaint about JSON in the converter's words; other complaints stay as they are."""
+    found = _JSON.fullmatch(complaint)
+    if found is None:
+        return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
+    kind = _KINDS.get(found[1]) or ("float64" if "." in (found[2] or "") else "int64")
+    return _unfit(kind, found[3])
+
+
+def _unfit(kind: str, go_type: str) -> str:
+    """The complaint about a Go value that does not fit a type."""
+    if go_type.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if go_type.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if not _SCALARS.fullmatch(go_type):
+        return f"cannot restore struct from: {kind}"
+    # Go could convert whole numbers to texts and to each other, and refuses to
+    if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
+        return f"cannot convert {kind} to {go_type}"
+    return f"unrecognized type: {go_type}"

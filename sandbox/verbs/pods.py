@@ -1,21 +1,28 @@
 """
-What only pods have: logs and binding to a node; and the streams a sandbox cannot offer.
+The subresources of pods: logs, binding, eviction, and the streams that a sandbox refuses.
 
-Follows: kubernetes pkg/registry/core/pod/{rest,storage}.
+An eviction deletes a pod if its disruption budget can spare it. Logs are invented.
+Follows: kubernetes pkg/registry/core/pod/{rest,storage} (binding, log, eviction).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from handloop.sandbox.cluster import pod_logs
+from handloop.apis.time import parse_time
+from handloop.sandbox.cluster.workloads import is_pod_ready
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
+from handloop.sandbox.verbs.deletion import remove
 from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.causes import invalid_value
-from handloop.sandbox.wire.options import WriteOptions, integer, write_options
+from handloop.sandbox.wire.human import human_duration
+from handloop.sandbox.wire.label_selector import matches
+from handloop.sandbox.wire.options import WriteOptions, delete_options, integer, write_options
+from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import (
     StatusError,
     bad_request,
@@ -26,6 +33,38 @@ from handloop.sandbox.wire.status import (
     not_implemented,
     success,
 )
+
+
+def _log_lines(pod: Object, container: str, *, now: float) -> list[str]:
+    """The log of a container by name; empty while it has never run."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    status = next((entry for entry in statuses if entry["name"] == container), None)
+    return [] if status is None else list(_story(pod, status, now))
+
+
+def _story(pod: Object, status: dict[str, Any], now: float) -> Iterator[str]:
+    running = status["state"].get("running")
+    ended = status["state"].get("terminated") or (status.get("lastState") or {}).get("terminated")
+    if not running and not ended:
+        return
+    yield f"sandbox: this is a simulated container of image {status['image']}; nothing is executed"
+    yield f"sandbox: started {status['name']} in pod {pod['metadata']['name']}"
+    if ended and not running:
+        yield from _last_words(ended)
+    if not running:
+        return
+    if status["restartCount"]:
+        yield f"sandbox: restarted {status['restartCount']} times"
+    if status["ready"]:
+        yield "sandbox: ready"
+    yield f"sandbox: running for {human_duration(now - parse_time(running['startedAt']))}"
+
+
+def _last_words(ended: dict[str, Any]) -> Iterator[str]:
+    if ended["exitCode"]:
+        yield f"sandbox: error: {ended['reason']}"
+    yield f"sandbox: exited with code {ended['exitCode']}"
+
 
 _NO_STREAMS: Final = "the sandbox runs no containers, so there is nothing to {0}: use a real cluster for this"
 _TEXT: Final = (("Content-Type", "text/plain"), ("Cache-Control", "no-cache, private"))
@@ -39,7 +78,7 @@ def logs(call: Call) -> Response:
         cause = invalid_value("tailLines", tail, "must be greater than or equal to 0")
         raise invalid_kind("", "PodLogOptions", call.name, [cause])
     container = _container(call, pod)
-    lines = pod_logs.lines(pod, container, now=call.context.now)
+    lines = _log_lines(pod, container, now=call.context.now)
     chosen = lines if tail is None else lines[max(len(lines) - tail, 0) :]
     return Response(200, _TEXT, ("".join(f"{line}\n" for line in chosen).encode(),))
 
@@ -51,7 +90,7 @@ def refuse_stream(call: Call) -> Response:
 
 
 def bind(call: Call) -> Response:
-    """Put the pod on the node that a Binding names."""
+    """Put the pod on the node of a Binding."""
     options = write_options(call.request.query, "CreateOptions")
     binding = sent(call)
     target = binding.get("target") or {}
@@ -63,7 +102,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_to(call: Call, node: str, options: WriteOptions) -> None:
-    """Put the pod of the path on a node; a pod that has one stays there (409)."""
+    """Put the pod of the path on a node. A pod that has a node is refused (409)."""
     pod = existing(call).object
     assigned = (pod.get("spec") or {}).get("nodeName")
     if assigned:
@@ -96,7 +135,7 @@ def existing(call: Call) -> Stored:
 
 def sent(call: Call) -> Object:
     """
-    The object that is sent to a subresource of the pod.
+    The object that a client sends to a subresource of the pod.
 
     Raises: StatusError 400 when it is about another pod.
     """
@@ -145,3 +184,83 @@ def _bound_pod(call: Call, pod: Object, node: str) -> Object:
     others = [entry for entry in status.get("conditions") or () if entry["type"] != "PodScheduled"]
     changed = {**pod, "spec": {**(pod.get("spec") or {}), "nodeName": node}}
     return {**shallow_metadata(changed), "status": {**status, "conditions": [*others, condition]}}
+
+
+_BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
+_NOT_GUARDED: Final = ("Failed", "Pending", "Succeeded")
+_VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_TOO_MANY: Final = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
+_RETRY_SECONDS: Final = 10
+
+
+def evict(call: Call) -> Response:
+    """Delete the pod if its disruption budget allows it, else answer 429."""
+    eviction = sent(call)
+    before = existing(call)
+    options = delete_options(call.request.query, eviction.get("deleteOptions"))
+    transaction = call.transaction(dry_run=options.dry_run)
+    spent = _spent(_budget(call, before.object), before.object)
+    if spent is not None:
+        transaction.put(_BUDGETS, spent)
+    remove(call, transaction, before, options)
+    call.commit(transaction)
+    return call.answer_value(success(code=201), 201)
+
+
+def _budget(call: Call, pod: Object) -> Object | None:
+    """The budget that guards a pod. Pods that do not run yet, or no more, need none."""
+    if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
+        return None
+    labels = pod["metadata"].get("labels") or {}
+    budgets: list[Object] = call.state.list(_BUDGETS, call.namespace)
+    found = [budget for budget in budgets if matches((budget.get("spec") or {}).get("selector"), labels)]
+    if len(found) > 1:
+        raise StatusError(failure(500, "", _TOO_MANY))
+    return found[0] if found else None
+
+
+def _spent(budget: Object | None, pod: Object) -> Object | None:
+    """
+    The budget with one disruption less; None when it need not allow this one.
+
+    Raises: StatusError 429 when none is left, or the controller has not seen the budget since it changed.
+    """
+    if budget is None:
+        return None
+    status = budget.get("status") or {}
+    if not is_pod_ready(pod) and _spares_unready(budget, status):
+        return None
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _unknown_yet(budget)
+    left = status.get("disruptionsAllowed", 0)
+    if not left:
+        raise _too_disruptive(budget, status)
+    return {**budget, "status": {**status, "disruptionsAllowed": left - 1}}
+
+
+def _spares_unready(budget: Object, status: dict[str, Any]) -> bool:
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    desired, healthy = int(status.get("desiredHealthy", 0)), int(status.get("currentHealthy", 0))
+    return 0 < desired <= healthy
+
+
+def _unknown_yet(budget: Object) -> StatusError:
+    text = f"The disruption budget {budget['metadata']['name']} is still being processed by the server."
+    details = {
+        "causes": [{"reason": "DisruptionBudget", "message": text}],
+        "retryAfterSeconds": _RETRY_SECONDS,
+    }
+    return StatusError(failure(429, "TooManyRequests", _VIOLATION, details=details))
+
+
+def _too_disruptive(budget: Object, status: dict[str, Any]) -> StatusError:
+    needed, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    text = (
+        f"The disruption budget {budget['metadata']['name']} needs {needed} healthy pods "
+        f"and has {healthy} currently"
+    )
+    cause = {"reason": "DisruptionBudget", "message": text}
+    return StatusError(failure(429, "TooManyRequests", _VIOLATION, details={"causes": [cause]}))

@@ -1,5 +1,5 @@
 """
-Reviews: questions in the form of a create; nothing is stored.
+Reviews: questions in the form of a create. They are answered and not stored.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from handloop.sandbox.patches import managed_fields
-from handloop.sandbox.requests import access, bodies, tokens
-from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests import authorization, bodies, tokens
+from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.request import Response, User
 from handloop.sandbox.storage.stored import Object
@@ -44,16 +44,16 @@ def review(call: Call) -> Response:
 
 
 def user_of_token(call: Call, token: str) -> User | None:
-    """The service account a token stands for, if it is valid."""
+    """The service account of a token, if it is valid."""
     claims = tokens.verify(call.context.signing_key, token, call.context.now)
     return None if claims is None else account_of(claims)
 
 
 def account_of(claims: Mapping[str, Any]) -> User:
-    """The user that a token's claims name."""
+    """The user that the claims of a token name."""
     bound = claims["kubernetes.io"]
     account = bound["serviceaccount"]
-    return access.service_account(bound["namespace"], account["name"], account["uid"])
+    return authorization.service_account(bound["namespace"], account["name"], account["uid"])
 
 
 def _decoded(call: Call, options: WriteOptions) -> Object:
@@ -77,7 +77,7 @@ def _answer(call: Call, obj: Object, status: Object) -> Response:
 
 
 def _causes(call: Call, obj: Object) -> list[Cause]:
-    """What is wrong with a question about access."""
+    """The complaints about a question."""
     spec, causes = obj.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
@@ -106,8 +106,10 @@ def _access(call: Call, user: User, obj: Object) -> Object:
     spec = obj.get("spec") or {}
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes") or {}
     if resource is not None:
-        return {"allowed": access.allowed(call.state, user, _attributes(resource))}
-    return {"allowed": access.path_allowed(call.state, user, path.get("verb", ""), path.get("path", ""))}
+        return {"allowed": authorization.allowed(call.state, user, _attributes(resource))}
+    return {
+        "allowed": authorization.path_allowed(call.state, user, path.get("verb", ""), path.get("path", ""))
+    }
 
 
 def _attributes(resource: Mapping[str, str]) -> Attributes:
@@ -143,14 +145,14 @@ def _rules(call: Call, obj: Object) -> Object:
     namespace = (obj.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise bad_request("no namespace on request")
-    if access.is_master(call.context.user):
+    if authorization.is_master(call.context.user):
         resources = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
         return {
             "resourceRules": resources,
             "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
             "incomplete": False,
         }
-    rules = access.rules(call.state, call.context.user, namespace)
+    rules = authorization.rules(call.state, call.context.user, namespace)
     return {
         "resourceRules": [rule for rule in rules if rule.get("resources")],
         "nonResourceRules": [rule for rule in rules if rule.get("nonResourceURLs")],

@@ -1,17 +1,20 @@
 """
-/scale: the replicas of an object as an autoscaling/v1 Scale.
+/scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
+As upstream, a manager that got the replicas through the Scale has no time. Of two entries of one manager that
+differ in nothing else, the next write loses one.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
-pkg/registry/apps/deployment/storage (ScaleREST).
+pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from handloop.sandbox.cluster import workload_selector
-from handloop.sandbox.patches import managed_fields, scale_fields
+from handloop.sandbox.cluster.scale_target import with_value
+from handloop.sandbox.patches import managed_fields
+from handloop.sandbox.patches.field_set import FieldSet, difference, field_element, insert, intersection
+from handloop.sandbox.patches.managed_fields import Managed, Owned, decode, encode
 from handloop.sandbox.patches.server_side_apply import server_side_apply
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.bodies import MisfitError, UnrecognizedError
@@ -19,9 +22,10 @@ from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import patching, rules
+from handloop.sandbox.verbs import object_rules, patching
 from handloop.sandbox.verbs.create import report_strict
 from handloop.sandbox.verbs.update import check_name, check_uid, replace
+from handloop.sandbox.wire import label_selector
 from handloop.sandbox.wire.causes import invalid_value
 from handloop.sandbox.wire.options import WriteOptions, write_options
 from handloop.sandbox.wire.status import StatusError, bad_request, internal_error, invalid, not_found
@@ -79,11 +83,11 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """The Scale of an object with who owns its replicas, which no answer shows."""
+    """The Scale of an object with the owners of its replicas, which no answer shows."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
-    owners = scale_fields.to_scale(stored.object["metadata"].get("managedFields"), paths.spec_replicas)
+    owners = to_scale(stored.object["metadata"].get("managedFields"), paths.spec_replicas)
     return shallow_metadata(scale, managedFields=owners or None)
 
 
@@ -138,9 +142,9 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     obj = served_object(call.resource, before.object)
     paths = call.resource.scale_paths
     assert paths is not None
-    changed = _with_value(obj, paths.spec_replicas.removeprefix(".").split("."), replicas)
+    changed = with_value(obj, paths.spec_replicas, replicas)
     version = scale["metadata"].get("resourceVersion", "")
-    owners = scale_fields.to_parent(
+    owners = to_parent(
         changed["metadata"].get("managedFields"),
         scale["metadata"].get("managedFields"),
         paths.spec_replicas,
@@ -152,18 +156,18 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
 
 
 def _scale_of(call: Call, stored: Stored) -> Object:
-    """The Scale of an object, zero replicas left out of its spec."""
+    """The Scale of an object; its spec omits zero replicas."""
     paths = call.resource.scale_paths
     if paths is None:
         raise internal_error(f"{call.resource.qualified} has no scale")
     obj = stored.object
-    wanted, problem = rules.nested(obj, paths.spec_replicas, int, "int64")
+    wanted, problem = object_rules.nested(obj, paths.spec_replicas, int, "int64")
     if wanted is None and call.resource.custom:
         path = paths.spec_replicas
         raise internal_error(f'Internal error occurred: the spec replicas field "{path}" does not exist')
     if problem:
         raise internal_error(problem)
-    actual, _ = rules.nested(obj, paths.status_replicas, int, "int64")
+    actual, _ = object_rules.nested(obj, paths.status_replicas, int, "int64")
     status: dict[str, Any] = {"replicas": actual or 0}
     if selector := _selector(call, obj, paths.label_selector):
         status["selector"] = selector
@@ -176,19 +180,50 @@ def _selector(call: Call, obj: Object, path: str) -> str:
     if not path:
         return ""
     if call.resource.custom:
-        text, _ = rules.nested(obj, path, str, "string")
+        text, _ = object_rules.nested(obj, path, str, "string")
         return text or ""
-    selector: Mapping[str, Any] = (obj.get("spec") or {}).get("selector") or {}
-    return workload_selector.text(selector)
+    return label_selector.text((obj.get("spec") or {}).get("selector"))
 
 
-def _with_value(obj: Object, path: list[str], value: int) -> Object:
-    """A copy of obj with a value at a path."""
-    if not path:
-        raise internal_error("empty path")
-    first, *rest = path
-    inner = obj.get(first)
-    return {
-        **obj,
-        first: _with_value(inner if isinstance(inner, dict) else {}, rest, value) if rest else value,
+Entries = list[dict[str, Any]]
+
+_SCALE_VERSION = "autoscaling/v1"
+_IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
+
+
+def to_scale(entries: Any, path: str) -> Entries:
+    """The managedFields of a Scale: the owner of the field at path (`.spec.replicas`) owns its replicas."""
+    wanted = _field_set_of(path)
+    owners = {
+        manager: owned._replace(fields=_IN_SCALE, api_version=_SCALE_VERSION)
+        for manager, owned in _owners(entries).items()
+        if intersection(owned.fields, wanted)
     }
+    return encode(owners)
+
+
+def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
+    """The managedFields of the object after a write of its Scale, whose own are scale_entries."""
+    wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
+    after: Managed = {}
+    for manager, owned in parent.items():
+        kept = owned
+        if manager not in scale and intersection(owned.fields, wanted):
+            kept = owned._replace(fields=difference(owned.fields, wanted))
+        if kept.fields:
+            after[manager] = kept
+    new = {manager: Owned(wanted, api_version, None) for manager in scale if manager not in parent}
+    return encode({**after, **new})
+
+
+def _owners(entries: Any) -> Managed:
+    try:
+        return decode(entries)
+    except (AttributeError, ValueError):
+        return {}
+
+
+def _field_set_of(path: str) -> FieldSet:
+    fields: FieldSet = {}
+    insert(fields, [field_element(part) for part in path.removeprefix(".").split(".")])
+    return fields

@@ -1,21 +1,23 @@
 """
-Addresses and node ports of services, given out as the real server's allocators do: in range, unique, random.
+The addresses and node ports of Services: given out in range, unique and random, as a real server's allocators
+do.
 
-They are given out before anything else is checked. Follows: kubernetes
-pkg/registry/core/service/storage/alloc.go; the cluster has one family, IPv4.
+They are given out before validation. A changed Service keeps what it had (`kept`), and loses what only its
+former type had (`without_what_the_type_lost`). The cluster has one family, IPv4.
+Follows: kubernetes pkg/registry/core/service/storage/{alloc,storage}.go (patchAllocatedValues,
+normalizeClusterIPs), pkg/registry/core/service/strategy.go (dropTypeDependentFields).
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Final
 
 from handloop.sandbox.requests.call import Call
-from handloop.sandbox.rules import service_address_rules
+from handloop.sandbox.rules import service_rules
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.verbs import service_changes
 from handloop.sandbox.wire.causes import invalid_value
 from handloop.sandbox.wire.resource import GroupResource
 from handloop.sandbox.wire.status import Cause, invalid
@@ -25,15 +27,15 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""Left to those who ask for one by its number, as long as there are others."""
+"""Ports that are left to clients that ask for a number, while there are others."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    A new service with a cluster IP, families and node ports where its type has them.
+    A new Service with cluster IP, families and node ports, as far as its type has them.
 
-    Raises: StatusError 422 for an address or a port that cannot be had.
+    Raises: StatusError 422 for an address or port that is not available.
     """
     spec = service.get("spec") or {}
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -43,17 +45,17 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    A changed service with the addresses and ports it had, and those it needs now.
+    A changed Service with the addresses and ports it had, and those that it needs now.
 
     Raises: StatusError 422.
     """
     before = old.get("spec") or {}
-    spec = service_changes.kept(service.get("spec") or {}, before)
+    spec = kept(service.get("spec") or {}, before)
     return {**service, "spec": _supplied(call, service, spec, before)}
 
 
 class _Taken:
-    """What other services have; looked up when something is to be given out, and once."""
+    """The addresses and ports of the other Services, looked up once, when one is to be given out."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -66,30 +68,30 @@ class _Taken:
 def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Object:
     name = service["metadata"].get("name", "")
     taken = _Taken(call)
-    if service_changes.has_address(spec):
-        causes = service_address_rules.address_causes(spec, before) or _family_causes(spec)
+    if has_address(spec):
+        causes = service_rules.address_causes(spec, before) or _family_causes(spec)
         causes = causes or _address_causes(spec, before, taken)
         if causes:
             raise invalid(call.resource, name, causes)
         spec = _with_address(call, spec, taken)
-    if service_changes.has_node_ports(spec):
+    if has_node_ports(spec):
         dry = bool(call.request.query.get("dryRun"))
         causes = _port_causes(spec, before, taken, dry=dry)
         if causes:
             raise invalid(call.resource, name, causes)
         spec = {**spec, "ports": _with_node_ports(call, spec, taken, is_new=not before)}
-    if service_changes.has_health_port(spec) and not spec.get("healthCheckNodePort"):
+    if has_health_port(spec) and not spec.get("healthCheckNodePort"):
         spec = {**spec, "healthCheckNodePort": _free_port(call, set(_ports_of(taken.specs)))}
     return spec
 
 
 def _is_open(spec: Object) -> bool:
-    """A headless service without a selector: its pods may have addresses of either family."""
+    """Whether it is headless without a selector: its endpoints may be of either family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
 def _family_causes(spec: Object) -> list[Cause]:
-    """What a cluster of one family does not have."""
+    """The complaints about families that this cluster does not have."""
     policy, families = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or []
     if _is_open(spec):
         return []
@@ -104,7 +106,7 @@ def _family_causes(spec: Object) -> list[Cause]:
 
 
 def _address_causes(spec: Object, before: Object, taken: _Taken) -> list[Cause]:
-    """Whether an address that is asked for can be had."""
+    """The complaints about an address that is not available."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
         return []
@@ -140,7 +142,7 @@ def _with_address(call: Call, spec: Object, taken: _Taken) -> Object:
 
 
 def _port_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """Whether the node ports that are asked for can be had; a dry run does not look at the range."""
+    """The complaints about node ports that are not available. A dry run does not check the range."""
     own = set(_ports_of([before]))
     others = set(_ports_of(taken.specs)) - own
     seen: set[tuple[int, str]] = set()
@@ -176,7 +178,7 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
-    """Ports of one number and several protocols share a node port, but only when the service is new."""
+    """The ports with node ports. In a new Service, one number in several protocols shares one."""
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
@@ -193,7 +195,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """The node port that is asked for first, by port: entries of other protocols get it, too."""
+    """The first node port that is asked for, by port number: its other protocols get it, too."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -201,3 +203,110 @@ def _free_port(call: Call, taken: set[int]) -> int:
     low, high = _NODE_PORTS
     free = [number for number in range(low, high + 1) if number not in taken]
     return call.context.random.choice([n for n in free if n not in _CHOSEN_PORTS] or free)
+
+
+WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+
+_Spec = dict[str, Any]
+
+
+def has_address(spec: _Spec) -> bool:
+    """Whether the type has cluster IPs."""
+    return spec.get("type") != "ExternalName"
+
+
+def has_node_ports(spec: _Spec) -> bool:
+    """Whether the type has node ports."""
+    return spec.get("type") in WITH_NODE_PORTS
+
+
+def has_health_port(spec: _Spec) -> bool:
+    """Whether a load balancer checks its health on a port of its own."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def is_external(spec: _Spec) -> bool:
+    """Whether it can be reached from outside of the cluster."""
+    return has_node_ports(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def kept(spec: _Spec, before: _Spec) -> _Spec:
+    """A changed spec with the former addresses and ports, where it names none."""
+    filled = {**spec, **_kept_addresses(spec, before)}
+    if has_node_ports(before) and has_node_ports(spec):
+        filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
+    if has_health_port(before) and has_health_port(spec) and not spec.get("healthCheckNodePort"):
+        filled["healthCheckNodePort"] = before.get("healthCheckNodePort")
+    return {name: value for name, value in filled.items() if value is not None}
+
+
+def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
+    if not has_address(spec):
+        return {}
+    filled: _Spec = {}
+    address, given = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    old, all_old = before.get("clusterIP", ""), before.get("clusterIPs") or []
+    if has_address(before):
+        address = address or old
+        given = given or (all_old if address == old else [])
+        if not spec.get("ipFamilies"):
+            filled["ipFamilies"] = before.get("ipFamilies")
+        if "ipFamilyPolicy" not in spec:
+            filled["ipFamilyPolicy"] = before.get("ipFamilyPolicy")
+    if address != old and given == all_old:
+        given = [address] if address else []
+    return {**filled, "clusterIP": address or None, "clusterIPs": given or None}
+
+
+def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
+    """Each port without a node port gets the former one of its name, unless another port wants that one."""
+    used = _numbers(before) & _numbers(ports)
+    known = {port.get("name", ""): port.get("nodePort") for port in before}
+    result = []
+    for port in ports:
+        number = port.get("nodePort") or known.get(port.get("name", ""))
+        if not port.get("nodePort") and number and number not in used:
+            port = {**port, "nodePort": number}  # noqa: PLW2901 - the entry with its number
+        result.append(port)
+    return result
+
+
+def _numbers(ports: list[_Spec]) -> set[int]:
+    return {port["nodePort"] for port in ports if port.get("nodePort")}
+
+
+def without_what_the_type_lost(service: Object, old: Object) -> Object:
+    """A changed Service without the fields of its former type, unless the change sets them."""
+    spec, before = service.get("spec") or {}, old.get("spec") or {}
+    replaced = bool(spec.get("clusterIPs")) and spec.get("clusterIP") != before.get("clusterIP")
+    lost = {
+        name
+        for names, needs in _TYPE_DEPENDENT
+        if needs(before) and not needs(spec)
+        for name in names
+        if (not replaced if name in _ADDRESSES else spec.get(name) == before.get(name))
+    }
+    rest = {name: value for name, value in spec.items() if name not in lost}
+    ports = spec.get("ports") or []
+    no_more = has_node_ports(before) and not has_node_ports(spec)
+    if no_more and _numbers(ports) <= _numbers(before.get("ports") or []):
+        rest["ports"] = [{name: port[name] for name in port if name != "nodePort"} for port in ports]
+    return {**service, "spec": rest}
+
+
+def _balances_load(spec: _Spec) -> bool:
+    return spec.get("type") == "LoadBalancer"
+
+
+_ADDRESSES: Final = ("clusterIP", "clusterIPs")
+_TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ...]] = (
+    (("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"), has_address),
+    (("healthCheckNodePort",), has_health_port),
+    (("allocateLoadBalancerNodePorts", "loadBalancerClass"), _balances_load),
+    (("externalTrafficPolicy",), is_external),
+)
+"""
+Fields, and the condition under which a Service has them.
+
+An address is also lost when only one of its two fields changes.
+"""

@@ -81,7 +81,7 @@ def _duration_causes(seconds: int) -> list[Cause]:
 
 
 def _check_bound(call: Call, reference: Any) -> None:
-    """A token can be bound to a pod, a node or a secret that is there."""
+    """Refuse to bind a token to an object other than an existing pod, node or secret."""
     if reference is None:
         return
     kind, name = reference.get("kind", ""), reference.get("name", "")

@@ -16,7 +16,7 @@ from handloop.sandbox.requests.conversion import to_storage, with_unseen
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import metadata, rules, service_addresses
+from handloop.sandbox.verbs import metadata, object_rules, service_addresses
 from handloop.sandbox.verbs.create import (
     check_version,
     in_request_namespace,
@@ -46,7 +46,7 @@ _KEPT_AS: Final = {
 
 
 class Replaced(NamedTuple):
-    """What a write left behind; created is true when the object was new."""
+    """The result of a write; created = the object is new."""
 
     stored: Stored
     created: bool = False
@@ -60,7 +60,7 @@ def update(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_version(call, decoded.object)
     check_name(call, decoded.object)
-    obj = rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
+    obj = object_rules.defaulted(call.resource, in_request_namespace(call, decoded.object))
     check_uid(call, obj, options)
     replaced = replace(call, obj, options)
     return call.answer(replaced.stored, 201 if replaced.created else 200)
@@ -68,9 +68,9 @@ def update(call: Call) -> Response:
 
 def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Replaced:
     """
-    Store obj, already defaulted, in the place of the object of the path.
+    Store obj, which has its defaults, in place of the object of the path.
 
-    Args: applied means that managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are right as they are (server-side apply).
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
@@ -88,9 +88,9 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     if call.resource.kind == "Service" and not call.resource.custom and not subresource:
         new = service_addresses.changed(call, new, old)
     new = prepare_update(call.resource, new, old, subresource)
-    if causes := rules.validate_update(call.resource, new, old, subresource):
+    if causes := object_rules.validate_update(call.resource, new, old, subresource):
         raise invalid(call.resource, call.name, causes)
-    told = [] if subresource else rules.notices(call.resource, new)
+    told = [] if subresource else object_rules.notices(call.resource, new)
     for text in (*metadata.finalizer_warnings(new["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))
@@ -124,7 +124,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Where a real server keeps the objects of a collection; a dry run does not get as far as the prefix."""
+    """Where a real server keeps the objects of a collection. A dry run fails before the prefix is added."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -148,7 +148,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # the real server names the resource where the kind belongs
+        # the real server names the resource in place of the kind
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:

@@ -1,7 +1,8 @@
 """
-Continue tokens: where a paged list goes on, and as of which resource version.
+Continue tokens: where a paged list goes on, and at which resource version.
 
-Follows: apiserver pkg/storage/continue.go. rv -1 means "whatever is newest": an inconsistent continuation.
+rv -1 stands for the newest version: an inconsistent continuation.
+Follows: apiserver pkg/storage/continue.go.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ INCONSISTENT = -1
 
 
 class Continue(NamedTuple):
-    """A list goes on at start (a key), as of rv."""
+    """A list goes on at start (a key), at rv."""
 
     rv: int
     start: str

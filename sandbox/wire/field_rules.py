@@ -1,7 +1,7 @@
 """
 Checks of single fields that many kinds share, in Kubernetes' words.
 
-Every function returns the complaints about one value; a path is the field's name in them.
+Every function returns the complaints about one value. A path is the field's name in them.
 Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
 pkg/apis/core/validation.
 """
@@ -175,26 +175,3 @@ def _expression(path: str, term: Object) -> list[Cause]:
 def is_valid_selector(selector: Object | None) -> bool:
     """Whether a selector's expressions can be evaluated at all."""
     return not label_selector("", selector)
-
-
-def selects(selector: Object | None, found: Object) -> bool:
-    """Whether a label selector matches labels; none matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(found.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_holds(term, found) for term in entries(selector, "matchExpressions"))
-
-
-def _holds(term: Object, found: Object) -> bool:
-    value, values = found.get(term.get("key", "")), entries(term, "values")
-    match term.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value is None or value not in values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None

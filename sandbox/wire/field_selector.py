@@ -1,7 +1,8 @@
 """
-Field selectors: which object fields a query may compare, and how.
+Field selectors: which fields of an object a query may compare, and how.
 
-Follows: apimachinery pkg/fields/selector.go; the fields each kind offers are those of its registry strategy.
+Each kind offers the fields of its registry strategy.
+Follows: apimachinery pkg/fields/selector.go.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values as Go's `%v` prints them, for the messages that carry one."""
+"""Values as Go's `%v` prints them in messages."""
 
 from __future__ import annotations
 

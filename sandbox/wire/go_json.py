@@ -1,5 +1,5 @@
 """
-JSON with Go's manners: its words for a syntax error, the members that occur twice, halves of surrogate pairs.
+JSON with Go's manners: its words for a syntax error, members that occur twice, halves of surrogate pairs.
 
 Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """
@@ -34,11 +34,11 @@ class JSONError(ValueError):
 
 
 class RangeError(ValueError):
-    """A number is no float64; the message is Go's, but for what it was to become."""
+    """A number is no float64; the message is Go's, except for the name of the target."""
 
 
 class Overflown(float):
-    """A number beyond every float64, which a type that reads the digits itself may still take."""
+    """A number beyond every float64. A type that reads the digits itself may still take it."""
 
     text: str = ""
 
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    A value as Go keeps it where no type is known: what is no int64 is a float64.
+    A value as Go keeps it without a type: a number that is no int64 is a float64.
 
     Raises: RangeError.
     """
@@ -121,7 +121,7 @@ def unstructured(value: Any) -> Any:
 
 
 def has_odd_numbers(text: bytes) -> bool:
-    """Whether there may be numbers in a text that unstructured() changes or refuses."""
+    """Whether a text may have numbers that unstructured() changes or refuses."""
     return _ODD_NUMBER.search(text) is not None
 
 
@@ -171,7 +171,7 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
 
 
 class _Scanner:
-    """Reads until something is wrong; only texts that a parser has refused come here."""
+    """Reads a text that a parser has refused, until the error."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,8 +1,11 @@
 """
-YAML as Go reads it into JSON: the first document, with what go-yaml makes of plain scalars and of mistakes.
+YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
-Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers; tags it does not know are
-passed over. Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
+Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers. Unknown tags are ignored.
+`check_bounds` refuses a text before it is read: the parser nests as deep as the text, on the C stack, and an
+alias stands for a value that is written once and counted a thousand times. The limits are go-yaml's, much
+lower.
+Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 
 from __future__ import annotations
@@ -15,7 +18,52 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from handloop.sandbox.wire import yaml_bounds
+_MAX_DEPTH: Final = 1000
+_MAX_NODES: Final = 400_000
+_HARMLESS_BYTES: Final = 100_000
+_HARMLESS_MARKS: Final = 500
+_NESTING: Final = "[{-?"
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class TooMuchError(ValueError):
+    """A text is nested too deeply, or means far more than it says."""
+
+
+def check_bounds(text: str) -> None:
+    """
+    Refuse a text that would cost too much. Only a text that could be meant so is looked at.
+
+    Raises: TooMuchError; yaml.YAMLError for other errors.
+    """
+    harmless = len(text) <= _HARMLESS_BYTES and "*" not in text
+    if harmless and sum(text.count(mark) for mark in _NESTING) <= _HARMLESS_MARKS:
+        return
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []
+    total = 0
+    for event in yaml.parse(text, Loader=_PARSER):
+        size = 0
+        match event:
+            case yaml.AliasEvent():
+                size = sizes.get(event.anchor or "", 1)
+            case yaml.ScalarEvent():
+                size = 1
+                if event.anchor:
+                    sizes[event.anchor] = 1
+            case yaml.CollectionStartEvent():
+                open_nodes.append((event.anchor, total))
+                size = 1
+            case yaml.CollectionEndEvent():
+                anchor, before = open_nodes.pop()
+                if anchor:
+                    sizes[anchor] = total - before
+        total += size
+        if len(open_nodes) > _MAX_DEPTH:
+            raise TooMuchError("exceeded max depth")
+        if total > _MAX_NODES + len(text):
+            raise TooMuchError("document contains excessive aliasing")
+
 
 DUPLICATES: Final = "yaml: unmarshal errors:\n"
 """How the list of keys that occur twice begins."""
@@ -31,7 +79,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YAMLError(ValueError):
-    """A text is no YAML, or nothing that JSON could hold; the message is Go's."""
+    """A text is no YAML, or has a value that JSON cannot hold; the message is Go's."""
 
 
 class Parsed(NamedTuple):
@@ -53,7 +101,7 @@ def parse(text: str) -> Parsed:
     Raises: YAMLError.
     """
     try:
-        yaml_bounds.check(text)
+        check_bounds(text)
         loader: Any = _Loader(text)
         try:
             node = loader.get_node() if loader.check_node() else None
@@ -61,7 +109,7 @@ def parse(text: str) -> Parsed:
             return Parsed(value, tuple(_duplicates(node)))
         finally:
             loader.dispose()
-    except (yaml_bounds.TooMuchError, RecursionError) as error:
+    except (TooMuchError, RecursionError) as error:
         told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
         raise YAMLError(f"yaml: {told}") from error
     except yaml.YAMLError as error:
@@ -118,7 +166,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Whole numbers as an int; what is beyond every float64 stays text."""
+    """Whole numbers as an int; a number beyond every float64 stays text."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -129,7 +177,7 @@ def _binary(loader: Any, node: Any) -> str:
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    """A value with a tag that nobody knows."""
+    """A value with an unknown tag."""
     del suffix
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
@@ -161,7 +209,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """In the order of decoding: what is in a value before the value itself."""
+    """The lines about keys that occur twice, in the order of decoding: first those inside a value."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

@@ -1,7 +1,7 @@
 """
 JSONPath as printer columns use it: members, indices, slices, wildcards, recursive descent and filters.
 
-Follows: client-go util/jsonpath (jsonpath.go, parser.go). Left out: unions of members (`['a','b']`),
+Follows: client-go util/jsonpath (jsonpath.go, parser.go). Differs: no unions of members (`['a','b']`), no
 `range`.
 """
 
@@ -137,7 +137,7 @@ def _entries(value: Any) -> Iterable[Any]:
 
 
 def _operand(text: str) -> Callable[[Any], list[Any]]:
-    """What one side of a comparison is for an entry: a list of at most one value."""
+    """One side of a comparison, as a function of an entry: a list of at most one value."""
     text = text.strip()
     if text.startswith(("@", "$")):
         path = parse(text)
@@ -167,7 +167,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Only values of one kind are comparable; a missing one never is."""
+    """Compare two sides. Only values of one kind are comparable; a missing one never is."""
     if not left or not right:
         return False
     numbers = all(

@@ -1,7 +1,8 @@
 """
-What names, label keys and label values may look like, with the server's words for what is wrong.
+The rules of names, label keys and label values, with the server's complaints.
 
-Follows: apimachinery pkg/util/validation/validation.go. Every function returns the list of complaints.
+Every function returns the list of complaints.
+Follows: apimachinery pkg/util/validation/validation.go.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What form an answer takes: the Accept header against what can be produced.
+The form of an answer: the Accept header against what the server can produce.
 
 Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check
 for the routes of built-in kinds.
@@ -30,8 +30,8 @@ _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-class Shape(StrEnum):
-    """What an object is turned into."""
+class AnswerShape(StrEnum):
+    """What an answer shows of an object."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -43,7 +43,7 @@ class Shape(StrEnum):
 class Form:
     """How to answer: shape with its meta.k8s.io version, and the encoding."""
 
-    shape: Shape = Shape.OBJECT
+    shape: AnswerShape = AnswerShape.OBJECT
     version: str = "v1"
     yaml: bool = False
     pretty: bool = False
@@ -75,7 +75,7 @@ PLAIN: Final = Form()
 
 
 class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is one
-    """YAML as Go writes it: double quotes around text that would read as something else."""
+    """YAML as Go writes it: double quotes around texts that would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Repeat equal parts instead of referring to them."""
@@ -122,7 +122,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
     """
     The form of an answer about objects.
 
-    Args: pretty is the query parameter; resource None = a document that is not about a resource.
+    Args: pretty is the query parameter. resource None = a document that is not about a resource.
     Raises: StatusError 406.
     """
     wanted = clauses(accept)
@@ -146,7 +146,7 @@ def error_form(accept: str, pretty: str | None = None) -> Form:
 
 
 def reads_only_protobuf(accept: str) -> bool:
-    """Whether a refusal can be sent as protobuf only."""
+    """Whether the client accepts refusals only as protobuf."""
     wanted = clauses(accept)
     readable = any(clause.accepts(media) for clause in wanted for media in (JSON, YAML))
     return not readable and any(clause.media_type == PROTOBUF for clause in wanted)
@@ -165,7 +165,7 @@ def wants_aggregated(accept: str) -> str | None:
 
 
 def check_document(accept: str, available: Sequence[str]) -> None:
-    """Refuse (406) when a document that exists only in these types is asked for in another."""
+    """Refuse (406) a document that does not exist in an accepted type."""
     wanted = clauses(accept)
     if wanted and not any(clause.accepts(media) for clause in wanted for media in available):
         raise _no_representation(available)
@@ -196,11 +196,11 @@ def _form(clause: Clause, pretty: str | None, *, watch: bool) -> Form | None:
     if shape and not _transforms(shape, clause.parameters.get("g", ""), version):
         return None
     indent = _truthy(pretty) or _truthy(clause.parameters.get("pretty"))
-    return Form(Shape(shape), version, media_type == YAML, indent and not watch)
+    return Form(AnswerShape(shape), version, media_type == YAML, indent and not watch)
 
 
 def _transforms(shape: str, group: str, version: str) -> bool:
-    return group == "meta.k8s.io" and version in _META_VERSIONS and shape in set(Shape)
+    return group == "meta.k8s.io" and version in _META_VERSIONS and shape in set(AnswerShape)
 
 
 def _check_routes(wanted: Sequence[Clause], *, watch: bool) -> None:

@@ -1,5 +1,5 @@
 """
-The parameters of a request: parsed from the query (or a DELETE's body) and checked with the server's words.
+The parameters of a request, from the query or the body of a DELETE, checked in the server's words.
 
 Follows: apimachinery pkg/apis/meta/v1 (conversion of query parameters) and internalversion/validation.
 """
@@ -77,7 +77,7 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     """
     The options of a list or watch; watch overrides the parameter (for the /watch/ paths).
 
-    Raises: StatusError 400 for what does not parse, 422 for what contradicts itself.
+    Raises: StatusError 400 for a value that does not parse, 422 for contradictions.
     """
     send_initial = query.get("sendInitialEvents")
     numbers = integer(query.get("limit")), integer(query.get("timeoutSeconds"))

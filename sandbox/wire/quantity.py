@@ -50,7 +50,7 @@ def _mantissa(amount: Fraction) -> tuple[int, int]:
 
 
 class Int64Amount(NamedTuple):
-    """A quantity as Go keeps it in an int64; text is what Go remembers of its spelling, "" for nothing."""
+    """A quantity as Go keeps it in an int64; text is the spelling that Go remembers, "" for none."""
 
     value: int
     scale: int
@@ -60,7 +60,7 @@ class Int64Amount(NamedTuple):
 
 def int64_amount(text: str) -> Int64Amount:
     """
-    A canonical quantity the way Go parses it when an int64 is enough, which is nearly always.
+    A canonical quantity as Go parses it when an int64 suffices, which is nearly always.
 
     Raises: QuantityError.
     """

@@ -1,8 +1,14 @@
-"""Query parameters."""
+"""
+The target of a request: host, path and query parameters.
+
+Follows: RFC 9112 section 3.2; Go's net/http (Request.Host, url.Parse).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 
@@ -33,3 +39,32 @@ class Query:
 
 
 EMPTY_QUERY = Query({})
+
+
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
+_BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+class Target(NamedTuple):
+    """The parts of a target; path and query are still percent-encoded."""
+
+    authority: str
+    path: str
+    query: str
+
+
+def target_of(text: str, host: str) -> Target:
+    """
+    The target in the first line of a request.
+
+    In the absolute form, which proxies get, its host wins over the header.
+    """
+    absolute = None if text.startswith("/") else _ABSOLUTE.fullmatch(text)
+    authority, rest = (absolute[1], absolute[2]) if absolute else (host, text)
+    path, _, query = rest.partition("?")
+    return Target(authority, path or "/", query)
+
+
+def is_escaped(path: str) -> bool:
+    """Whether every percent sign escapes something."""
+    return _BAD_ESCAPE.search(path) is None

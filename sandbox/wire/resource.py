@@ -1,4 +1,4 @@
-"""What a served resource is: its names, its verbs and subresources, and the rules its kind follows."""
+"""A served resource: its names, verbs and subresources, and the properties of its kind."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """
-Refusals: what the API server answers when it does not do what it is asked, as `kind: Status` objects.
+Refusals as `kind: Status` objects, in JSON's shape or as protobuf for clients that read nothing else.
 
-Texts, reasons and details follow apimachinery pkg/api/errors and pkg/util/validation/field.
+A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
+raw, 3: encoding, 4: type}. Texts are written even when they are empty, as generated Go code does.
+Follows: apimachinery pkg/api/errors, pkg/util/validation/field, pkg/apis/meta/v1/generated.proto.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handloop.sandbox.wire.resource import ServedResource
 
@@ -53,7 +55,7 @@ class StatusError(Exception):
 
 
 class PageNotFoundError(Exception):
-    """The path leads nowhere: the server answers in plain text, not with a Status."""
+    """The path does not exist: the server answers in plain text, not with a Status."""
 
 
 def failure(
@@ -125,7 +127,7 @@ def conflict(resource: ServedResource, name: str, message: str = OBJECT_MODIFIED
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request itself makes no sense."""
+    """400: the request makes no sense."""
     return StatusError(failure(400, "BadRequest", message))
 
 
@@ -188,11 +190,6 @@ def request_entity_too_large(limit: int) -> StatusError:
     return StatusError(failure(413, "RequestEntityTooLarge", text))
 
 
-def unprocessable(message: str = SERVER_REJECTED) -> StatusError:
-    """422 without a field to blame."""
-    return StatusError(failure(422, "Invalid", message))
-
-
 def internal_error(message: str) -> StatusError:
     """500 as the server answers for an error it did not classify."""
     return StatusError(failure(500, "", message))
@@ -203,15 +200,8 @@ def not_implemented(message: str) -> StatusError:
     return StatusError(failure(501, "NotImplemented", message))
 
 
-def too_many_requests(message: str, *, retry_after_seconds: int = 1) -> StatusError:
-    """429 with Retry-After."""
-    details = {"retryAfterSeconds": retry_after_seconds}
-    status = failure(429, "TooManyRequests", message, details=details)
-    return StatusError(status, [("Retry-After", str(retry_after_seconds))])
-
-
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504: a resource version that does not exist yet; a client tries again in a second."""
+    """504: a resource version that does not exist yet; a client tries again after a second."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     details = {"causes": [cause], "retryAfterSeconds": 1}
@@ -220,7 +210,7 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    # events of either group are stored, and complained about, as core ones
+    # Events of either group are stored, and complained about, as core ones
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
@@ -235,10 +225,62 @@ def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> S
 
 
 def _joined(causes: Sequence[Cause]) -> str:
-    # ErrorList.ToAggregate: equal messages are said once, though each stays a cause
+    # ErrorList.ToAggregate: equal messages appear once, but each stays a cause
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _cause(cause: Cause) -> dict[str, str]:
     return {"reason": cause.reason, "message": cause.message, "field": cause.field}
+
+
+_MAGIC: Final = b"k8s\0"
+_VARINT, _BYTES = 0, 2
+_SEVEN_BITS: Final = 0x7F
+
+
+def as_protobuf(status: Mapping[str, Any]) -> bytes:
+    """A Status as protobuf."""
+    kind = _text(1, status["apiVersion"]) + _text(2, status["kind"])
+    return _MAGIC + _bytes(1, kind) + _bytes(2, _status_bytes(status)) + _text(3, "") + _text(4, "")
+
+
+def _status_bytes(status: Mapping[str, Any]) -> bytes:
+    metadata = status.get("metadata") or {}
+    listing = _text(1, "") + _text(2, "") + _text(3, metadata.get("continue", ""))
+    texts = (_text(2, status["status"]), _text(3, status["message"]), _text(4, status.get("reason", "")))
+    details = status.get("details")
+    about = b"" if details is None else _bytes(5, _details_bytes(details))
+    return b"".join((_bytes(1, listing), *texts, about, _number(6, status["code"])))
+
+
+def _details_bytes(details: Mapping[str, Any]) -> bytes:
+    names = (_text(number, details.get(key, "")) for number, key in ((1, "name"), (2, "group"), (3, "kind")))
+    causes = (_bytes(4, _cause_bytes(cause)) for cause in details.get("causes") or ())
+    delay = _number(5, details.get("retryAfterSeconds", 0))
+    return b"".join((*names, *causes, delay, _text(6, details.get("uid", ""))))
+
+
+def _cause_bytes(cause: Mapping[str, str]) -> bytes:
+    keys = ((1, "reason"), (2, "message"), (3, "field"))
+    return b"".join(_text(number, cause.get(key, "")) for number, key in keys)
+
+
+def _text(number: int, text: str) -> bytes:
+    return _bytes(number, text.encode())
+
+
+def _bytes(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3 | _VARINT) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    done = bytearray()
+    while value > _SEVEN_BITS:
+        done.append(value & _SEVEN_BITS | _SEVEN_BITS + 1)
+        value >>= 7
+    return bytes((*done, value))

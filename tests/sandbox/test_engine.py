@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from handloop.sandbox.cluster.controllers import Step, View, Write
+from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.engine import Engine
 from handloop.sandbox.requests.request import Request, Response, User
 from handloop.sandbox.storage.stored import Change

@@ -215,7 +215,9 @@ def test_nobody_is_waited_for_who_does_not_read_or_write(
     with connection:
         if stuck == "watches":
             connection.sendall(watch.encode() * 2)
-        _until(running.is_pausing if stuck.startswith("watch") else lambda: running.server._exchanges)
+        _until(
+            running.is_pausing if stuck.startswith("watch") else lambda: running.server._connections.exchanges
+        )
         began_at = time.monotonic()
         running.server.stop()
         assert time.monotonic() - began_at < 3
@@ -226,7 +228,7 @@ def test_an_answer_on_its_way_arrives(running: _Running) -> None:
     """A stop gives a request that waits, and the client that reads, the time for it."""
     running.engine.faults.latency(3600, count=1)
     with _begin(running, "GET /version HTTP/1.1\r\n") as connection, connection.makefile("rb") as reader:
-        _until(lambda: running.server._sleepers)
+        _until(lambda: running.server._held)
         running.server.stop()
         assert reader.readline() == b"HTTP/1.1 200 OK\r\n"
         assert b"gitVersion" in reader.read()

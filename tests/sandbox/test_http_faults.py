@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
-from handloop.sandbox.settable_clock import SettableClock
 from support.deadline import until
 
 _MAPS = "/api/v1/namespaces/default/configmaps"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster import event_recorder, garbage_collector, lifecycle
+from handloop.sandbox.cluster import events, garbage_collector, lifecycle
 from handloop.sandbox.engine import COMPACTION_SECONDS
 from handloop.sandbox.storage import collection
 from support.local_server import LocalServer
@@ -98,7 +98,7 @@ def _rest(server: LocalServer) -> None:
 
 def test_what_has_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """After three times as many changes a sandbox holds no more."""
-    monkeypatch.setattr(event_recorder, "_CACHE_SIZE", 16)
+    monkeypatch.setattr(events, "_CACHE_SIZE", 16)
     monkeypatch.setattr(garbage_collector, "_REMEMBERED_OWNERS", 16)
     server = LocalServer(controllers=lifecycle.default_controllers(speed=10.0), history_size=20)
     held = []

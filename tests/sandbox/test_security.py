@@ -113,7 +113,7 @@ def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFi
 
 def test_nobody_opens_a_sandbox_to_everybody() -> None:
     """Without a token only loopback is possible."""
-    with pytest.raises(ValueError, match="without a token would be everybody's"):
+    with pytest.raises(ValueError, match="needs a token: other machines can reach it"):
         Sandbox(controllers=(), address="0.0.0.0", token="")  # noqa: S104 - what is tested
 
 
@@ -229,7 +229,7 @@ def test_deep_objects_are_no_weapon() -> None:
 
 def test_a_connection_has_to_say_something(plain: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not finish the head of a first request is cut off; who has asked before may be silent."""
-    monkeypatch.setattr("handloop.sandbox.http._HEAD_SECONDS", 2.0)
+    monkeypatch.setattr("handloop.sandbox.connections._HEAD_SECONDS", 2.0)
     parts = urlsplit(plain.url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)
     with closing(connection):
@@ -249,7 +249,7 @@ from handloop.sandbox.requests.request import Request
 
 opened = []
 sandbox = Sandbox(controllers=(), token="", seed=1)
-transport = handloop.sandbox.transport()
+transport = sandbox.transport()
 paths = sys.stdin.read().split("\\n")
 
 def ask():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from handloop.sandbox.cluster.controllers import Write
+from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.requests.documents import Site
 from handloop.sandbox.requests.request import Context, User

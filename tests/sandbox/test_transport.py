@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.engine import ADMIN, Engine
-from handloop.sandbox.settable_clock import SettableClock
 from handloop.sandbox.transport import Fields, InProcessTransport, SilenceError, StreamClosedError
 from support.local_server import ManualClock
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from handloop.sandbox.kinds import typed
 from handloop.sandbox.patches.managed_fields import record_update
 from handloop.sandbox.patches.server_side_apply import server_side_apply
-from handloop.sandbox.verbs import rules
+from handloop.sandbox.verbs import object_rules
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError, invalid
 from support.builtin import builtin
@@ -222,11 +222,11 @@ def _applied(resource: ServedResource, current: Object | None, step: Object) -> 
     if not resource.custom:
         assert resource.schema is not None
         merged = typed.decode(resource.schema or {}, merged, typed.Report())
-    obj = rules.defaulted(resource, merged)
+    obj = object_rules.defaulted(resource, merged)
     if current is None:
-        causes = rules.validate_new(resource, obj)
+        causes = object_rules.validate_new(resource, obj)
     else:
-        causes = rules.validate_update(resource, obj, current)
+        causes = object_rules.validate_update(resource, obj, current)
     if causes:
         raise invalid(resource, obj["metadata"]["name"], causes)
     return obj

@@ -1,17 +1,19 @@
-"""Certificates for tests, made by the openssl program."""
+"""
+Certificates for tests, made by the cryptography package and written into files.
+
+Messages name the authority that signed a certificate, so a test gives it its common name; trustme cannot.
+"""
 
 from __future__ import annotations
 
 import ssl
-import subprocess
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
-
-def _openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
-
-
-_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Issued:
@@ -35,19 +37,44 @@ class CertificateAuthority:
     """A CA of its own in a folder."""
 
     def __init__(self, folder: Path, name: str = "handloop-test-ca") -> None:
-        self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.certificate = folder / "ca.crt"
-        self._key = folder / "ca.key"
-        files = ("-keyout", str(self._key), "-out", str(self.certificate))
-        _openssl("req", "-x509", *_KEY, *files, "-subj", f"/CN={name}", "-days", "2")
+        self._folder = folder
+        self._name = name
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(name, name, self._key, days=2)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        _write(self.certificate, builder.sign(self._key, hashes.SHA256()))
 
     def issue(self, name: str, alt_names: str = "IP:127.0.0.1,DNS:localhost", *, days: int = 1) -> Issued:
         """A certificate signed by this CA; negative days make one that has expired."""
-        key, request, certificate = (self._folder / f"{name}.{end}" for end in ("key", "csr", "crt"))
-        extension = ("-addext", f"subjectAltName={alt_names}") if alt_names else ()
-        files = ("-keyout", str(key), "-out", str(request))
-        _openssl("req", *_KEY, *files, "-subj", f"/CN={name}", *extension)
-        signer = ("-CA", str(self.certificate), "-CAkey", str(self._key), "-copy_extensions", "copy")
-        _openssl("x509", "-req", "-in", str(request), *signer, "-days", str(days), "-out", str(certificate))
-        return Issued(certificate, key)
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(name, self._name, key, days=days)
+        if alt_names:
+            names = x509.SubjectAlternativeName(map(_alternative, alt_names.split(",")))
+            builder = builder.add_extension(names, critical=False)
+        issued = Issued(self._folder / f"{name}.crt", self._folder / f"{name}.key")
+        _write(issued.certificate, builder.sign(self._key, hashes.SHA256()))
+        pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+        issued.key.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+        return issued
+
+
+def _builder(
+    name: str, issuer: str, key: ec.EllipticCurvePrivateKey, *, days: int
+) -> x509.CertificateBuilder:
+    end = datetime.now(UTC) + timedelta(days=days)
+    subject, signer = (
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]) for text in (name, issuer)
+    )
+    serial, start = x509.random_serial_number(), end - timedelta(days=abs(days))
+    return x509.CertificateBuilder(signer, subject, key.public_key(), serial, start, end)
+
+
+def _alternative(text: str) -> x509.GeneralName:
+    kind, _, value = text.partition(":")
+    return x509.DNSName(value) if kind == "DNS" else x509.IPAddress(ip_address(value))
+
+
+def _write(path: Path, certificate: x509.Certificate) -> None:
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import jsonpatch
 
 from handloop.sandbox.kinds.typed import Report, decode
-from handloop.sandbox.verbs import rules
+from handloop.sandbox.verbs import object_rules
 from support.builtin import builtin_kind
 from support.kind_samples import SAMPLES, sample, sample_id
 from support.patch_cases import settled
@@ -45,7 +45,7 @@ def check(line: Object) -> None:
     """The sandbox adds the same, but for what is no default."""
     found = sample(line["sample"])
     resource = builtin_kind(found["apiVersion"], found["kind"])
-    mine = settled(rules.defaulted(resource, decode(resource.schema or {}, found, Report())))
+    mine = settled(object_rules.defaulted(resource, decode(resource.schema or {}, found, Report())))
     theirs = jsonpatch.apply_patch(found, line["change"])
     missing = [
         change

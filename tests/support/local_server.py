@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.faults.outlet import Outlet
 from handloop.sandbox.requests.request import Request, Response, User
@@ -46,7 +46,7 @@ class LocalServer:
     def __init__(
         self,
         *,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[ClusterController] = (),
         users: dict[str, User] | None = None,
         history_size: int = 1000,
         seed: int = 1,

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from handloop.sandbox.kinds.typed import Report, decode
-from handloop.sandbox.verbs import rules, service_changes
+from handloop.sandbox.rules.validation import RULES
+from handloop.sandbox.verbs import object_rules, service_addresses
 from handloop.sandbox.verbs.strategy import prepare_update
 from handloop.sandbox.wire.resource import ServedResource
 from support.builtin import builtin_kind
@@ -100,7 +101,7 @@ def mutated(obj: Object, path: Path, value: Any) -> Object:
 def ask_create(server: RealServer) -> Iterator[Object]:
     """What is said about creating mutants of the samples: complaints of each sort once, and some who pass."""
     seen: set[str] = set()
-    for found in SAMPLES:
+    for found in _judged():
         path = f"{collection(builtin_kind(found['apiVersion'], found['kind']))}?dryRun=All"
         lines = (
             {"sample": sample_id(found), **line}
@@ -110,10 +111,17 @@ def ask_create(server: RealServer) -> Iterator[Object]:
         yield from _different(lines, found["kind"], seen)
 
 
+def _judged() -> Iterator[Object]:
+    """The samples of kinds that the sandbox has rules for."""
+    for found in SAMPLES:
+        if tuple(builtin_kind(found["apiVersion"], found["kind"]).group_resource) in RULES:
+            yield found
+
+
 def ask_update(server: RealServer) -> Iterator[Object]:
     """What is said about mutants of objects that exist: first the object, then its mutants."""
     seen: set[str] = set()
-    for found in SAMPLES:
+    for found in _judged():
         resource = builtin_kind(found["apiVersion"], found["kind"])
         path = f"{collection(resource)}/{found['metadata']['name']}"
         answer = server.request("GET", path)
@@ -164,7 +172,7 @@ def check_create(line: Object) -> None:
     found = sample(line["sample"])
     resource = builtin_kind(found["apiVersion"], found["kind"])
     obj = _prepared(resource, mutated(found, line["path"], line["value"]))
-    _same(rules.validate_new(resource, obj), line)
+    _same(object_rules.validate_new(resource, obj), line)
 
 
 def check_update(old: Object, line: Object) -> None:
@@ -172,9 +180,9 @@ def check_update(old: Object, line: Object) -> None:
     resource = builtin_kind(old["apiVersion"], old["kind"])
     new = _decoded(resource, mutated(old, line["path"], line["value"]))
     if resource.kind == "Service":
-        new = {**new, "spec": service_changes.kept(new["spec"], old["spec"])}
+        new = {**new, "spec": service_addresses.kept(new["spec"], old["spec"])}
     new = prepare_update(resource, new, old, "")
-    _same(rules.validate_update(resource, new, old), line)
+    _same(object_rules.validate_update(resource, new, old), line)
 
 
 def _same(causes: Sequence[Sequence[str]], line: Object) -> None:
@@ -189,7 +197,7 @@ def _comparable(message: str) -> str:
 
 
 def _decoded(resource: ServedResource, obj: Object) -> Object:
-    return rules.defaulted(resource, decode(resource.schema or {}, obj, Report()))
+    return object_rules.defaulted(resource, decode(resource.schema or {}, obj, Report()))
 
 
 def _prepared(resource: ServedResource, obj: Object) -> Object:

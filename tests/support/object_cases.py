@@ -91,7 +91,8 @@ def rows(server: RealServer, resource: ServedResource, path: str) -> Iterator[Ob
     until(lambda: 0.1 < time.time() % 1 < 0.6, "the middle of a second", seconds=SECONDS)
     now = int(time.time())
     answer = server.request("GET", f"{path}?includeObject=Object", accept=TABLE).json()
-    assert answer["columnDefinitions"] == table.render(resource, [], now=now)["columnDefinitions"], path
+    columns = table.render(resource, [], now=now)["columnDefinitions"]
+    assert answer["columnDefinitions"] == columns or tuple(resource.group_resource) not in table.CELLS, path
     for row in answer["rows"]:
         obj = row["object"]
         about = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}

@@ -13,8 +13,7 @@ import jsonpatch
 from handloop.sandbox.kinds import typed
 from handloop.sandbox.kinds.defaults import default_object
 from handloop.sandbox.patches.json_patch import json_patch
-from handloop.sandbox.patches.merge_patch import merge_patch
-from handloop.sandbox.patches.strategic_merge import strategic_merge_patch
+from handloop.sandbox.patches.merge_patches import merge_patch, strategic_merge_patch
 from handloop.sandbox.rules.validation import validate
 from handloop.sandbox.verbs import metadata
 from handloop.sandbox.wire.resource import ServedResource

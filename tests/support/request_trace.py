@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from handloop.sandbox.authenticator import unveil
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.requests.routes import resource_path, split
-from handloop.sandbox.secret_path import unveil
 from handloop.sandbox.wire.status import Status, failure
 
 PROGRAM: Final = "handloop/"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Controller, Runner, View, Write, new_name
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write, new_name
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.storage.catalog import Catalog
@@ -32,7 +32,7 @@ Status = dict[str, Any]
 class SimulatedCluster:
     """Runs controllers against a store; `changes` has every change in order, `now` is the virtual time."""
 
-    def __init__(self, controllers: Sequence[Controller], *, seed: int = 1) -> None:
+    def __init__(self, controllers: Sequence[ClusterController], *, seed: int = 1) -> None:
         self.now = START
         self.store = Store()
         self.changes: list[tuple[float, Change]] = []
@@ -43,7 +43,7 @@ class SimulatedCluster:
         self._runner.start(self.store)
         self._uids = 0
 
-    def restart(self, controllers: Sequence[Controller]) -> None:
+    def restart(self, controllers: Sequence[ClusterController]) -> None:
         """Go on with other controllers, which see everything that exists as new."""
         self._runner = Runner(controllers)
         self._runner.start(self.store)

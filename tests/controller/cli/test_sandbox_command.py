@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import stat
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -111,15 +112,13 @@ def test_tls_is_asked_for_by_a_flag(options: Options) -> None:
         transport.close()
 
 
-def test_tls_without_openssl_is_said(
-    options: Options, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The program that is missing, and the way around."""
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_tls_without_its_package_is_said(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package that is missing, what to type, and the way around."""
+    monkeypatch.setitem(sys.modules, "cryptography", None)
     err = io.StringIO()
     assert run_sandbox(replace(options, sandbox_tls=True), threading.Event(), err) == 3
-    assert "needs the openssl program" in err.getvalue()
-    assert "leave out --sandbox-tls" in err.getvalue()
+    assert "needs the cryptography package" in err.getvalue()
+    assert "pip install 'handloop[tls]', or leave out --sandbox-tls" in err.getvalue()
 
 
 def test_another_address_is_warned_of(options: Options, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from handloop.apis.time import format_time
 from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload, evaluate, quoted
-from handloop.sandbox.cluster.controllers import View
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace, View
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS
 from handloop.sandbox.cluster.scale_target import ScaleTarget
 from handloop.sandbox.kinds.kinds import builtin_resources

@@ -6,8 +6,8 @@ import pytest
 
 from handloop.apis.time import format_time
 from handloop.sandbox.cluster import deployment_status as statuses
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding
-from handloop.sandbox.cluster.pace import Pace
 from support.simulated_cluster import START, new_deployment
 
 _NOW = START

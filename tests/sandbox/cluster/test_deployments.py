@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.deployments import DeploymentController
 from handloop.sandbox.cluster.lifecycle import default_controllers
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.rolling_update import bounds_of
 from handloop.sandbox.cluster.workloads import (
     DEPLOYMENTS,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.disruption_budgets import BUDGETS, DisruptionController
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import PODS
 from support.simulated_cluster import SimulatedCluster, new_pod
 

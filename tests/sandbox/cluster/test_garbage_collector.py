@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.garbage_collector import GarbageCollector
 from handloop.sandbox.cluster.lifecycle import default_controllers
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS, is_deleting
 from handloop.sandbox.storage.owner_references import references
 from handloop.sandbox.storage.stored import Object

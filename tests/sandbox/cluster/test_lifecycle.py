@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from handloop.sandbox.cluster.events import TTL_SECONDS
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.nodes import NODES
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS
-from handloop.sandbox.event_expiry import TTL_SECONDS
 from handloop.sandbox.server import Sandbox
 from support.simulated_cluster import NAMESPACES, START, SimulatedCluster, new_deployment, new_namespace
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.namespaces import (
     CONFIG_MAPS,
@@ -10,7 +11,6 @@ from handloop.sandbox.cluster.namespaces import (
     SERVICE_ACCOUNTS,
     NamespaceController,
 )
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import SimulatedCluster, new_config_map, new_deployment, new_namespace

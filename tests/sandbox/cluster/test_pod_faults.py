@@ -6,7 +6,7 @@ import pytest
 
 from handloop.sandbox.cluster.pod_faults import (
     FAULT_ANNOTATION,
-    Fault,
+    PodFault,
     affliction_of,
     annotated,
     concerned,
@@ -52,7 +52,7 @@ class _Family:
         assert found is not None
         return found
 
-    def fault(self) -> Fault | None:
+    def fault(self) -> PodFault | None:
         affliction = affliction_of(self.store, self.pod)
         return affliction.fault if affliction else None
 
@@ -72,8 +72,8 @@ def test_tag_of_an_image(image: str, tag: str) -> None:
     assert tag_of(image) == tag
 
 
-@pytest.mark.parametrize("fault", list(Fault))
-def test_every_fault_can_be_asked_for_by_tag(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", list(PodFault))
+def test_every_fault_can_be_asked_for_by_tag(fault: PodFault) -> None:
     """An image tag that is a fault's name afflicts the containers with that tag, and only those."""
     family = _Family("nginx:1", f"nginx:{fault}")
     affliction = affliction_of(family.store, family.pod)
@@ -89,17 +89,17 @@ def test_every_fault_can_be_asked_for_by_annotation(place: GroupResource, name: 
     family = _Family("nginx:1", "nginx:2")
     fields = {"spec": family.pod["spec"]} if place == PODS else {}
     family.put(place, name, owner, "crash", **fields)
-    assert affliction_of(family.store, family.pod) == (Fault.CRASH, frozenset({"c0", "c1"}))
+    assert affliction_of(family.store, family.pod) == (PodFault.CRASH, frozenset({"c0", "c1"}))
 
 
 def test_nearest_annotation_wins_and_can_say_none() -> None:
     """The Deployment's word counts before the Foo's, any before the image; another word means no fault."""
     family = _Family("nginx:oom")
-    assert family.fault() is Fault.OOM
+    assert family.fault() is PodFault.OOM
     family.put(_FOOS, "foo", "", "crash")
-    assert family.fault() is Fault.CRASH
+    assert family.fault() is PodFault.CRASH
     family.put(DEPLOYMENTS, "deployment", "foo", "slow")
-    assert family.fault() is Fault.SLOW
+    assert family.fault() is PodFault.SLOW
     family.put(DEPLOYMENTS, "deployment", "foo", "none")
     assert family.fault() is None
 
@@ -110,7 +110,7 @@ def test_replica_sets_annotation_counts_only_without_a_deployment() -> None:
     family.put(REPLICA_SETS, "replicaset", "deployment", "crash")
     assert family.fault() is None
     family.put(REPLICA_SETS, "replicaset", "", "crash")
-    assert family.fault() is Fault.CRASH
+    assert family.fault() is PodFault.CRASH
 
 
 def test_circle_of_owners_ends() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
+from handloop.sandbox.cluster.pod_simulation import PodAddresses
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, is_pod_ready
 from handloop.sandbox.storage.stored import Object
 from support.simulated_cluster import NAMESPACES, SimulatedCluster, new_deployment, new_namespace, new_pod
@@ -162,3 +163,21 @@ def test_restarted_simulation_goes_on() -> None:
     cluster.run_for(5)
     assert _all_ready(cluster)
     assert _pod(cluster, "old")["status"]["conditions"] == ready_since
+
+
+def test_addresses_are_unique_while_in_use() -> None:
+    """Thousands of pods have different addresses, all valid."""
+    addresses = PodAddresses()
+    taken = [addresses.take() for _ in range(5000)]
+    assert len(set(taken)) == 5000
+    assert all(0 < int(part) < 256 for address in taken for part in address.split(".")[3:])
+    assert taken[0] == "10.244.0.3"
+
+
+def test_adopted_address_is_not_given_twice() -> None:
+    """An address found on a running pod is kept and skipped when its turn comes."""
+    addresses = PodAddresses()
+    assert addresses.take("10.244.0.3") == "10.244.0.3"
+    assert addresses.take() == "10.244.0.4"
+    addresses.give_back("10.244.0.3")
+    assert addresses.take() == "10.244.0.5"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster.pod_faults import Affliction, Fault
+from handloop.sandbox.cluster.pod_faults import Affliction, PodFault
 from handloop.sandbox.cluster.pod_run import PodRun, Situation, Stage, Turn
 from handloop.sandbox.cluster.pod_stages import (
     BACK_OFF_SECONDS,
@@ -24,7 +24,7 @@ _NOW = 1_700_000_000.0
 class _Life:
     """One pod, taken from stage to stage."""
 
-    def __init__(self, fault: Fault | None = None, *, containers: int = 1, **spec: Any) -> None:
+    def __init__(self, fault: PodFault | None = None, *, containers: int = 1, **spec: Any) -> None:
         names = [f"c{index}" for index in range(containers)]
         images = [{"name": name, "image": f"{name}:1"} for name in names]
         metadata = {"name": "p", "namespace": "n", "uid": "u", "generation": 1}
@@ -89,12 +89,12 @@ def test_healthy_pod() -> None:
 
 def test_slow_pull_takes_ten_times_as_long() -> None:
     """The fault slow stretches the pull only."""
-    assert _Life(Fault.SLOW).step().seconds == PULL_SECONDS * 10
+    assert _Life(PodFault.SLOW).step().seconds == PULL_SECONDS * 10
 
 
 def test_failing_pull_alternates_with_growing_pauses() -> None:
     """ErrImagePull and ImagePullBackOff alternate, pauses double, and a good image ends it."""
-    life = _Life(Fault.PULL_FAIL)
+    life = _Life(PodFault.PULL_FAIL)
     pauses = []
     for _ in range(3):
         turn = life.until(Stage.PULL_FAILED)
@@ -112,9 +112,9 @@ def test_failing_pull_alternates_with_growing_pauses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "reason"), [(Fault.CRASH, 1, "Error"), (Fault.OOM, 137, "OOMKilled")]
+    ("fault", "code", "reason"), [(PodFault.CRASH, 1, "Error"), (PodFault.OOM, 137, "OOMKilled")]
 )
-def test_crashing_pod(fault: Fault, code: int, reason: str) -> None:
+def test_crashing_pod(fault: PodFault, code: int, reason: str) -> None:
     """The first restart comes at once, later ones after 10 s, 20 s, 40 s; the restart count rises."""
     life = _Life(fault)
     life.until(Stage.CRASHED)
@@ -142,7 +142,7 @@ def test_crashing_pod(fault: Fault, code: int, reason: str) -> None:
 
 def test_only_the_afflicted_container_crashes() -> None:
     """The other container runs on, is ready and is not restarted."""
-    life = _Life(Fault.CRASH, containers=2)
+    life = _Life(PodFault.CRASH, containers=2)
     life.until(Stage.BACK_OFF)
     good, bad = life.pod["status"]["containerStatuses"]
     assert ("running" in good["state"], good["ready"], good["restartCount"]) == (True, True, 0)
@@ -154,7 +154,7 @@ def test_only_the_afflicted_container_crashes() -> None:
 
 def test_never_ready_pod_fails_its_probe() -> None:
     """The pod runs, is not ready, and says so every ten seconds."""
-    life = _Life(Fault.NEVER_READY)
+    life = _Life(PodFault.NEVER_READY)
     life.until(Stage.RUNNING)
     for _ in range(3):
         turn = life.step()
@@ -164,7 +164,7 @@ def test_never_ready_pod_fails_its_probe() -> None:
 
 def test_flaky_pod_flips() -> None:
     """Every five seconds the pod loses or regains readiness."""
-    life = _Life(Fault.FLAKY)
+    life = _Life(PodFault.FLAKY)
     life.until(Stage.READY)
     seen = []
     for _ in range(4):
@@ -178,10 +178,10 @@ def test_flaky_pod_flips() -> None:
     [
         ("Never", None, "Succeeded", 0),
         ("OnFailure", None, "Succeeded", 0),
-        ("Never", Fault.CRASH, "Failed", 1),
+        ("Never", PodFault.CRASH, "Failed", 1),
     ],
 )
-def test_pods_that_run_to_their_end(policy: str, fault: Fault | None, phase: str, code: int) -> None:
+def test_pods_that_run_to_their_end(policy: str, fault: PodFault | None, phase: str, code: int) -> None:
     """Without restarts a pod ends as succeeded or failed, and stays so."""
     life = _Life(fault, restartPolicy=policy)
     life.until(Stage.DONE)
@@ -191,14 +191,14 @@ def test_pods_that_run_to_their_end(policy: str, fault: Fault | None, phase: str
 
 def test_failing_pod_is_restarted_on_failure() -> None:
     """With OnFailure a crash is followed by a restart."""
-    life = _Life(Fault.CRASH, restartPolicy="OnFailure")
+    life = _Life(PodFault.CRASH, restartPolicy="OnFailure")
     life.until(Stage.BACK_OFF)
     assert life.phase() == "Running"
 
 
 def test_fault_of_a_ready_pod() -> None:
     """A fault that appears later strikes a ready pod."""
-    for fault, stage in ((Fault.CRASH, Stage.CRASHED), (Fault.NEVER_READY, Stage.RUNNING)):
+    for fault, stage in ((PodFault.CRASH, Stage.CRASHED), (PodFault.NEVER_READY, Stage.RUNNING)):
         life = _Life(fault)
         affliction, life.affliction = life.affliction, None
         life.until(Stage.READY)
@@ -223,7 +223,7 @@ def test_stopping_a_running_pod() -> None:
 
 def test_stopping_a_pod_that_never_ran() -> None:
     """Nothing is stopped and no status is written: the pod just goes."""
-    life = _Life(Fault.PULL_FAIL)
+    life = _Life(PodFault.PULL_FAIL)
     life.until(Stage.PULL_BACK_OFF)
     life.pod["metadata"]["deletionGracePeriodSeconds"] = 0
     assert life.stop().messages == []

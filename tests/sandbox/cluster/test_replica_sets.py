@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from handloop.apis.time import format_time
-from handloop.sandbox.cluster.controllers import Controller
+from handloop.sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop.sandbox.cluster.lifecycle import default_controllers
-from handloop.sandbox.cluster.pace import Pace
-from handloop.sandbox.cluster.replica_sets import ReplicaSetController
+from handloop.sandbox.cluster.replica_sets import DELETION_COST, ReplicaSetController, _counted, doomed
 from handloop.sandbox.cluster.workloads import PODS, REPLICA_SETS, condition, is_pod_active
 from handloop.sandbox.storage.owner_references import controller_of, controller_reference
 from handloop.sandbox.storage.stored import Object
@@ -31,7 +32,7 @@ def _replica_set(name: str = "web", *, replicas: int = 3, image: str = "nginx:1"
     }
 
 
-def _cluster(controllers: Sequence[Controller] | None = None) -> SimulatedCluster:
+def _cluster(controllers: Sequence[ClusterController] | None = None) -> SimulatedCluster:
     cluster = SimulatedCluster(default_controllers() if controllers is None else controllers)
     cluster.create(NAMESPACES, new_namespace("default"))
     return cluster
@@ -199,3 +200,130 @@ def test_a_deleted_replica_set_makes_no_pods() -> None:
     cluster.run_for(5)
     assert cluster.pods() == []
     assert cluster.now == START + 5
+
+
+_NOW = 1_700_000_000.0
+
+
+def _small_set(**status: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "web"}}}
+    return {"metadata": {"generation": 4}, "spec": {"template": template}, "status": status}
+
+
+def _pod(*, ready: bool, **labels: str) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": str(ready)}
+    return {"metadata": {"labels": labels}, "status": {"phase": "Running", "conditions": [condition]}}
+
+
+def test_counters_leave_zeros_out_as_the_real_controller_does() -> None:
+    """replicas, terminatingReplicas and observedGeneration are always there, other counters only above 0."""
+    status = _counted(_small_set(), [], available=0, terminating=0, failure=None, now=_NOW)
+    assert status == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 4}
+
+
+def test_counters_over_active_pods() -> None:
+    """Ready pods and those with all labels of the template are counted."""
+    pods = [_pod(ready=True, app="web"), _pod(ready=False, app="web"), _pod(ready=True, app="db")]
+    status = _counted(_small_set(), pods, available=1, terminating=2, failure=None, now=_NOW)
+    assert status == {
+        "replicas": 3,
+        "fullyLabeledReplicas": 2,
+        "readyReplicas": 2,
+        "availableReplicas": 1,
+        "terminatingReplicas": 2,
+        "observedGeneration": 4,
+    }
+
+
+def test_failure_comes_and_goes() -> None:
+    """A refused create is a condition until a look without one; its time stays as long as the reason does."""
+    failure = ("FailedCreate", "no quota")
+    first = _counted(_small_set(), [], available=0, terminating=0, failure=failure, now=_NOW)
+    (condition,) = first["conditions"]
+    assert condition == {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "lastTransitionTime": format_time(_NOW),
+        "reason": "FailedCreate",
+        "message": "no quota",
+    }
+    again = _counted(
+        _small_set(**first),
+        [],
+        available=0,
+        terminating=0,
+        failure=failure,
+        now=_NOW + 9,
+    )
+    assert again["conditions"] == [condition]
+    over = _counted(_small_set(**first), [], available=0, terminating=0, failure=None, now=_NOW)
+    assert "conditions" not in over
+
+
+_OLD, _NEW = "2023-01-01T00:00:00Z", "2023-01-02T00:00:00Z"
+
+
+def _ranked_pod(
+    name: str,
+    *,
+    node: str = "n",
+    phase: str = "Running",
+    ready: str = _OLD,
+    cost: str = "",
+    restarts: int = 0,
+    created: str = _OLD,
+) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": ready or _OLD}
+    return {
+        "metadata": {
+            "name": name,
+            "creationTimestamp": created,
+            "annotations": {DELETION_COST: cost} if cost else {},
+        },
+        "spec": {"nodeName": node} if node else {},
+        "status": {
+            "phase": phase,
+            "conditions": [condition],
+            "containerStatuses": [{"restartCount": restarts}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("goes", "stays"),
+    [
+        (_ranked_pod("a", node=""), _ranked_pod("b", phase="Pending")),
+        (_ranked_pod("a", phase="Pending"), _ranked_pod("b", phase="Unknown")),
+        (_ranked_pod("a", phase="Unknown"), _ranked_pod("b")),
+        (_ranked_pod("a", ready=""), _ranked_pod("b")),
+        (_ranked_pod("a", cost="-5"), _ranked_pod("b")),
+        (_ranked_pod("a"), _ranked_pod("b", cost="5")),
+        (_ranked_pod("a", cost="rubbish", created=_NEW), _ranked_pod("b")),
+        (_ranked_pod("a", restarts=2), _ranked_pod("b", restarts=1)),
+        (_ranked_pod("a", ready=_NEW), _ranked_pod("b")),
+        (_ranked_pod("a", created=_NEW), _ranked_pod("b")),
+        (_ranked_pod("a"), _ranked_pod("b")),
+    ],
+)
+def test_least_valuable_pod_goes_first(goes: dict[str, Any], stays: dict[str, Any]) -> None:
+    """
+    Unassigned, pending, unready, cheap, restarted and young pods go before others.
+
+    Follows TestSortingActivePodsWithRanks.
+    """
+    for pods in ([goes, stays], [stays, goes]):
+        assert [pod["metadata"]["name"] for pod in doomed(pods, 1, pods)] == ["a"]
+
+
+def test_crowded_nodes_lose_pods_first() -> None:
+    """Of two equal pods the one with more relatives on its node goes, those of other ReplicaSets included."""
+    lonely, crowded = _ranked_pod("a", node="one"), _ranked_pod("b", node="two")
+    related = [lonely, crowded, _ranked_pod("other", node="two")]
+    assert doomed([lonely, crowded], 1, related) == [crowded]
+
+
+def test_count_limits_the_number() -> None:
+    """As many pods go as asked for, in the order of their value."""
+    pods = [_ranked_pod("a"), _ranked_pod("b", ready=""), _ranked_pod("c", node="")]
+    assert [pod["metadata"]["name"] for pod in doomed(pods, 2, pods)] == ["c", "b"]
+    assert doomed(pods, 0, pods) == []

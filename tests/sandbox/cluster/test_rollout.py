@@ -5,8 +5,8 @@ from typing import Any
 
 from handloop.apis.time import format_time
 from handloop.sandbox.cluster import revisions
-from handloop.sandbox.cluster.controllers import Write
-from handloop.sandbox.cluster.event_recorder import EVENTS
+from handloop.sandbox.cluster.cluster_controller import Write
+from handloop.sandbox.cluster.events import EVENTS
 from handloop.sandbox.cluster.rolling_update import bounds_of
 from handloop.sandbox.cluster.rollout import Rollout
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, REPLICA_SETS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster.controllers import View
+from handloop.sandbox.cluster.cluster_controller import View
 from handloop.sandbox.cluster.scale_target import NoScaleError, find, resized
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.storage.catalog import Catalog

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.sandbox.cluster.pace import Pace
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.scaling_bounds import Bounded, Scaling, ScalingHistory, bounded
 
 _NOW = 10_000.0

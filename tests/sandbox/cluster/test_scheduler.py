@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.nodes import NODES, NodeRegistrar
-from handloop.sandbox.cluster.pace import Pace
 from handloop.sandbox.cluster.pod_faults import FAULT_ANNOTATION
 from handloop.sandbox.cluster.scheduler import Scheduler
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, condition

@@ -19,7 +19,7 @@ from handloop.sandbox.faults.fault import (
     LoseAnswer,
     Silence,
 )
-from handloop.sandbox.requests.access import Attributes
+from handloop.sandbox.requests.authorization import Attributes
 from handloop.sandbox.requests.request import User
 
 _USER = User("alice", ("system:authenticated",))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.patches.merge_type import ElementError, compile_type, type_of_resource
-from handloop.sandbox.patches.typed_value import compare, field_set
+from handloop.sandbox.patches.typed_value import compare, field_set, violations
 from support.thing import SCHEMA, THINGS, thing
 
 _TYPE = compile_type(SCHEMA)
@@ -70,3 +70,39 @@ def test_what_the_schema_does_not_know_is_an_error() -> None:
         field_set({"spec": {"nosuch": 1}}, _TYPE)
     with pytest.raises(ElementError):
         compare({"spec": {"items": [{}]}}, {"spec": {"items": []}}, _TYPE)
+
+
+_CHECKED_TYPE = compile_type(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problems"),
+    [
+        ({"a": 1, "b": "x", "flag": True, "tags": ["a"], "ios": "50%", "free": {"x": [1]}}, []),
+        ({"a": None}, []),
+        ({"nosuch": 1}, [".spec.nosuch: field not declared in schema"]),
+        ({"a": "1"}, [".spec.a: expected numeric (int or float), got string"]),
+        ({"a": True}, [".spec.a: expected numeric (int or float), got bool"]),
+        ({"b": 1}, [".spec.b: expected string, got &value.valueUnstructured{Value:1}"]),
+        ({"flag": "yes"}, [".spec.flag: expected boolean, got &{yes}"]),
+        ({"inner": []}, [".spec.inner: expected map, got &{[]}"]),
+        ({"tags": {}}, [".spec.tags: expected list, got &{map[]}"]),
+        ({"tags": ["a", "a"]}, ['.spec.tags: duplicate entries for key [="a"]']),
+        (
+            {"items": [{"name": "i", "w": "x"}, {"name": "j", "w": "y"}]},
+            [
+                '.spec.items[name="i"].w: expected numeric (int or float), got string',
+                '.spec.items[name="j"].w: expected numeric (int or float), got string',
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_located(spec: dict[str, Any], problems: list[str]) -> None:
+    """Paths and texts as the real server's typed conversion has them; a nameless field ends the search."""
+    assert violations({"spec": spec}, _CHECKED_TYPE) == problems
+
+
+def test_an_entry_without_its_key() -> None:
+    """It is told by its index, for it has no name."""
+    (problem,) = violations({"spec": {"items": [{"v": "1"}]}}, _CHECKED_TYPE)
+    assert problem.startswith(".spec.items: element 0: ")

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
+from handloop.sandbox.cluster.events import EVENTS
 from handloop.sandbox.kinds.kinds import builtin_resources
-from handloop.sandbox.requests.conversion import EVENTS, collection_of, converter, stored_field, to_storage
+from handloop.sandbox.requests.conversion import (
+    as_stored,
+    collection_of,
+    converter,
+    stored_field,
+    to_storage,
+)
+from support.builtin import builtin
 
 _EVENTS = {r.group: r for r in builtin_resources() if r.plural == "events"}
 _PODS = next(r for r in builtin_resources() if r.plural == "pods")
@@ -52,3 +62,24 @@ def test_selectable_fields_have_a_stored_name() -> None:
     assert stored_field(_EVENTS["events.k8s.io"], "regarding.name") == "involvedObject.name"
     assert stored_field(_EVENTS["events.k8s.io"], "reason") == "reason"
     assert stored_field(_PODS, "regarding.name") == "regarding.name"
+
+
+_ROLES = builtin("rbac.authorization.k8s.io", "roles")
+_RANGES = builtin("", "limitranges")
+_DEFINITIONS = builtin("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+def test_empty_lists_are_none() -> None:
+    """What Go never omits is null when it is empty; nothing else changes."""
+    role: dict[str, Any] = {"metadata": {}, "rules": []}
+    assert as_stored(_ROLES, role) == {"metadata": {}, "rules": None}
+    assert role["rules"] == []
+    assert as_stored(_RANGES, {"spec": {"limits": []}}) == {"spec": {"limits": None}}
+    full = {"rules": [{"verbs": ["get"]}]}
+    assert as_stored(_ROLES, full) is full
+
+
+def test_definitions_keep_theirs() -> None:
+    """A definition is stored as JSON."""
+    definition: dict[str, Any] = {"spec": {"versions": []}}
+    assert as_stored(_DEFINITIONS, definition) is definition

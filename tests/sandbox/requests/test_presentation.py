@@ -10,7 +10,7 @@ import yaml
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.requests.presentation import presentation, served_object
 from handloop.sandbox.storage.stored import Stored
-from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.negotiate import AnswerShape, Form
 from handloop.sandbox.wire.status import StatusError
 
 _MAPS = next(r for r in builtin_resources() if r.plural == "configmaps")
@@ -47,11 +47,11 @@ def test_items_carry_their_kind_only_in_custom_lists() -> None:
 
 def test_tables() -> None:
     """A table has its columns with the first event only."""
-    shown = presentation(Form(Shape.TABLE), _MAPS)
+    shown = presentation(Form(AnswerShape.TABLE), _MAPS)
     table = json.loads(b"".join(shown.one(_stored("a"), 100.0)))
     assert (table["kind"], table["rows"][0]["cells"][0]) == ("Table", "a")
     assert table["metadata"] == {"resourceVersion": "5"}
-    first, second = (json.loads(shown.event(_stored("a"), 0.0, first=first)) for first in (True, False))
+    first, second = (json.loads(shown.watched(_stored("a"), 0.0, first=first)) for first in (True, False))
     assert first["columnDefinitions"]
     assert not second.get("columnDefinitions")
 
@@ -59,15 +59,17 @@ def test_tables() -> None:
 def test_metadata_only() -> None:
     """Partial objects have metadata only; a list has to be asked for as a list and an object as an object."""
     one = json.loads(
-        b"".join(presentation(Form(Shape.PARTIAL), _MAPS).one(_stored("a", data={"x": "1"}), 0.0))
+        b"".join(presentation(Form(AnswerShape.PARTIAL), _MAPS).one(_stored("a", data={"x": "1"}), 0.0))
     )
     assert set(one) == {"kind", "apiVersion", "metadata"}
-    many = presentation(Form(Shape.PARTIAL_LIST), _MAPS).many([_stored("a")], {"resourceVersion": "9"}, 0.0)
+    many = presentation(Form(AnswerShape.PARTIAL_LIST), _MAPS).many(
+        [_stored("a")], {"resourceVersion": "9"}, 0.0
+    )
     assert json.loads(b"".join(many))["kind"] == "PartialObjectMetadataList"
     with pytest.raises(StatusError, match="requested object is a list"):
-        presentation(Form(Shape.PARTIAL), _MAPS).many([], {}, 0.0)
+        presentation(Form(AnswerShape.PARTIAL), _MAPS).many([], {}, 0.0)
     with pytest.raises(StatusError, match="requested object is not a list"):
-        presentation(Form(Shape.PARTIAL_LIST), _MAPS).one(_stored("a"), 0.0)
+        presentation(Form(AnswerShape.PARTIAL_LIST), _MAPS).one(_stored("a"), 0.0)
 
 
 def test_other_encodings() -> None:
@@ -76,7 +78,7 @@ def test_other_encodings() -> None:
     assert yaml.safe_load(text)["metadata"]["name"] == "a"
     listed = b"".join(presentation(Form(pretty=True), _MAPS).many([_stored("a")], {}, 0.0))
     assert listed.startswith(b'{\n  "kind"')
-    table = b"".join(presentation(Form(Shape.TABLE, yaml=True), _MAPS).many([_stored("a")], {}, 0.0))
+    table = b"".join(presentation(Form(AnswerShape.TABLE, yaml=True), _MAPS).many([_stored("a")], {}, 0.0))
     assert yaml.safe_load(table)["kind"] == "Table"
 
 

@@ -8,7 +8,7 @@ from support.recorded_rules import Judged, creations, told, updates
 
 @pytest.mark.parametrize(
     "judged",
-    creations("ConfigMap", "Secret", "LimitRange", "ResourceQuota", "Lease", "PriorityClass", "Namespace"),
+    creations("ConfigMap", "Secret", "ResourceQuota", "Lease", "PriorityClass"),
     ids=told,
 )
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
@@ -19,7 +19,7 @@ def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
 
 @pytest.mark.parametrize(
     "judged",
-    updates("ConfigMap", "Secret", "LimitRange", "ResourceQuota", "Lease", "PriorityClass", "Namespace"),
+    updates("ConfigMap", "Secret", "ResourceQuota", "Lease", "PriorityClass"),
     ids=told,
 )
 def test_changes_are_judged_as_recorded(judged: Judged) -> None:

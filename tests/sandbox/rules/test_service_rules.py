@@ -1,21 +1,113 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from handloop.sandbox.rules.service_rules import address_causes, ip_address, service_notices
 from support.mutants import check_create, check_update
 from support.recorded_rules import Judged, creations, told, updates
 
 
-@pytest.mark.parametrize("judged", creations("Service", "Endpoints"), ids=told)
+@pytest.mark.parametrize("judged", creations("Service"), ids=told)
 def test_new_objects_are_judged_as_recorded(judged: Judged) -> None:
     """Services and Endpoints, changed in one member: what the real server says."""
     for line in judged.lines:
         check_create(line)
 
 
-@pytest.mark.parametrize("judged", updates("Service", "Endpoints"), ids=told)
+@pytest.mark.parametrize("judged", updates("Service"), ids=told)
 def test_changes_are_judged_as_recorded(judged: Judged) -> None:
     """What may change of an existing object, and the complaints about what may not."""
     assert judged.old is not None
     for line in judged.lines:
         check_update(judged.old, line)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"clusterIP": "None", "clusterIPs": ["None"]},
+        {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv4"]},
+        {"clusterIP": "::1", "clusterIPs": ["::1", "10.0.0.1"], "ipFamilies": ["IPv6", "IPv4"]},
+    ],
+)
+def test_addresses_that_agree(spec: dict[str, Any]) -> None:
+    """None alone, one address, or one of each family in the order of the families."""
+    assert address_causes(spec) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "text"),
+    [
+        ({"clusterIPs": ["10.0.0.1"]}, "spec.clusterIPs", "must be empty when `clusterIP` is not specified"),
+        (
+            {"clusterIP": "10.0.0.2", "clusterIPs": ["10.0.0.1"]},
+            "spec.clusterIPs",
+            "first value must match `clusterIP`",
+        ),
+        (
+            {"clusterIP": "None", "clusterIPs": ["None", "::1"]},
+            "spec.clusterIPs",
+            "'None' must be the first and only value",
+        ),
+        (
+            {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "10.0.0.2"]},
+            "spec.clusterIPs",
+            "may specify no more than one IP for each IP family",
+        ),
+        (
+            {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv6"]},
+            "spec.clusterIPs[0]",
+            "expected an IPv6 value as indicated by `ipFamilies[0]`",
+        ),
+        ({"clusterIP": "x", "clusterIPs": ["x"]}, "spec.clusterIPs[0]", "must be a valid IP address, (e.g."),
+        ({"ipFamilies": ["X"]}, "spec.ipFamilies[0]", 'supported values: "IPv4", "IPv6"'),
+        ({"ipFamilies": ["IPv4", "IPv4"]}, "spec.ipFamilies[1]", 'Duplicate value: "IPv4"'),
+        ({"ipFamilyPolicy": "X"}, "spec.ipFamilyPolicy", 'Unsupported value: "X"'),
+        (
+            {"clusterIP": "::1", "clusterIPs": ["::1", "10.0.0.1", "::2"]},
+            "spec.clusterIPs",
+            "may only hold up to 2 values",
+        ),
+    ],
+)
+def test_addresses_that_do_not(spec: dict[str, Any], field: str, text: str) -> None:
+    """Everything else is told by its field."""
+    (cause,) = address_causes(spec)
+    assert cause.field == field
+    assert text in cause.message
+
+
+def test_one_address() -> None:
+    """IPv4 and IPv6."""
+    assert ip_address("x", "10.0.0.1") + ip_address("x", "2001:db8::1") == []
+    assert [cause.field for cause in ip_address("x", "10.0.0")] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"type": "ClusterIP", "clusterIP": "10.0.0.1"}, []),
+        (
+            {"type": "ClusterIP", "clusterIP": "None", "sessionAffinity": "ClientIP"},
+            ["spec.SessionAffinity is ignored for headless services"],
+        ),
+        (
+            {"type": "ClusterIP", "externalName": "x"},
+            ['spec.externalName is ignored when spec.type is not "ExternalName"'],
+        ),
+        (
+            {"type": "ClusterIP", "externalIPs": ["192.0.2.1"]},
+            ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
+        ),
+        (
+            {"type": "ExternalName", "externalName": "x", "externalIPs": ["192.0.2.1"]},
+            ['spec.externalIPs is ignored when spec.type is "ExternalName"'],
+        ),
+    ],
+)
+def test_what_is_told(spec: dict[str, Any], told: list[str]) -> None:
+    """A Service that says what is ignored or deprecated is accepted with warnings."""
+    assert list(service_notices({"metadata": {}, "spec": spec})) == told

@@ -27,3 +27,18 @@ def test_changes_are_judged_as_recorded(judged: Judged) -> None:
     assert judged.old is not None
     for line in judged.lines:
         check_update(judged.old, line)
+
+
+@pytest.mark.parametrize("judged", creations("PersistentVolumeClaim"), ids=told)
+def test_new_claims_are_judged_as_recorded(judged: Judged) -> None:
+    """Claims, changed in one member: what the real server says."""
+    for line in judged.lines:
+        check_create(line)
+
+
+@pytest.mark.parametrize("judged", updates("PersistentVolumeClaim"), ids=told)
+def test_changes_of_claims_are_judged_as_recorded(judged: Judged) -> None:
+    """What may change of an existing object, and the complaints about what may not."""
+    assert judged.old is not None
+    for line in judged.lines:
+        check_update(judged.old, line)

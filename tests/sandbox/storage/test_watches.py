@@ -20,7 +20,7 @@ class _Plain:
     def __init__(self) -> None:
         self.firsts: list[bool] = []
 
-    def event(self, stored: Stored, now: float, *, first: bool) -> bytes:
+    def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         self.firsts.append(first)
         return json.dumps(stored.object).encode()
 

@@ -1,33 +1,13 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from handloop.sandbox.tables import cell
 
-_TERMS: list[dict[str, Any]] = [
-    {"key": "b", "operator": "In", "values": ["2", "1"]},
-    {"key": "c", "operator": "NotIn", "values": ["3"]},
-    {"key": "d", "operator": "Exists"},
-    {"key": "e", "operator": "DoesNotExist"},
-]
 
-
-def test_part_never_fails() -> None:
-    """A missing, empty or odd step is an empty object."""
-    obj = {"a": {"b": {"c": 1}, "n": None, "s": "text"}}
-    assert cell.part(obj, "a", "b") == {"c": 1}
-    assert cell.part(obj, "a", "n", "x") == {}
-    assert cell.part(obj, "z") == {}
-    assert cell.part(obj, "a", "s") == {}
-
-
-def test_texts_of_selectors() -> None:
-    """Terms in the order of their keys, values sorted."""
-    selector = {"matchLabels": {"a": "1"}, "matchExpressions": _TERMS[::-1]}
-    assert cell.selector_text(selector) == "a=1,b in (1,2),c notin (3),d,!e"
-    assert (cell.selector_text(None), cell.selector_cell({})) == ("", "<none>")
+def test_a_selector_that_selects_nothing_is_none() -> None:
+    """As kubectl shows it."""
+    assert (cell.selector_cell({}), cell.selector_cell({"matchLabels": {"a": "1"}})) == ("<none>", "a=1")
 
 
 def test_texts_of_labels_and_containers() -> None:
@@ -48,10 +28,9 @@ def test_long_lists_are_cut(entries: list[str], text: str) -> None:
 
 
 def test_small_questions() -> None:
-    """Names, deletion, conditions and marks."""
-    obj = {"metadata": {"name": "a", "deletionTimestamp": "x", "annotations": {"d": "true"}}}
+    """Names, deletion and conditions."""
+    obj = {"metadata": {"name": "a", "deletionTimestamp": "x"}}
     assert (cell.name_of(obj), cell.is_deleting(obj), cell.is_deleting({})) == ("a", True, False)
-    assert (cell.default_mark(obj, "d"), cell.default_mark(obj, "e")) == (" (default)", "")
     conditions = [{"type": "A", "status": "False"}, {"type": "A", "status": "True"}]
     assert not cell.holds(conditions, "A")
     assert not cell.holds(None, "A")

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from handloop.sandbox.tables.cluster_cells import (
+    claim_cells,
     created_cells,
     endpoint_slice_cells,
-    endpoints_cells,
     event_cells,
     node_cells,
+    quota_cells,
     service_cells,
 )
 from support.object_cases import check_row
@@ -25,17 +26,14 @@ _STAMP = "2023-11-14T22:13:20Z"
         "clusterrolebindings",
         "clusterroles",
         "configmaps",
-        "endpoints",
         "endpointslices",
         "events",
-        "ingressclasses",
         "ingresses",
         "leases",
         "limitranges",
         "namespaces",
         "networkpolicies",
         "nodes",
-        "priorityclasses",
         "rolebindings",
         "roles",
         "secrets",
@@ -90,13 +88,9 @@ def test_an_event_of_the_new_style_counts_in_its_series() -> None:
 
 
 def test_long_lists_of_endpoints_are_cut() -> None:
-    """Three are shown, and how many more there are; addresses of IPv6 are bracketed."""
-    subset = {"addresses": [{"ip": f"10.0.0.{i}"} for i in range(5)], "ports": [{"port": 80}]}
-    shown = "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more..."
-    assert endpoints_cells({"metadata": {"name": "e"}, "subsets": [subset]}, _NOW)[1] == shown
-    subset = {"addresses": [{"ip": "fd00::1"}], "ports": [{"port": 80}]}
-    assert endpoints_cells({"metadata": {"name": "e"}, "subsets": [subset]}, _NOW)[1] == "[fd00::1]:80"
-    assert endpoints_cells({"metadata": {"name": "e"}}, _NOW)[1] == "<none>"
+    """Three are shown, and how many more there are."""
+    found = {"metadata": {"name": "e"}, "endpoints": [{"addresses": [f"10.0.0.{i}"]} for i in range(5)]}
+    assert endpoint_slice_cells(found, _NOW)[3] == "10.0.0.0,10.0.0.1,10.0.0.2 + 2 more..."
 
 
 def test_an_empty_endpoint_slice() -> None:
@@ -130,3 +124,51 @@ def test_status_of_nodes(ready: str | None, spec: dict[str, Any], word: str) -> 
 def test_kinds_without_columns_show_their_creation() -> None:
     """The time itself, not an age."""
     assert created_cells({"metadata": {"name": "a", "creationTimestamp": _STAMP}}, _NOW) == ["a", _STAMP]
+
+
+_LATER = 1_700_000_000.0
+_AGE = "<unknown>"
+
+
+@pytest.mark.parametrize(
+    "line",
+    rows("persistentvolumeclaims", "resourcequotas"),
+    ids=told,
+)
+def test_rows_of_storage_are_as_recorded(line: dict[str, Any]) -> None:
+    """The cells a real server shows of these objects."""
+    check_row(line)
+
+
+def test_access_modes_are_abbreviated_in_a_fixed_order() -> None:
+    """RWO, ROX, RWX, RWOP, each once, whatever order they were given in."""
+    modes = ["ReadWriteOncePod", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce", "ReadWriteOnce"]
+    claim = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": {"accessModes": modes}}
+    assert claim_cells(claim, _LATER)[4] == "RWO,ROX,RWX,RWOP"
+
+
+def test_a_claim_shows_what_it_got() -> None:
+    """Capacity and modes are those of the bound volume; before that they are empty."""
+    claim: dict[str, Any] = {
+        "metadata": {"name": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"},
+        "status": {"phase": "Pending"},
+    }
+    assert claim_cells(claim, _LATER)[:5] == ["c", "Pending", "", "", ""]
+    claim["spec"]["volumeName"] = "v"
+    claim["status"] = {
+        "phase": "Bound",
+        "capacity": {"storage": "2Gi"},
+        "accessModes": ["ReadWriteMany"],
+    }
+    assert claim_cells(claim, _LATER)[:5] == ["c", "Bound", "v", "2Gi", "RWX"]
+    claim["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+    assert claim_cells(claim, _LATER)[1] == "Terminating"
+
+
+def test_a_quota_shows_requests_and_limits_apart() -> None:
+    """Used and hard amounts; those of limits have a column of their own."""
+    status = {"hard": {"pods": "10", "limits.cpu": "4"}, "used": {"pods": "1", "limits.cpu": "0"}}
+    quota = {"metadata": {"name": "q"}, "status": status}
+    cells = quota_cells(quota, _LATER)
+    assert [cell for cell in cells if "/" in str(cell)] == ["pods: 1/10", "limits.cpu: 0/4"]

@@ -6,7 +6,6 @@ import pytest
 
 from handloop.sandbox.tables.workload_cells import (
     autoscaler_cells,
-    controller_revision_cells,
     cron_job_cells,
     job_cells,
 )
@@ -20,7 +19,6 @@ _STARTED = "2023-11-14T22:13:20Z"
 @pytest.mark.parametrize(
     "line",
     rows(
-        "controllerrevisions",
         "cronjobs",
         "daemonsets",
         "deployments",
@@ -29,7 +27,6 @@ _STARTED = "2023-11-14T22:13:20Z"
         "poddisruptionbudgets",
         "podtemplates",
         "replicasets",
-        "replicationcontrollers",
         "statefulsets",
     ),
     ids=told,
@@ -128,12 +125,3 @@ def test_cron_jobs() -> None:
     found["spec"] |= {"suspend": True, "timeZone": "Etc/UTC"}
     found["status"] = {"active": [{}, {}], "lastScheduleTime": _STARTED}
     assert cron_job_cells(found, _NOW)[2:6] == ["Etc/UTC", "True", 2, "60s"]
-
-
-def test_the_controller_of_a_revision() -> None:
-    """Kind and group in small letters; an owner that does not control is none."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": True}
-    found = {"metadata": {"name": "r", "ownerReferences": [owner]}, "revision": 2}
-    assert controller_revision_cells(found, _NOW)[1:3] == ["statefulset.apps/db", 2]
-    owner["controller"] = False
-    assert controller_revision_cells(found, _NOW)[1] == "<none>"

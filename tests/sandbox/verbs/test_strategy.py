@@ -3,8 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from handloop.sandbox.kinds.kinds import builtin_resources
-from handloop.sandbox.verbs.strategy import prepare_update
+from handloop.sandbox.verbs.strategy import prepare_update, qos_class
+from support.local_server import LocalServer
 
 _DEPLOYMENTS = next(r for r in builtin_resources() if r.plural == "deployments")
 _CUSTOM = replace(_DEPLOYMENTS, custom=True)
@@ -85,3 +88,141 @@ def test_kinds_without_generation() -> None:
     external = {"type": "ExternalName", "clusterIP": "10.96.0.9"}
     service = prepare_update(_SERVICES, _object("Service", spec=external), old, "")
     assert service["spec"] == {"type": "ExternalName"}
+
+
+def _create(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = LocalServer().request("POST", path, body)
+    assert answer.status == 201, answer
+    created: dict[str, Any] = answer.body
+    return created
+
+
+def test_namespaces_are_active_and_guarded() -> None:
+    """A namespace gets the finalizer `kubernetes` and the phase Active."""
+    created = _create("/api/v1/namespaces", {"metadata": {"name": "n"}, "spec": {"finalizers": ["a.b/c"]}})
+    assert created["spec"]["finalizers"] == ["a.b/c", "kubernetes"]
+    assert created["status"] == {"phase": "Active"}
+
+
+def test_volumes_and_claims_wait_and_are_protected() -> None:
+    """Claims and volumes are Pending and keep a finalizer while they are used."""
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = _create(
+        "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": claim_spec}
+    )
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    assert claim["status"]["phase"] == "Pending"
+    volume_spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/x"},
+    }
+    volume = _create("/api/v1/persistentvolumes", {"metadata": {"name": "v"}, "spec": volume_spec})
+    assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
+    assert volume["status"]["lastPhaseTransitionTime"] == "2023-11-14T22:13:20Z"
+
+
+def test_jobs_are_told_apart_by_their_uid() -> None:
+    """A Job's selector and labels carry its uid, unless it has a selector of its own."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    job = _create(path, {"metadata": {"name": "j"}, "spec": {"template": template}})
+    uid = job["metadata"]["uid"]
+    assert job["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    assert labels == job["metadata"]["labels"]
+    assert labels["batch.kubernetes.io/job-name"] == "j"
+
+
+def test_new_nodes_are_not_ready() -> None:
+    """A node begins with the taint not-ready and keeps the status it registers with."""
+    node = _create("/api/v1/nodes", {"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "4"}}})
+    assert node["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    assert node["status"]["capacity"] == {"cpu": "4"}
+
+
+def test_what_a_client_says_about_the_status_is_dropped() -> None:
+    """A new object has the status of one that was just made."""
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    path = "/apis/apps/v1/namespaces/default"
+    deployment = _create(
+        f"{path}/deployments", {"metadata": {"name": "d"}, "spec": spec, "status": {"replicas": 7}}
+    )
+    assert deployment["status"] == {}
+    daemon_set = _create(f"{path}/daemonsets", {"metadata": {"name": "d"}, "spec": spec})
+    annotations = daemon_set["metadata"]["annotations"]
+    assert annotations["deprecated.daemonset.template.generation"] == "1"
+
+
+_PODS = "/api/v1/namespaces/default/pods"
+
+
+def _spec(server: LocalServer, **spec: Any) -> dict[str, Any]:
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+    answer = server.request("POST", _PODS, body)
+    assert answer.status == 201, answer
+    created: dict[str, Any] = answer.body["spec"]
+    return created
+
+
+def _resources(**resources: Any) -> dict[str, Any]:
+    return {"containers": [{"resources": resources}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (_resources(), "BestEffort"),
+        (_resources(requests={"cpu": "0"}), "BestEffort"),
+        (_resources(requests={"cpu": "100m"}), "Burstable"),
+        (_resources(limits={"cpu": "1"}), "Burstable"),
+        (_resources(limits={"cpu": "1", "memory": "1Gi"}), "Guaranteed"),
+        (
+            _resources(limits={"cpu": "1", "memory": "1Gi"}, requests={"cpu": "1000m", "memory": "1Gi"}),
+            "Guaranteed",
+        ),
+        (_resources(limits={"cpu": "1", "memory": "1Gi"}, requests={"cpu": "500m"}), "Burstable"),
+    ],
+)
+def test_qos_classes(spec: dict[str, Any], expected: str) -> None:
+    """Requests and limits of cpu and memory decide the class."""
+    assert qos_class(spec) == expected
+
+
+def test_the_token_is_mounted_once() -> None:
+    """Every container gets the service account's token, unless the pod or a mount says otherwise."""
+    server = LocalServer()
+    spec = _spec(server)
+    (volume,) = spec["volumes"]
+    assert volume["name"].startswith("kube-api-access-")
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount["name"] == volume["name"]
+    assert spec["serviceAccountName"] == spec["serviceAccount"] == "default"
+    bare = _spec(LocalServer(), automountServiceAccountToken=False, serviceAccountName="me")
+    assert "volumes" not in bare
+    assert bare["serviceAccountName"] == "me"
+
+
+def test_tolerations_are_completed() -> None:
+    """Pods tolerate a node that is gone for five minutes, or as long as they say themselves."""
+    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    spec = _spec(LocalServer(), tolerations=[own])
+    assert [entry.get("tolerationSeconds") for entry in spec["tolerations"]] == [None, 300]
+
+
+def test_priorities() -> None:
+    """The priority comes from the class named, the default class or the system's own."""
+    server = LocalServer()
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    server.request("POST", classes, {"metadata": {"name": "high"}, "value": 1000})
+    body = {"metadata": {"name": "usual"}, "value": 5, "globalDefault": True, "preemptionPolicy": "Never"}
+    server.request("POST", classes, body)
+    assert _spec(server, priorityClassName="high")["priority"] == 1000
+    server.request("DELETE", f"{_PODS}/p")
+    usual = _spec(server)
+    assert (usual["priority"], usual["priorityClassName"], usual["preemptionPolicy"]) == (5, "usual", "Never")
+    server.request("DELETE", f"{_PODS}/p")
+    assert _spec(server, priorityClassName="system-node-critical")["priority"] == 2_000_001_000
+    assert _spec(LocalServer())["priority"] == 0

@@ -130,23 +130,13 @@ def test_selectors_that_mean_nothing(term: dict[str, Any], field: str, message: 
     assert not field_rules.is_valid_selector(selector)
 
 
-@pytest.mark.parametrize(
-    ("selector", "selected"),
-    [
-        (None, False),
-        ({}, True),
-        ({"matchLabels": {"a": "1"}}, True),
-        ({"matchLabels": {"a": "2"}}, False),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, False),
-        ({"matchExpressions": [{"key": "z", "operator": "NotIn", "values": ["1"]}]}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, False),
-    ],
-)
-def test_what_a_selector_selects(selector: dict[str, Any] | None, selected: bool) -> None:
-    """None selects nothing, an empty one everything, all terms must hold."""
-    assert field_rules.selects(selector, {"a": "1", "b": "2"}) is selected
+def test_part_never_fails() -> None:
+    """A missing, empty or odd step is an empty object."""
+    obj = {"a": {"b": {"c": 1}, "n": None, "s": "text"}}
+    assert field_rules.part(obj, "a", "b") == {"c": 1}
+    assert field_rules.part(obj, "a", "n", "x") == {}
+    assert field_rules.part(obj, "z") == {}
+    assert field_rules.part(obj, "a", "s") == {}
 
 
 def test_what_names_nothing() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,3 +97,49 @@ def test_in_and_notin_are_opposites(labels: dict[str, str], key: str, values: se
     inside, outside = (_matches(f"{key} {word} ({listed})", labels) for word in ("in", "notin"))
     assert inside is not outside
     assert inside is (labels.get(key) in values)
+
+
+_POD = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "web", "tier": "back"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "none", "operator": "NotIn", "values": ["web"]}]}, True),
+        ({"matchExpressions": [{"key": "none", "operator": "In", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}, False),
+    ],
+)
+def test_label_selectors_match_as_the_server_does(selector: dict[str, Any] | None, expected: bool) -> None:
+    """Every requirement must hold; an absent key satisfies only the negative operators."""
+    assert label_selector.matches(selector, _POD) is expected
+
+
+def test_an_empty_selector_is_everything() -> None:
+    """Only a selector that is there and asks nothing selects everything."""
+    assert label_selector.is_everything({})
+    assert not label_selector.is_everything(None)
+    assert not label_selector.is_everything({"matchLabels": {"a": "b"}})
+    assert label_selector.matches({}, None)
+
+
+def test_the_text_of_a_label_selector() -> None:
+    """Terms in the order of their keys, values sorted; a bare map is one of labels."""
+    terms = [
+        {"key": "e", "operator": "DoesNotExist"},
+        {"key": "d", "operator": "Exists"},
+        {"key": "c", "operator": "NotIn", "values": ["3"]},
+        {"key": "b", "operator": "In", "values": ["2", "1"]},
+    ]
+    selector = {"matchLabels": {"a": "1"}, "matchExpressions": terms}
+    assert label_selector.text(selector) == "a=1,b in (1,2),c notin (3),d,!e"
+    assert label_selector.text({"b": "2", "a": "1"}) == "a=1,b=2"
+    assert label_selector.text(None) == label_selector.text({}) == ""

@@ -6,7 +6,7 @@ import pytest
 
 from handloop.sandbox.kinds.kinds import builtin_resources
 from handloop.sandbox.wire import negotiate
-from handloop.sandbox.wire.negotiate import Form, Shape
+from handloop.sandbox.wire.negotiate import AnswerShape, Form
 from handloop.sandbox.wire.resource import ServedResource
 from handloop.sandbox.wire.status import StatusError
 
@@ -28,12 +28,12 @@ def _form(accept: str, *, watch: bool = False, resource: ServedResource = _CUSTO
         ("application/yaml", Form(yaml=True)),
         ("application/json;q=0.5, application/yaml;q=0.9", Form(yaml=True)),
         ("application/vnd.kubernetes.protobuf,application/json", Form()),
-        (_TABLE, Form(shape=Shape.TABLE)),
+        (_TABLE, Form(shape=AnswerShape.TABLE)),
         (
             f"application/json;as=Table;v=v9;g=meta.k8s.io,{_TABLE.replace('v1', 'v1beta1')}",
-            Form(Shape.TABLE, "v1beta1"),
+            Form(AnswerShape.TABLE, "v1beta1"),
         ),
-        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", Form(shape=Shape.PARTIAL)),
+        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", Form(shape=AnswerShape.PARTIAL)),
         ("application/json;pretty=1", Form(pretty=True)),
     ],
 )

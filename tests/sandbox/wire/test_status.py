@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from handloop.sandbox.kinds import protobuf
 from handloop.sandbox.wire import status
 from handloop.sandbox.wire.resource import ServedResource
-from handloop.sandbox.wire.status import Cause
+from handloop.sandbox.wire.status import Cause, as_protobuf, failure, not_acceptable
 
 
 def _resource(group: str = "example.com") -> ServedResource:
@@ -49,10 +50,10 @@ def test_causes_are_joined_into_the_message() -> None:
 
 
 def test_hints_when_to_retry() -> None:
-    """Refusals that pass say after how many seconds, in the body and in a header."""
-    for error in (status.too_many_requests("slow down"), status.too_large_resource_version(9, 5)):
-        assert error.headers == (("Retry-After", "1"),)
-        assert error.status["details"]["retryAfterSeconds"] == 1
+    """A refusal that passes says after how many seconds, in the body and in a header."""
+    error = status.too_large_resource_version(9, 5)
+    assert error.headers == (("Retry-After", "1"),)
+    assert error.status["details"]["retryAfterSeconds"] == 1
 
 
 def test_expiry_can_offer_a_continuation() -> None:
@@ -66,3 +67,34 @@ def test_success() -> None:
     assert status.success({"name": "a"})["details"] == {"name": "a"}
     assert "details" not in status.success()
     assert status.success(code=201)["code"] == 201
+
+
+RECORDED = (
+    b"k8s\0\n\f\n\x02v1\x12\x06Status\x12\x99\x01\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1at"
+    b"only the following media types are accepted: "
+    b"application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    b'"\rNotAcceptable0\x96\x03\x1a\0"\0'
+)
+
+
+def test_a_refusal_as_a_real_server_wrote_it() -> None:
+    """Every byte is that of a kube-apiserver, the empty texts too."""
+    accepted = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+    assert as_protobuf(not_acceptable(accepted).status) == RECORDED
+
+
+def test_details_and_causes() -> None:
+    """What is written can be read again, causes, retry delay and continue token included."""
+    causes = [{"reason": "FieldValueInvalid", "message": "too big", "field": "spec.size"}]
+    details = {
+        "name": "x" * 200,
+        "group": "g",
+        "kind": "k",
+        "causes": causes,
+        "retryAfterSeconds": 300,
+        "uid": "u",
+    }
+    status = failure(422, "Invalid", "no", details=details, metadata={"continue": "there"})
+    read = protobuf.read_message(as_protobuf(status), "apimachinery.pkg.apis.meta.v1.Status")
+    assert (read["message"], read["code"], read["metadata"]["continue"]) == ("no", 422, "there")
+    assert read["details"] == details
