@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test lint format bench manifests lock size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests lint format bench manifests lock size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## this menu
@@ -25,8 +25,23 @@ run: venv ## the built-in sandbox and the controller on it, in one process; no c
 sandbox: venv ## the API server alone
 	@$(BIN)/python -m controller sandbox
 
+# more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
+WORKERS ?= 5
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
+# every worker imports every test: the first time is the last one that they are compiled
+test test-nightly coverage compile-tests: export PYTHONDONTWRITEBYTECODE :=
+
+compile-tests: install-dev
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null || true # the tests will say it
+
 test: install-dev ## every test; with TEST_KUBECONFIG set also against that real API server
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
+	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
+
+coverage: install-dev ## which lines and branches the tests run, the programs that they start included
+	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
 lint: install-dev ## ruff and mypy
 	$(BIN)/ruff check .

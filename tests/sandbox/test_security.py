@@ -216,7 +216,7 @@ from handloop.sandbox.requests.request import Request
 
 opened = []
 sandbox = Sandbox(controllers=(), token="", seed=1)
-transport = handloop.sandbox.transport()
+transport = sandbox.transport()
 paths = sys.stdin.read().split("\\n")
 
 def ask():

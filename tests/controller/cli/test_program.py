@@ -31,7 +31,7 @@ from support.hasty_clock import HastyClock
 from support.request_trace import RequestTrace
 from support.threads import Background
 
-SECONDS = 15.0
+SECONDS = 60.0
 FOO = Options(controllers=("foo",))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -116,6 +116,7 @@ def test_dead_workers_fail_both_checks() -> None:
     world.install()
     with world.running():
         world.wait_ready()
+        until(lambda: foo_of(world).statistics().workers_alive == 3, "all at work", seconds=SECONDS)
         foo_of(world)._count_worker(-1)
         assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
         assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
@@ -178,7 +179,6 @@ def test_several_namespaces_are_watched_as_one() -> None:
     world.install()
     world.create_foo("web")
     with world.running():
-        world.wait_ready()
         world.wait_ready()
         until(lambda: foo_of(world).statistics().synced, "synced", seconds=SECONDS)
     names = [informer.name for informer in world.program.informers]
