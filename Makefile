@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests lint format bench manifests lock size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests lint format bench manifests lock audit distributions size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## this menu
@@ -114,12 +114,26 @@ LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
+audit: ## known vulnerabilities of what is locked
+	$(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/python -m pip install --quiet pip-audit
+	$(VENV)-audit/bin/pip-audit --disable-pip --require-hashes $(AUDIT_ARGS) \
+		--requirement requirements.lock --requirement requirements-sandbox.lock
+
+distributions: install-dev ## build/distributions: sdist and wheel; VERSION= refuses any other version
+	@test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' pyproject.toml || \
+		{ echo "the version in pyproject.toml is not $(VERSION)" >&2; exit 1; }
+	rm -rf build/distributions
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("build/distributions")'
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/distributions \
+		build/distributions/*.tar.gz
+	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
+
 size: ## lines per package
 	@for folder in apis client workqueue informers controller sandbox tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and what the tools leave behind
-	rm -rf $(VENV) $(VENV)-lock .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

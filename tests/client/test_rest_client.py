@@ -23,7 +23,6 @@ from handloop.client.reachability import Reachability
 from handloop.client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.instant_clock import InstantClock
 from support.recording_request_metrics import RecordingRequestMetrics
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.threads import Background
@@ -43,7 +42,7 @@ class Rig:
 
     def __init__(self, *answers: object, streams: object = (), qps: float = 0, burst: int = 0) -> None:
         self.transport = ScriptedTransport(answers, streams)  # type: ignore[arg-type]
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.metrics = RecordingRequestMetrics()
         self.stop = threading.Event()
         self.client = RESTClient(

@@ -62,7 +62,6 @@ from support.fake_lister_watcher import (
 )
 from support.recording_store import RecordingStore
 from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
-from support.stepping_clock import SteppingClock
 from support.threads import Background
 
 
@@ -569,7 +568,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
     count: int, least: float, most: float
 ) -> None:
     """REFL-11: 1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     seeded = random.Random(7)
     backoff = ExponentialBackoff(0.001, 0.05, 120, clock=clock, random=seeded.random)
     rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
@@ -583,7 +582,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
 
 def test_own_backoff_is_used() -> None:
     """REFL-12: 10 ms x2 up to 100 ms without jitter: 5 refusals take 250 ms."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     rig = ReflectorRig(
         listed(), clock=clock, backoff=ExponentialBackoff(0.01, 0.1, 120, 2.0, 0.0, clock=clock)
     )
@@ -707,7 +706,7 @@ def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
 
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     """REFL-34: under lasting failure the pause grows to 30 s and starts over about every two minutes."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     rig = ReflectorRig(listed(), clock=clock, backoff=default_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
     rig.last_watch()
@@ -794,7 +793,7 @@ def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
 
 def test_thousand_short_watches_are_no_storm() -> None:
     """T28: watches that end at once: the requests stay under 0.3 a second."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
     source.every_watch = lambda _: FakeWatch(None)
@@ -809,7 +808,7 @@ def test_thousand_short_watches_are_no_storm() -> None:
 
 def test_thousand_expired_versions_are_no_storm() -> None:
     """T27: every new version expires at once: at most 0.3 lists a second, one line a minute."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
     rig = ReflectorRig(source, clock=clock, backoff=default_backoff(clock, random.Random(1).random))

@@ -87,7 +87,7 @@ class Program:
         """Status and text of a page that it serves; purpose is metrics or health."""
         address = self.wait_line(rf'{purpose}="([^"]+)"')[1]
         try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

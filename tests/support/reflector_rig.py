@@ -10,10 +10,10 @@ from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.client.options import ListOptions
 from handloop.informers.metrics import InformerMetrics
 from handloop.informers.reflector import Reflector
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider
 from support.recording_store import RecordingStore
-from support.stepping_clock import SteppingClock
 
 NAME = "deployments.apps"
 
@@ -42,11 +42,11 @@ class ReflectorRig:
         source: FakeListerWatcher | None = None,
         *,
         random: Callable[[], float] = lambda: 0.0,
-        clock: SteppingClock | None = None,
+        clock: FakeClock | None = None,
         **options: Any,
     ) -> None:
         self.source = source or FakeListerWatcher()
-        self.clock = clock or SteppingClock()
+        self.clock = clock or FakeClock(moves_itself=True)
         self.store = RecordingStore()
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()

@@ -18,8 +18,8 @@ from handloop.informers.reflecting.consistency_detector import (
 )
 from support.captured_logs import captured_logs
 from support.deployments import at_version, deployment
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, ListAnswer, expired, page
-from support.instant_clock import InstantClock
 
 
 class _Rig:
@@ -30,7 +30,7 @@ class _Rig:
     ) -> None:
         self.source = FakeListerWatcher(lists=lists)
         self.stopped = threading.Event()
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.detector: ConsistencyDetector[Deployment] = ConsistencyDetector(
             "deployments.apps",
             self.source.list,

@@ -18,6 +18,7 @@ from handloop.informers.reflecting.open_response import OpenResponse
 from handloop.informers.reflecting.outage import Outage
 from handloop.informers.reflecting.retry_pause import RetryPause
 from support.deployments import added, bookmark, deployment, names
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
@@ -30,13 +31,12 @@ from support.fake_lister_watcher import (
     too_many_requests,
 )
 from support.reflector_rig import CountingBackoff
-from support.stepping_clock import SteppingClock
 
 
 class Rig:
     def __init__(self, source: FakeListerWatcher, *, page_size: int = 500) -> None:
         self.source = source
-        self.clock = SteppingClock()
+        self.clock = FakeClock(moves_itself=True)
         self.stopped = threading.Event()
         self.too_large = 0
         self.response = OpenResponse(source.watch, stopped=self.stopped, clock=self.clock)

@@ -13,20 +13,20 @@ from handloop.informers.reflecting.listing import ListFailed
 from handloop.informers.reflecting.outage import Doing, Outage
 from handloop.informers.reflecting.remedy import fix_for
 from handloop.informers.reflecting.retry_pause import RetryPause
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
     api_error,
     expired,
     internal_error,
 )
 from support.reflector_rig import CountingBackoff
-from support.stepping_clock import SteppingClock
 
 Entry = MutableMapping[str, Any]
 
 
 class Rig:
     def __init__(self, *, seconds: float = 1.6) -> None:
-        self.clock = SteppingClock()
+        self.clock = FakeClock(moves_itself=True)
         self.outage = Outage(
             name="deployments.apps",
             resource=Deployment.resource,
@@ -188,8 +188,8 @@ def test_the_line_says_what_to_do(namespace: str) -> None:
         name="deployments.apps",
         resource=Deployment.resource,
         namespace=namespace,
-        pause=RetryPause(CountingBackoff(), clock=SteppingClock(), stop=threading.Event()),
-        clock=SteppingClock(),
+        pause=RetryPause(CountingBackoff(), clock=FakeClock(moves_itself=True), stop=threading.Event()),
+        clock=FakeClock(moves_itself=True),
     )
     for code, reason in ((401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")):
         error = api_error(code, reason)
