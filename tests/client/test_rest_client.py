@@ -23,7 +23,7 @@ from handloop.client.reachability import Reachability
 from handloop.client.rest_client import Call, RESTClient
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.recording_request_metrics import RecordingRequestMetrics
+from support.recording_metrics import RecordingRequestMetrics
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.threads import Background
 

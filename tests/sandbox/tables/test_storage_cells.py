@@ -6,7 +6,7 @@ import pytest
 
 from handloop.sandbox.tables.storage_cells import claim_cells, quota_cells, storage_class_cells, volume_cells
 from support.object_cases import check_row
-from support.recorded_rows import rows, told
+from support.recordings import rows, told
 
 _NOW = 1_700_000_000.0
 _AGE = "<unknown>"
