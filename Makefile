@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test lint format bench manifests lock size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests lint format bench manifests lock audit distributions size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## print this menu
@@ -25,8 +25,23 @@ run: venv ## run the controllers on the built-in sandbox, in one process; no clu
 sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
+# more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
+WORKERS ?= 5
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
+# every worker imports every test: the first time is the last one that they are compiled
+test test-nightly coverage compile-tests: export PYTHONDONTWRITEBYTECODE :=
+
+compile-tests: install-dev
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null || true # the tests will say it
+
 test: install-dev ## run every test; if TEST_KUBECONFIG is set, also against that real API server
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-nightly: install-dev ## the same at length: pairs of faults, a hundred plans of faults, new examples of properties
+	FAULT_SEEDS=100 IDLE_MYAPPS=50 $(PYTEST) -m '' --hypothesis-profile=new-examples $(PYTEST_ARGS)
+
+coverage: install-dev ## measure which lines and branches the tests run, the programs that they start included
+	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
 lint: install-dev ## check with ruff and mypy
 	$(BIN)/ruff check .
@@ -99,12 +114,26 @@ LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
+audit: ## look for known vulnerabilities in the locked packages
+	$(PYTHON) -m venv $(VENV)-audit && $(VENV)-audit/bin/python -m pip install --quiet pip-audit
+	$(VENV)-audit/bin/pip-audit --disable-pip --require-hashes $(AUDIT_ARGS) \
+		--requirement requirements.lock --requirement requirements-sandbox.lock
+
+distributions: install-dev ## build/distributions: sdist and wheel; VERSION= refuses any other version
+	@test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' pyproject.toml || \
+		{ echo "the version in pyproject.toml is not $(VERSION)" >&2; exit 1; }
+	rm -rf build/distributions
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("build/distributions")'
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/distributions \
+		build/distributions/*.tar.gz
+	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
+
 size: ## print the lines of each package
 	@for folder in apis client workqueue informers controller sandbox tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools
-	rm -rf $(VENV) $(VENV)-lock .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-audit .sandbox .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,13 +15,33 @@ from hypothesis import HealthCheck, settings
 from handloop.workqueue.locks import set_lock_factory
 from support.ranked_lock import RankedLock
 
-_GRACE_SECONDS = 2.0
+_GRACE_SECONDS: Final = 2.0
+_ORDER: Final = Path(__file__).parents[1] / "build" / "test-order"
 
-# the same examples in every run, however slow; `--hypothesis-profile=default` looks for new ones
-settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# the same examples in every run, however slow; `--hypothesis-profile=new-examples` looks for others
+_slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _slow, derandomize=True)
+settings.register_profile("new-examples", _slow, print_blob=True)
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Of several workers, each keeps the order in which it ran its tests, so that it can be run again."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        config.pluginmanager.register(_Order(_ORDER / worker))
+
+
+class _Order:
+    """Writes down one worker's tests: an argument a line, as `pytest @build/test-order/gw0` reads them."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        path.write_text("", encoding="utf-8")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        with self._path.open("a", encoding="utf-8") as kept:
+            kept.write(nodeid + "\n")
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -56,13 +57,24 @@ def modules() -> dict[str, Path]:
 
 
 MODULES: Final = modules()
-TREES: Final = {name: ast.parse((ROOT / path).read_text(encoding="utf-8")) for name, path in MODULES.items()}
 FILES: Final = {name: path for name, path in MODULES.items() if path.name != "__init__.py"}
 
 
+@cache  # at first use: every worker of a run collects this file, and one of them runs it
+def tree_of(name: str) -> ast.Module:
+    """The syntax of a module."""
+    return ast.parse((ROOT / MODULES[name]).read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(name: str) -> set[str]:
+    """The modules of ours that a module imports, wherever in the file."""
+    return {used for used in imported_modules(name) if used in MODULES}
+
+
 def imported_modules(name: str) -> Iterator[str]:
-    """Every module of ours that a module imports, wherever in the file."""
-    for node in ast.walk(TREES[name]):
+    """The same, with what `from package import name` may mean."""
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -70,9 +82,6 @@ def imported_modules(name: str) -> Iterator[str]:
                 # `from package import module` imports the module, not the package's face
                 nearest = f"{node.module}.{alias.name}"
                 yield nearest if nearest in MODULES else node.module
-
-
-IMPORTS: Final = {name: {used for used in imported_modules(name) if used in MODULES} for name in MODULES}
 
 
 def room(name: str) -> str:
@@ -86,7 +95,7 @@ def test_imports_point_one_way() -> None:
     for name, path in MODULES.items():
         allowed = MAY_IMPORT[path.parts[0]] | ({"sandbox"} if str(path) in KNOWS_THE_SANDBOX else set())
         allowed |= {"client"} if str(path) in HANDS_OUT_A_CLIENT else set()
-        wrong += [(name, used) for used in IMPORTS[name] if used.split(".")[1] not in allowed]
+        wrong += [(name, used) for used in imports_of(name) if used.split(".")[1] not in allowed]
     assert not wrong
 
 
@@ -96,7 +105,7 @@ def test_the_runtime_knows_no_example_and_no_program() -> None:
         (name, used)
         for name, path in FILES.items()
         if path.parts[0] == "controller" and len(path.parts) > 2
-        for used in IMPORTS[name]
+        for used in imports_of(name)
         if used.startswith("handloop.controller.")
         and used.split(".")[2] not in ROOMS_OF_THE_CONTROLLER[path.parts[1]]
     ]
@@ -110,7 +119,7 @@ def test_the_parts_of_the_sandbox_point_one_way() -> None:
         allowed = {f"sandbox/{name}" for name in PARTS_OF_THE_SANDBOX[: index + 1]}
         inside = [name for name, path in FILES.items() if path.parts[:2] == ("sandbox", part)]
         assert inside, part
-        used = {(name, used) for name in inside for used in IMPORTS[name] if used in FILES}
+        used = {(name, used) for name in inside for used in imports_of(name) if used in FILES}
         wrong += [
             pair for pair in used if room(pair[1]).startswith("sandbox") and room(pair[1]) not in allowed
         ]
@@ -120,19 +129,19 @@ def test_the_parts_of_the_sandbox_point_one_way() -> None:
 def test_no_module_imports_the_face_of_its_own_package() -> None:
     """`from handloop.client import X` inside client would tie a knot through the package's root."""
     faces = {name: ".".join(name.split(".")[:2]) for name in FILES}
-    assert not [name for name in FILES if faces[name] in IMPORTS[name]]
+    assert not [name for name in FILES if faces[name] in imports_of(name)]
 
 
 def test_there_is_no_circle_of_modules() -> None:
     """Modules can be put in an order in which each imports only earlier ones."""
-    assert circle({name: IMPORTS[name] - {name} for name in MODULES}) == []
+    assert circle({name: imports_of(name) - {name} for name in MODULES}) == []
 
 
 def test_there_is_no_circle_of_folders() -> None:
     """Nor do folders import each other, a folder and its subfolders included."""
     folders: dict[str, set[str]] = {}
     for name in FILES:
-        folders.setdefault(room(name), set()).update(room(used) for used in IMPORTS[name])
+        folders.setdefault(room(name), set()).update(room(used) for used in imports_of(name) if used in FILES)
     assert circle({folder: used - {folder} for folder, used in folders.items()}) == []
 
 
@@ -156,7 +165,7 @@ def test_a_module_that_does_something_has_its_tests() -> None:
         name
         for name, path in FILES.items()
         if path.stem not in NO_TESTS_OF_THEIR_OWN
-        and does_something(TREES[name])
+        and does_something(tree_of(name))
         and not (ROOT / "tests" / path.parent / f"test_{path.name}").exists()
     ]
     assert not missing
@@ -188,8 +197,8 @@ def test_no_escape_from_the_layering() -> None:
     """Neither relative imports nor `if TYPE_CHECKING:`: the order can be read from the source."""
     relative = [
         name
-        for name, tree in TREES.items()
-        for node in ast.walk(tree)
+        for name in MODULES
+        for node in ast.walk(tree_of(name))
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     hidden = [name for name, path in MODULES.items() if "TYPE_CHECKING" in (ROOT / path).read_text("utf-8")]

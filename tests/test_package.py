@@ -63,22 +63,20 @@ def run(*command: str | Path, cwd: Path) -> str:
     return ended.stdout
 
 
-@pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheel and the sdist, built from a copy of what belongs to the repository."""
-    folder = tmp_path_factory.mktemp("build")
-    source, out = folder / "source", folder / "out"
+@pytest.fixture(params=["wheel", "sdist"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The wheel or the sdist, built from a copy of what belongs to the repository."""
+    source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     for name in ("handloop", *FOLDERS):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-    for what in ("sdist", "wheel"):
-        # one process each, as pip and build do it
-        code = f"import setuptools.build_meta as b, sys; b.build_{what}(sys.argv[1])"
-        run(sys.executable, "-c", code, out, cwd=source)
-    return {"wheel": next(out.glob("*.whl")), "sdist": next(out.glob("*.tar.gz"))}
+    code = f"import setuptools.build_meta as b, sys; b.build_{request.param}(sys.argv[1])"
+    run(sys.executable, "-c", code, out, cwd=source)
+    (built,) = out.iterdir()
+    return built
 
 
 def site_packages(environment: Path) -> Path:
@@ -91,17 +89,14 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-@pytest.fixture(params=["wheel", "sdist"])
-def environment(
-    request: pytest.FixtureRequest, distributions: dict[str, Path], tmp_path: Path
-) -> tuple[Path, set[str]]:
+@pytest.fixture
+def environment(archive: Path, tmp_path: Path) -> tuple[Path, set[str]]:
     """A fresh environment with handloop in it, and what was in it before. Dependencies are the tests' own."""
     folder = tmp_path / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=tmp_path)
     site = site_packages(folder)
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     before = names_in(site)
-    archive = distributions[request.param]
     pip(folder, "install", "--no-deps", "--no-build-isolation", archive)
     return folder, before
 

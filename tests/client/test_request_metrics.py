@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from handloop.client.request_metrics import NO_METRICS, RequestMetrics
-from support.recording_request_metrics import RecordingRequestMetrics
+from support.recording_metrics import RecordingRequestMetrics
 
 
 def report_everything(metrics: RequestMetrics) -> None:

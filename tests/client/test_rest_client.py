@@ -24,8 +24,7 @@ from handloop.client.reachability import Reachability
 from handloop.client.rest_client import Call, RESTClient, default_user_agent
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.instant_clock import InstantClock
-from support.recording_request_metrics import RecordingRequestMetrics
+from support.recording_metrics import RecordingRequestMetrics
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.threads import Background
 
@@ -44,7 +43,7 @@ class Rig:
 
     def __init__(self, *answers: object, streams: object = (), qps: float = 0, burst: int = 0) -> None:
         self.transport = ScriptedTransport(answers, streams)  # type: ignore[arg-type]
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.metrics = RecordingRequestMetrics()
         self.stop = threading.Event()
         self.client = RESTClient(

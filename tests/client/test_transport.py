@@ -33,7 +33,7 @@ from handloop.client.transport import HTTPTransport
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 from support.fake_clock import FakeClock
-from support.recording_request_metrics import RecordingRequestMetrics
+from support.recording_metrics import RecordingRequestMetrics
 from support.threads import Background
 from support.wire_server import (
     CHUNKED_HEAD,

@@ -27,7 +27,7 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
-from support.instant_clock import InstantClock
+from support.fake_clock import FakeClock
 from support.wire_server import (
     CHUNKED_HEAD,
     LAST_CHUNK,
@@ -42,8 +42,8 @@ from support.wire_server import (
 )
 
 
-def client_of(server: WireServer) -> tuple[ResourceClient[Foo], InstantClock]:
-    clock = InstantClock()
+def client_of(server: WireServer) -> tuple[ResourceClient[Foo], FakeClock]:
+    clock = FakeClock(moves_itself=True)
     client = Client(HTTPTransport(ClientConfig(host=server.url)), clock=clock, random=lambda: 0.0)
     return client.resource(Foo), clock
 
@@ -67,7 +67,7 @@ def status(code: int, reason: str, **headers: str) -> bytes:
     return response(json.dumps(body).encode(), status=code, headers=named)
 
 
-EVENTS = 20
+EVENTS = 12
 STREAM = b"".join(chunk(line(number)) for number in range(1, EVENTS + 1)) + LAST_CHUNK
 
 
@@ -115,7 +115,7 @@ def follow(foos: ResourceClient[Foo], after: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("reset", [True, False], ids=["RST", "FIN"])
 def test_a_watch_cut_at_every_byte_resumes_without_loss_or_repetition(reset: bool) -> None:
-    """T04, T05: at every offset of 20 events, resuming at the last whole one gives each exactly once."""
+    """T04, T05: at every offset of 12 events, resuming at the last whole one gives each exactly once."""
     serving = CuttingServer(reset=reset)
     with WireServer(serving) as server:
         foos, _ = client_of(server)

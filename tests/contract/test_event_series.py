@@ -19,7 +19,7 @@ from handloop.controller.runtime.events.recorder import SeriesRecorder
 from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster, SeriesWriter
 from support.api_server import STRATEGIC, Answer, APIServer
-from support.instant_clock import InstantClock
+from support.fake_clock import FakeClock
 from support.series_builders import new_series_event
 
 
@@ -107,7 +107,7 @@ def test_events_of_one_object_are_found_in_both_groups(
 
 def test_a_series_that_the_server_has_forgotten_comes_back(server: APIServer, namespace: str) -> None:
     """EV-24, EV-25. An event that expired is created anew by the refresh, and patched at its end."""
-    clock = InstantClock()
+    clock = FakeClock(moves_itself=True)
     writer = SeriesWriter(
         _ServerSink(server), SeriesCache(clock=clock), threading.Event(), clock=clock, random=lambda: 0.0
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,13 +10,66 @@ import pytest
 
 from handloop.controller.cli.controllers import declared_access
 from handloop.controller.cli.options import Options
-from support.cluster import NAMESPACES, RBAC, Cluster, SandboxCluster
-from support.foo_story import tell_story
-from support.myapp_life import install_myapp, tell_myapp_life
+from support.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, SandboxCluster
+from support.foo_story import tell_story, wait_event
+from support.myapp_story import MyApps
 from support.program import Run, wait_ready_page
 from support.request_trace import Asked, no_streaming_lists
 from support.role_grants import Grant, grants, refused, unused
 from support.service_account import printed_roles, role_name, service_account
+
+
+def install_myapp(cluster: Cluster) -> None:
+    """Put the definition of MyApp in place."""
+    MyApps(cluster).install()
+
+
+def tell_myapp_life(cluster: Cluster, name: str = "app") -> None:
+    """
+    Tell it, and check what can be seen.
+
+    Created, it becomes ready; another image, another type of Service and back; a Service that was deleted is
+    made again; an autoscaler comes, changes and goes; with the MyApp everything goes.
+    """
+    apps = MyApps(cluster)
+    apps.create(name, replicas=2)
+    apps.wait_ready(name, 2)
+    wait_event(cluster, name, "DeploymentReady")
+
+    apps.change(name, image="nginx:2")
+    apps.wait_container(name, lambda container: container["image"] == "nginx:2", "another image")
+    for kind in ("NodePort", "ClusterIP"):
+        apps.change(name, serviceType=kind)
+        apps.wait_service(name, partial(_has, "type", kind), kind)
+    wait_event(cluster, name, "ServiceReady", count=3)
+
+    before = cluster.get(apps.services, name)["metadata"]["uid"]
+    cluster.delete(apps.services, name)
+    cluster.wait(
+        apps.services, lambda found: name in found and found[name]["metadata"]["uid"] != before, "another"
+    )
+
+    for most in (3, 4):
+        apps.change(name, autoScaling={"enabled": True, "maxReplicas": most})
+        _wait_autoscaler(apps, name, most)
+    apps.change(name, autoScaling={"enabled": False, "maxReplicas": 4})
+    cluster.wait(apps.autoscalers, lambda found: name not in found, "without an autoscaler")
+
+    cluster.delete(apps.apps, name)
+    for collection in (apps.apps, cluster.deployments, apps.services):
+        cluster.wait(collection, lambda found: name not in found, f"{collection} rid of {name}")
+
+
+def _has(field: str, wanted: str, spec: Object) -> bool:
+    return bool(spec[field] == wanted)
+
+
+def _wait_autoscaler(apps: MyApps, name: str, most: int) -> None:
+    def is_so(found: Objects) -> bool:
+        return name in found and found[name]["spec"]["maxReplicas"] == most
+
+    apps.cluster.wait(apps.autoscalers, is_so, f"an autoscaler up to {most}")
+
 
 PERMISSIONS = sum(len(access.verbs) for access in declared_access(Options()))
 

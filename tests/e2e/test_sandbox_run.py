@@ -43,7 +43,7 @@ def test_it_brings_its_own_cluster(tmp_path: Path) -> None:
         program.wait_line("export KUBECONFIG=.sandbox/kubeconfig")
         tell_story(cluster)
         program.signal(signal.SIGINT)
-        assert program.wait(seconds=5) == 0
+        assert program.wait() == 0
         cluster.transport.close()
 
 

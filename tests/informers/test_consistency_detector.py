@@ -19,8 +19,8 @@ from handloop.informers.consistency_detector import (
 from handloop.informers.initial_list import unchanged
 from support.captured_logs import captured_logs
 from support.deployments import at_version, deployment
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, ListAnswer, expired, page
-from support.instant_clock import InstantClock
 
 
 class _Rig:
@@ -29,7 +29,7 @@ class _Rig:
     def __init__(self, *lists: ListAnswer, transform: Callable[[Deployment], Deployment] = unchanged) -> None:
         self.source = FakeListerWatcher(lists=lists)
         self.stopped = threading.Event()
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.detector: ConsistencyDetector[Deployment] = ConsistencyDetector(
             "deployments.apps",
             self.source.list,

@@ -34,8 +34,8 @@ from handloop.informers.processor import (
 )
 from handloop.workqueue.locks import new_lock
 from support.deployments import at_version, deployment, names
+from support.fake_clock import FakeClock
 from support.recording_metrics import RecordingMetricsProvider
-from support.stepping_clock import SteppingClock
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED
 REPLACED, SYNC = DeltaType.REPLACED, DeltaType.SYNC
@@ -45,7 +45,7 @@ class RecordingProcessor(SharedProcessor[Deployment]):
     """Keeps what is distributed; on_distribute runs first, as a handler that looks into the store would."""
 
     def __init__(self) -> None:
-        super().__init__(clock=SteppingClock())
+        super().__init__(clock=FakeClock(moves_itself=True))
         self.batches: list[tuple[list[Notification[Deployment]], list[Notification[Deployment]], int]] = []
         self.on_distribute: Callable[[], None] = lambda: None
 
@@ -83,7 +83,7 @@ class Rig:
             block_deltas=new_lock("block_deltas", 30),
             guard=self.guard,
             metrics=InformerMetrics("deployments.apps", self.metrics),
-            clock=SteppingClock(),
+            clock=FakeClock(moves_itself=True),
         )
 
     def process(self, *deltas: Deltas[Deployment] | Delta[Deployment], initial: bool = False) -> None:

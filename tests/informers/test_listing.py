@@ -16,6 +16,7 @@ from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleL
 from handloop.informers.listwatch import OpenResponse
 from handloop.informers.outage import Outage, RetryPause
 from support.deployments import added, bookmark, deployment, names
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
     FakeListerWatcher,
     FakeWatch,
@@ -28,13 +29,12 @@ from support.fake_lister_watcher import (
     too_many_requests,
 )
 from support.reflector_rig import CountingBackoff
-from support.stepping_clock import SteppingClock
 
 
 class Rig:
     def __init__(self, source: FakeListerWatcher) -> None:
         self.source = source
-        self.clock = SteppingClock()
+        self.clock = FakeClock(moves_itself=True)
         self.pause = RetryPause(CountingBackoff(), clock=self.clock)
         self.response = OpenResponse(source, stopped=self.pause.stopped, clock=self.clock, random=lambda: 0.0)
         self.listing: Listing[Deployment] = Listing(

@@ -9,15 +9,17 @@ from handloop.client.errors import StreamClosed
 from handloop.client.options import ListOptions
 from handloop.informers.listwatch import OpenResponse
 from support.deployments import added, deployment
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, WatchAnswer, expired
-from support.stepping_clock import SteppingClock
 
 
 def opened(
-    *answers: WatchAnswer, stopped: threading.Event | None = None, clock: SteppingClock | None = None
+    *answers: WatchAnswer, stopped: threading.Event | None = None, clock: FakeClock | None = None
 ) -> OpenResponse[Deployment]:
     source = FakeListerWatcher(watches=list(answers))
-    return OpenResponse(source, stopped=stopped or threading.Event(), clock=clock or SteppingClock())
+    return OpenResponse(
+        source, stopped=stopped or threading.Event(), clock=clock or FakeClock(moves_itself=True)
+    )
 
 
 def test_events_come_from_the_open_stream() -> None:
@@ -31,7 +33,7 @@ def test_events_come_from_the_open_stream() -> None:
 
 def test_age_counts_from_before_the_request() -> None:
     """A request that took 2 s has made the stream 2 s old already."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
 
     def slow(_: ListOptions) -> FakeWatch[Deployment]:
         clock.advance(2)

@@ -19,6 +19,7 @@ from handloop.informers.outage import (
     fix_for,
     is_unanswered,
 )
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
     api_error,
     expired,
@@ -26,7 +27,6 @@ from support.fake_lister_watcher import (
     too_many_requests,
 )
 from support.reflector_rig import CountingBackoff
-from support.stepping_clock import SteppingClock
 
 Entry = MutableMapping[str, Any]
 
@@ -37,7 +37,7 @@ class Rig:
     def __init__(
         self, *, seconds: float = 1.6, namespace: str = "", handler: WatchErrorHandler | None = None
     ) -> None:
-        self.clock = SteppingClock()
+        self.clock = FakeClock(moves_itself=True)
         self.outage = Outage(
             "deployments.apps",
             Deployment.resource,

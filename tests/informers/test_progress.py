@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
 from handloop.informers.progress import TTY_INTERVAL_SECONDS, SyncProgress, describe
-from support.stepping_clock import SteppingClock
+from support.fake_clock import FakeClock
 
 LISTING = ReflectorStatistics(
     state=State.LISTING,
@@ -50,7 +50,7 @@ class Source:
         return self.now
 
 
-def run(progress: SyncProgress, clock: SteppingClock, seconds: float) -> list[tuple[float, str, str]]:
+def run(progress: SyncProgress, clock: FakeClock, seconds: float) -> list[tuple[float, str, str]]:
     """Tick eight times a second; (second, level, line) of what was logged."""
     said = []
     for _ in range(round(seconds * 8)):
@@ -63,7 +63,7 @@ def run(progress: SyncProgress, clock: SteppingClock, seconds: float) -> list[tu
 
 def test_line_says_how_far_each_informer_is() -> None:
     """cli.md "Sync progress": what is being listed by objects and page, what is synced, and for how long."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     progress = SyncProgress([Source(DEPLOYMENTS), Source(FOOS)], clock=clock)
     assert run(progress, clock, 20.5) == [
         (10.0, "info", "waiting for caches: deployments 3 500 objects (page 7), foos ✓ 12 — 10s"),
@@ -73,14 +73,14 @@ def test_line_says_how_far_each_informer_is() -> None:
 
 def test_terminal_gets_a_line_every_two_seconds() -> None:
     """cli.md: 2 s on a TTY."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     progress = SyncProgress([Source(DEPLOYMENTS)], interval_seconds=TTY_INTERVAL_SECONDS, clock=clock)
     assert [second for second, _, _ in run(progress, clock, 6.5)] == [2.0, 4.0, 6.0]
 
 
 def test_five_minutes_are_worth_a_warning_with_the_last_errors() -> None:
     """cli.md: WARN at 5 min with the last error; and again after five more."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     failing = replace(LISTING, last_error="403 Forbidden")
     source = Source(replace(DEPLOYMENTS, reflector=failing))
     progress = SyncProgress([source, Source(replace(FOOS, reflector=None))], clock=clock)
@@ -94,7 +94,7 @@ def test_five_minutes_are_worth_a_warning_with_the_last_errors() -> None:
 
 def test_end_is_said_if_anything_was_said() -> None:
     """A quick sync writes nothing at all, a long one ends with a line, once."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     source = Source(DEPLOYMENTS)
     progress = SyncProgress([source], clock=clock)
     with capture_logs() as logs:

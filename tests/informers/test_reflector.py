@@ -66,7 +66,6 @@ from support.fake_lister_watcher import (
 )
 from support.recording_metrics import RecordingMetricsProvider
 from support.reflector_rig import NAME, CountingBackoff, ReflectorRig, is_streaming
-from support.stepping_clock import SteppingClock
 from support.threads import Background
 
 
@@ -82,7 +81,7 @@ def streaming() -> FakeListerWatcher:
     return FakeListerWatcher(supports_watch_list=True)
 
 
-def reflector_backoff(clock: SteppingClock, draw: Callable[[], float]) -> ExponentialBackoff:
+def reflector_backoff(clock: FakeClock, draw: Callable[[], float]) -> ExponentialBackoff:
     """The one that a reflector has in a program."""
     return ExponentialBackoff(
         BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=draw
@@ -578,7 +577,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
     count: int, least: float, most: float
 ) -> None:
     """REFL-11: 1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     seeded = random.Random(7)
     backoff = ExponentialBackoff(0.001, 0.05, 120, clock=clock, random=seeded.random)
     rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
@@ -592,7 +591,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
 
 def test_own_backoff_is_used() -> None:
     """REFL-12: 10 ms x2 up to 100 ms without jitter: 5 refusals take 250 ms."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     backoff = ExponentialBackoff(0.01, 0.1, 120, clock=clock, random=lambda: 0.0)
     rig = ReflectorRig(listed(), clock=clock, backoff=backoff)
     rig.source.watches += [ConnectionRefused("refused")] * 5
@@ -712,7 +711,7 @@ def test_event_that_the_store_refuses_is_logged_and_passed() -> None:
 
 def test_delay_falls_back_after_two_minutes_of_failure() -> None:
     """REFL-34: under lasting failure the pause grows to 30 s and starts over about every two minutes."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     rig = ReflectorRig(listed(), clock=clock, backoff=reflector_backoff(clock, lambda: 0.5))
     rig.source.watches += [ConnectionRefused("refused")] * 16
     rig.last_watch()
@@ -799,7 +798,7 @@ def test_failing_server_is_asked_again_without_a_list(code: int) -> None:
 
 def test_thousand_short_watches_are_no_storm() -> None:
     """T28: watches that end at once: the requests stay under 0.3 a second."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
     source.every_watch = lambda _: FakeWatch(None)
@@ -814,7 +813,7 @@ def test_thousand_short_watches_are_no_storm() -> None:
 
 def test_thousand_expired_versions_are_no_storm() -> None:
     """T27: every new version expires at once: at most 0.3 lists a second, one line a minute."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     source = FakeListerWatcher()
     source.every_list = page(rv=5)
     rig = ReflectorRig(source, clock=clock, backoff=reflector_backoff(clock, random.Random(1).random))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handloop.informers.history_guard import ResourceVersionFloor, Verdict, is_older
-from support.stepping_clock import SteppingClock
+from support.fake_clock import FakeClock
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_resource_versions_compare_as_numbers_or_not_at_all(first: str, second: 
 
 def test_newer_list_is_taken() -> None:
     """A list at or after what was seen is taken, as is the very first."""
-    floor = ResourceVersionFloor(SteppingClock())
+    floor = ResourceVersionFloor(FakeClock(moves_itself=True))
     assert floor.judge("5", "") is Verdict.TAKE
     assert floor.judge("5", "5") is Verdict.TAKE
     assert floor.judge("6", "5") is Verdict.TAKE
@@ -37,7 +37,7 @@ def test_newer_list_is_taken() -> None:
 
 def test_list_from_the_past_waits_until_it_has_lasted() -> None:
     """T31, T32: a lagging server is asked again; after 30 s of the past, the past is the truth."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     floor = ResourceVersionFloor(clock)
     assert floor.judge("4", "5") is Verdict.WAIT
     clock.advance(29.9)
@@ -48,7 +48,7 @@ def test_list_from_the_past_waits_until_it_has_lasted() -> None:
 
 def test_patience_starts_anew_after_a_good_list() -> None:
     """T31: two lags of 20 s, with a good list between, are not one of 40 s."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     floor = ResourceVersionFloor(clock)
     assert floor.judge("4", "5") is Verdict.WAIT
     clock.advance(20)
@@ -60,7 +60,7 @@ def test_patience_starts_anew_after_a_good_list() -> None:
 
 def test_server_that_denies_our_version_is_believed_at_once() -> None:
     """T32: after "too large resource version" an older list is a rewound history, once."""
-    floor = ResourceVersionFloor(SteppingClock())
+    floor = ResourceVersionFloor(FakeClock(moves_itself=True))
     floor.server_denies()
     assert floor.judge("4", "5") is Verdict.TAKE_REWOUND
     assert floor.judge("3", "4") is Verdict.WAIT

@@ -13,7 +13,6 @@ from handloop.informers.outage import RetryPause
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import internal_error, too_many_requests
 from support.reflector_rig import CountingBackoff
-from support.stepping_clock import SteppingClock
 from support.threads import Background
 
 
@@ -21,7 +20,7 @@ class Alone:
     """A pause of a reflector that hears of no other requests."""
 
     def __init__(self, seconds: float = 1.6) -> None:
-        self.clock = SteppingClock()
+        self.clock = FakeClock(moves_itself=True)
         self.backoff = CountingBackoff(seconds)
         self.pause = RetryPause(self.backoff, clock=self.clock)
 

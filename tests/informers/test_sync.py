@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from handloop.informers.sync import wait_for_cache_sync
-from support.stepping_clock import SteppingClock
+from support.fake_clock import FakeClock
 
 
 class After:
@@ -32,11 +32,11 @@ def always() -> bool:
     return True
 
 
-class StopAt(SteppingClock):
+class StopAt(FakeClock):
     """Sets stop when a given time is reached."""
 
     def __init__(self, at: float, stop: threading.Event) -> None:
-        super().__init__()
+        super().__init__(moves_itself=True)
         self._at = at
         self._stop_event = stop
 
@@ -60,7 +60,7 @@ class RecordingProgress:
 
 def test_sync_is_polled_ten_times_a_second() -> None:
     """cache.md 8.8: the first look is at once; then every 100 ms until all are synced in one pass."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     assert wait_for_cache_sync(threading.Event(), After(2), always, After(3), clock=clock)
     assert clock.slept == [0.1] * 5
 
@@ -69,8 +69,8 @@ def test_nothing_to_wait_for_is_synced() -> None:
     """cache.md 8.8: no functions, no waiting, also when stopped."""
     stop = threading.Event()
     stop.set()
-    assert wait_for_cache_sync(stop, clock=SteppingClock())
-    assert wait_for_cache_sync(stop, always, clock=SteppingClock())
+    assert wait_for_cache_sync(stop, clock=FakeClock(moves_itself=True))
+    assert wait_for_cache_sync(stop, always, clock=FakeClock(moves_itself=True))
 
 
 def test_stop_ends_the_wait_unsynced() -> None:
@@ -82,7 +82,9 @@ def test_stop_ends_the_wait_unsynced() -> None:
 def test_waiter_drives_the_progress_lines() -> None:
     """Every look that finds something missing ticks; the last one says that it is over, a stop does not."""
     progress = RecordingProgress()
-    assert wait_for_cache_sync(threading.Event(), After(2), clock=SteppingClock(), progress=progress)
+    assert wait_for_cache_sync(
+        threading.Event(), After(2), clock=FakeClock(moves_itself=True), progress=progress
+    )
     assert progress.calls == ["tick", "tick", "finished"]
     stop = threading.Event()
     progress = RecordingProgress()

@@ -15,6 +15,7 @@ from handloop.controller.cli.flags import parse_options
 from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.kubectl import Kubectl
+from support.turns import turn
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -59,17 +60,24 @@ def server(
     kubeconfig = os.environ.get("TEST_KUBECONFIG")
     if not kubeconfig:
         pytest.skip("TEST_KUBECONFIG names no cluster")
-    kubectl = Kubectl(binary, Path(kubeconfig), home, SYSTEM)
-    _prepare(kubectl, home)
-    yield kubectl
-    # the definitions stay: other tests share them
-    if kubectl.run("get", "deployment", "handloop").code:
-        kubectl("delete", "namespace", SYSTEM, "--ignore-not-found", "--wait=false")
+    path = Path(kubeconfig)
+    kubectl = Kubectl(binary, path, home, SYSTEM)
+    with turn(path, SYSTEM, alone=True), turn(path, "foos", alone=False):
+        _prepare(kubectl, home)
+        yield kubectl
+        # the definitions stay: other tests share them
+        if kubectl.run("get", "deployment", "handloop").code:
+            kubectl("delete", "namespace", SYSTEM, "--ignore-not-found", "--wait=false")
+
+
+_BUILT: dict[str, str] = {}
 
 
 def documents(kubectl: Kubectl, folder: str) -> list[dict[str, Any]]:
-    """What a folder builds to."""
-    return list(yaml.safe_load_all(kubectl("kustomize", str(MANIFESTS / folder)).out))
+    """What a folder builds to: for every server the same."""
+    if folder not in _BUILT:
+        _BUILT[folder] = kubectl("kustomize", str(MANIFESTS / folder)).out
+    return list(yaml.load_all(_BUILT[folder], Loader=yaml.CSafeLoader))
 
 
 def _prepare(kubectl: Kubectl, home: Path) -> None:

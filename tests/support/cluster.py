@@ -23,6 +23,7 @@ from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.program import ON_FREE_PORTS
 from support.request_trace import RequestTrace
+from support.turns import turn
 
 Object = dict[str, Any]
 Objects = Mapping[str, Object]
@@ -266,17 +267,18 @@ def real_cluster(definition: Object) -> Iterator[RealCluster]:
     kubeconfig = os.environ.get("TEST_KUBECONFIG")
     if not kubeconfig:
         pytest.skip("TEST_KUBECONFIG names no cluster")
-    cluster = RealCluster(Path(kubeconfig))
     usual = usual_definition()
-    try:
-        if definition != usual and cluster.has_foreign_foos():
-            pytest.skip("somebody else's Foos live in this cluster")
-        cluster.install(definition)
-        yield cluster
-    finally:
-        if definition != usual:
-            cluster.install(usual)
-        cluster.close()
+    with turn(Path(kubeconfig), "foos", alone=definition != usual):
+        cluster = RealCluster(Path(kubeconfig))
+        try:
+            if definition != usual and cluster.has_foreign_foos():
+                pytest.skip("somebody else's Foos live in this cluster")
+            cluster.install(definition)
+            yield cluster
+        finally:
+            if definition != usual:
+                cluster.install(usual)
+            cluster.close()
 
 
 def usual_definition() -> Object:

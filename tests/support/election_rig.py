@@ -16,8 +16,8 @@ from handloop.controller.runtime.election.election_metrics import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.fake import FakeRecorder
+from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI
-from support.stepping_clock import SteppingClock
 from support.threads import Background
 
 PATH: Final = "demo/foo"
@@ -79,11 +79,11 @@ class ElectionRig:
             self.calls.append("work ended")
 
 
-class _Clock(SteppingClock):
+class _Clock(FakeClock):
     """Counts sleeps, and lets the rig act at each."""
 
     def __init__(self, rig: ElectionRig) -> None:
-        super().__init__(start=1000.0)
+        super().__init__(start=1000.0, moves_itself=True)
         self._rig = rig
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:

@@ -1,4 +1,4 @@
-"""A clock that moves only when the test says so."""
+"""A clock that moves when the test says so, or with those who sleep on it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ class FakeClock:
     A point in time that has been reached is nobody's deadline any more: after `advance`, `wait_for_waiters`
     counts a thread again only once it waits for a new one. To be sure that a thread that was woken otherwise
     waits for what it should, use `wait_for_deadline`.
+
+    moves_itself: a sleep returns at once, that much later. For code that sleeps between tries on one thread.
+    State: slept, how long each of those sleeps was to be.
     """
 
-    def __init__(self, *, start: float = 0.0, unix: float = 1_700_000_000.0) -> None:
+    def __init__(
+        self, *, start: float = 0.0, unix: float = 1_700_000_000.0, moves_itself: bool = False
+    ) -> None:
+        self.slept: list[float] = []
+        self._moves_itself = moves_itself
         self._lock = threading.Lock()
         self._now = start
         self._unix_offset = unix - start
@@ -63,6 +70,11 @@ class FakeClock:
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """Wait until virtual seconds have passed or stop is set; True when stop is set."""
+        if self._moves_itself:
+            if not stop.is_set():
+                self.slept.append(seconds)
+                self.advance(seconds)
+            return stop.is_set()
         with self._changed:
             deadline = self._now + seconds
             token = self._add_deadline(deadline)

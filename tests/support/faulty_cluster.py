@@ -23,7 +23,7 @@ from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.sandbox.server import Sandbox
 from support.deadline import until
-from support.racing_clock import RacingClock
+from support.fast_clock import FastClock
 from support.threads import Background
 
 Object = dict[str, Any]
@@ -50,7 +50,7 @@ class FaultyCluster:
     def __init__(self, *, seed: int = 1) -> None:
         self.sandbox = Sandbox(seed=seed, speed=100.0, bookmark_seconds=0.2)
         self.faults = self.sandbox.faults
-        self.clock = RacingClock()
+        self.clock = FastClock()
         self.stop = threading.Event()
         self._admin = self.sandbox.transport()
         self._transport: HTTPTransport | None = None

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
+
+from handloop.controller.runtime.metrics.metrics_page import metrics_page
 
 
 def _bounds(text: str) -> tuple[str, ...]:
@@ -109,3 +112,10 @@ def exposed(text: str) -> dict[str, Row]:
         bounds = dict.fromkeys(s.labels["le"] for s in family.samples if s.labels.get("le", "+Inf") != "+Inf")
         found[name] = Row(family.type, labels, tuple(bounds))
     return found
+
+
+def text_of(registry: CollectorRegistry) -> str:
+    """What /metrics answers."""
+    status, content_type, body = metrics_page(registry)({})
+    assert (status, content_type.partition(";")[0]) == (200, "text/plain")
+    return body.decode()

@@ -24,6 +24,11 @@ ON_FREE_PORTS: Final = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bi
 NO_SERVERS: Final = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
 
 
+def inherited() -> dict[str, str]:
+    """Where programs are, and where coverage keeps what it measures if it does."""
+    return {name: text for name, text in os.environ.items() if name == "PATH" or name.startswith("COVERAGE_")}
+
+
 class Program:
     """
     One run of the program.
@@ -40,7 +45,7 @@ class Program:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "controller", *arguments],
             cwd=folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), **environment},
+            env={"HOME": str(folder), "PYTHONPATH": str(ROOT), **inherited(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -82,7 +87,7 @@ class Program:
         """Status and text of a page that it serves; purpose is metrics or health."""
         address = self.wait_line(rf'{purpose}="([^"]+)"')[1]
         try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -36,3 +36,18 @@ def shortened(message: str) -> str:
     if len(message) <= LONGEST:
         return message
     return f"{message[:LONGEST]}... {hashlib.sha256(message.encode()).hexdigest()[:16]}"
+
+
+Object = dict[str, Any]
+
+
+def rows(*plurals: str) -> list[Object]:
+    """The lines about these kinds, of which each has to have one."""
+    found = [line for line in recorded("objects") if line["plural"] in plurals]
+    assert {line["plural"] for line in found} == set(plurals)
+    return found
+
+
+def told(line: Object) -> str:
+    """The name of a case."""
+    return f"{line['plural']} {line['object']['metadata']['name']}"

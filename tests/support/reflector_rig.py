@@ -15,10 +15,10 @@ from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
 from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
+from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider
 from support.recording_store import RecordingStore
-from support.stepping_clock import SteppingClock
 
 NAME = "deployments.apps"
 
@@ -47,7 +47,7 @@ class ReflectorRig:
         source: FakeListerWatcher | None = None,
         *,
         random: Callable[[], float] = lambda: 0.0,
-        clock: Any = None,
+        clock: FakeClock | None = None,
         backoff: Backoff | None = None,
         guard: HistoryGuard[Deployment] | None = None,
         reachability: Reachability | None = None,
@@ -55,7 +55,7 @@ class ReflectorRig:
         **options: Any,
     ) -> None:
         self.source = source or FakeListerWatcher()
-        self.clock: SteppingClock = clock or SteppingClock()
+        self.clock = clock or FakeClock(moves_itself=True)
         self.store = RecordingStore()
         self.backoff = CountingBackoff()
         self.metrics = RecordingMetricsProvider()

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from handloop.workqueue.token_bucket import TokenBucket, WaitTooLongError
 from support.fake_clock import FakeClock
-from support.stepping_clock import SteppingClock
 
 
 def test_burst_then_refusal() -> None:
@@ -31,7 +30,7 @@ def test_tokens_come_back_with_time() -> None:
 
 def test_blocking_accepts_take_their_time() -> None:
     """FC-09: 16 blocking accepts at 10 per second with a burst of 5 take 1.1 s. Follows TestThrottle."""
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     bucket = TokenBucket(10, 5, clock)
 
     assert all(bucket.accept() for _ in range(16))
@@ -44,7 +43,7 @@ def test_wait_fails_at_once_when_the_token_comes_too_late() -> None:
 
     Follows TestWait.
     """
-    clock = SteppingClock()
+    clock = FakeClock(moves_itself=True)
     bucket = TokenBucket(0.0001, 1, clock)
     assert bucket.wait(1)
     with pytest.raises(WaitTooLongError, match="10000 s, not within 1 s"):

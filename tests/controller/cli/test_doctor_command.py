@@ -14,7 +14,7 @@ from handloop.controller.cli.doctor_command import doctor
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.options import Options
 from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
-from support.instant_clock import InstantClock
+from support.fake_clock import FakeClock
 from support.threads import Background
 from support.wire_server import Peer, WireServer, response
 
@@ -31,7 +31,7 @@ def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
 def examined(options: Options) -> tuple[int, str]:
     """Exit code and output."""
     out = io.StringIO()
-    return doctor(options, threading.Event(), out, clock=InstantClock()), out.getvalue()
+    return doctor(options, threading.Event(), out, clock=FakeClock(moves_itself=True)), out.getvalue()
 
 
 def account(cluster: SandboxCluster, folder: Path) -> Path:

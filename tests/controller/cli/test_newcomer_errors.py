@@ -39,8 +39,8 @@ from support.cluster import (
     usual_definition,
 )
 from support.deadline import until
-from support.hasty_clock import HastyClock
-from support.instant_clock import InstantClock
+from support.fake_clock import FakeClock
+from support.fast_clock import FastClock
 from support.program import NO_SERVERS
 from support.threads import Background
 from support.watched_text import WatchedText
@@ -242,7 +242,7 @@ def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     server = f"http://127.0.0.1:{closed_port}"
     argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
     err = io.StringIO()
-    code = run(parse_options(argv, {}), threading.Event(), err, clock=InstantClock())
+    code = run(parse_options(argv, {}), threading.Event(), err, clock=FakeClock(moves_itself=True))
     assert code == 4
     assert Outcome(code, err.getvalue()).says(
         f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
@@ -269,7 +269,7 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
         path = kubeconfig(tmp_path / "k", server.url, **{"certificate-authority": str(expected)})
         argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", path]
         err = io.StringIO()
-        code = run(parse_options(argv, {}), threading.Event(), err, clock=InstantClock())
+        code = run(parse_options(argv, {}), threading.Event(), err, clock=FakeClock(moves_itself=True))
     assert code == 4
     assert Outcome(code, err.getvalue()).says(
         'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',
@@ -485,7 +485,7 @@ def test_e15_nothing_to_do(cluster: SandboxCluster, argv: list[str], what: str, 
     """Information, once everything runs and there is no Foo; those elsewhere are counted."""
     if argv:
         cluster.create_foo("elsewhere")
-    with going_on("--kubeconfig", str(cluster.kubeconfig), *argv, clock=HastyClock()) as text:
+    with going_on("--kubeconfig", str(cluster.kubeconfig), *argv, clock=FastClock(only_sleeps=True)) as text:
         line = text.wait_for('I.*"no Foo in .*')[0]
     assert [part for part in (what, 'code="E15"', fix) if part not in line] == []
 

@@ -32,7 +32,7 @@ from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
-from support.instant_clock import InstantClock
+from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedTransport, answer
 
 HOST = "https://10.0.0.1:6443"
@@ -119,7 +119,7 @@ def token(expires_at: float) -> str:
 
 def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:
     """The report on a server that answers so; also the pauses made, and the requests."""
-    clock, transport = InstantClock(), ScriptedTransport(answers)
+    clock, transport = FakeClock(moves_itself=True), ScriptedTransport(answers)
     client = Client(transport, clock=clock)
     expired = StaticCredentials(token(clock.time() - 3 * 3600))
     report = preflight(client, clock=clock, credentials=expired).check(threading.Event(), tries=tries)
@@ -225,7 +225,7 @@ def test_a_server_that_comes_up_meanwhile_is_no_problem(sandbox: Sandbox) -> Non
                 return super().request(*args, **kwargs)
             return sandbox.transport().request(*args, **kwargs)
 
-    clock = InstantClock()
+    clock = FakeClock(moves_itself=True)
     client = Client(Late([ConnectionRefused("refused")]), clock=clock)
     report = preflight(client, clock=clock).check(threading.Event())
     assert report.problems == ()
@@ -241,7 +241,7 @@ def test_a_stop_ends_the_tries() -> None:
             stop.set()
             return super().request(*args, **kwargs)
 
-    clock = InstantClock()
+    clock = FakeClock(moves_itself=True)
     transport = Stopping([ConnectionRefused("refused")] * 3)
     assert only(preflight(Client(transport, clock=clock), clock=clock).check(stop)).code == "E04"
     assert len(transport.sent) == 1

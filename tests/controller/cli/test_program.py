@@ -27,11 +27,11 @@ from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from support.captured_logs import captured_logs
 from support.deadline import until
-from support.hasty_clock import HastyClock
+from support.fast_clock import FastClock
 from support.request_trace import RequestTrace
 from support.threads import Background
 
-SECONDS = 15.0
+SECONDS = 60.0
 FOO = Options(controllers=("foo",))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -116,6 +116,7 @@ def test_dead_workers_fail_both_checks() -> None:
     world.install()
     with world.running():
         world.wait_ready()
+        until(lambda: foo_of(world).statistics().workers_alive == 3, "all at work", seconds=SECONDS)
         foo_of(world)._count_worker(-1)
         assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
         assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
@@ -179,7 +180,6 @@ def test_several_namespaces_are_watched_as_one() -> None:
     world.create_foo("web")
     with world.running():
         world.wait_ready()
-        world.wait_ready()
         until(lambda: foo_of(world).statistics().synced, "synced", seconds=SECONDS)
     names = [informer.name for informer in world.program.informers]
     assert names == [
@@ -192,7 +192,7 @@ def test_several_namespaces_are_watched_as_one() -> None:
 
 def test_with_nothing_at_all_every_kind_is_named() -> None:
     """E15 for both, with a sample of each."""
-    world = World(Options(), clock=HastyClock())
+    world = World(Options(), clock=FastClock(only_sleeps=True))
     world.install()
     world.create(CRDS, custom_resource_definition(MyApp))
     hint = hint_of(world)
@@ -210,7 +210,7 @@ def hint_of(world: World) -> dict[str, Any]:
 
 def test_nothing_to_do_is_said_once() -> None:
     """E15, as information: what it found, and what to type."""
-    world = World(FOO, clock=HastyClock())
+    world = World(FOO, clock=FastClock(only_sleeps=True))
     world.install()
     hint = hint_of(world)
     assert (hint["event"], hint["log_level"]) == ("no Foo in any namespace", "info")
@@ -219,7 +219,7 @@ def test_nothing_to_do_is_said_once() -> None:
 
 def test_foos_in_other_namespaces_are_counted() -> None:
     """The usual cause is the wrong -n."""
-    world = World(replace(FOO, namespace="demo"), clock=HastyClock())
+    world = World(replace(FOO, namespace="demo"), clock=FastClock(only_sleeps=True))
     world.install()
     for name in ("a", "b", "c"):
         world.create_foo(name)
@@ -228,7 +228,7 @@ def test_foos_in_other_namespaces_are_counted() -> None:
 
 def test_foos_that_may_not_be_counted_are_left_out() -> None:
     """A Role of one namespace is enough: nobody asks for what is in the others, to be refused."""
-    world = World(replace(FOO, namespace="default"), clock=HastyClock(), user="alice")
+    world = World(replace(FOO, namespace="default"), clock=FastClock(only_sleeps=True), user="alice")
     world.install()
     allowed = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     world.create(f"{RBAC}/namespaces/default/roles", {"metadata": {"name": "r"}, "rules": [allowed]})
@@ -246,7 +246,7 @@ def test_foos_that_may_not_be_counted_are_left_out() -> None:
 
 def test_nothing_is_said_where_there_is_something_to_do() -> None:
     """With a Foo in the cache the hint ends in silence, long before the program does."""
-    world = World(FOO, clock=HastyClock())
+    world = World(FOO, clock=FastClock(only_sleeps=True))
     world.install()
     world.create_foo("web")
     with captured_logs() as logs, world.running():
@@ -277,10 +277,11 @@ def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
     assert joined == [1.0]
 
 
-class _HintClock(HastyClock):
+class _HintClock(FastClock):
     """Counts how often the hint has waited."""
 
     def __init__(self) -> None:
+        super().__init__(only_sleeps=True)
         self.waited = threading.Semaphore(0)
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:

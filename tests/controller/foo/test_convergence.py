@@ -250,6 +250,7 @@ def test_a_fault_at_any_write_changes_nothing_in_the_end(name: str, fault: str) 
         assert world.restarts + world.failures > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", _STORIES)
 def test_two_faults_change_nothing_in_the_end(name: str) -> None:
     """Every pair of faults at every pair of writes, the second one in what follows from the first."""
@@ -263,7 +264,7 @@ def test_two_faults_change_nothing_in_the_end(name: str) -> None:
         assert _run(story, plan).end_state() == reference.end_state(), plan
 
 
-@pytest.mark.parametrize("stale_every", [2, 3])
+@pytest.mark.parametrize("stale_every", [2, pytest.param(3, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("fault", ["", *_FAULTS])
 @pytest.mark.parametrize("name", _STORIES)
 def test_caches_that_lag_change_nothing_in_the_end(name: str, fault: str, stale_every: int) -> None:
@@ -332,6 +333,7 @@ def test_a_deployment_replaced_before_any_write_is_left_alone_until_it_goes(name
             assert world.end_state() == reference.end_state(), number
 
 
+@pytest.mark.nightly
 def test_a_rival_and_a_crash_together_change_nothing_in_the_end() -> None:
     """A rival at one write and a crash at another, for every pair."""
     story = _STORIES["scale"]

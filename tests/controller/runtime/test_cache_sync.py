@@ -9,8 +9,7 @@ import pytest
 
 from handloop.controller.runtime.caches import CacheSyncTimeoutError, wait_for_caches
 from support.fake_clock import FakeClock
-from support.hasty_clock import HastyClock
-from support.instant_clock import InstantClock
+from support.fast_clock import FastClock
 from support.threads import Background
 
 
@@ -22,7 +21,7 @@ def test_filled_caches_are_not_waited_for() -> None:
 def test_the_error_names_the_kind_and_what_the_server_said() -> None:
     """Whoever reads it knows which CRD or which permission is missing."""
     troubles = ["foos.example.com: the server could not find the requested resource", "services: no list yet"]
-    clock = InstantClock()
+    clock = FakeClock(moves_itself=True)
     with pytest.raises(CacheSyncTimeoutError) as caught:
         wait_for_caches("controller c", lambda: troubles, threading.Event(), timeout_seconds=120, clock=clock)
     assert str(caught.value) == (
@@ -49,5 +48,7 @@ def test_a_stop_ends_the_wait() -> None:
     """False, and no error: nobody waits for it any more."""
     stop = threading.Event()
     stop.set()
-    assert not wait_for_caches("c", lambda: ["x"], stop, timeout_seconds=math.inf, clock=HastyClock())
-    assert not wait_for_caches("c", list, stop, timeout_seconds=math.inf, clock=HastyClock())
+    assert not wait_for_caches(
+        "c", lambda: ["x"], stop, timeout_seconds=math.inf, clock=FastClock(only_sleeps=True)
+    )
+    assert not wait_for_caches("c", list, stop, timeout_seconds=math.inf, clock=FastClock(only_sleeps=True))

@@ -15,7 +15,6 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.instant_clock import InstantClock
 from support.managed_sandbox import ManagedSandbox, eventually
 
 
@@ -134,7 +133,7 @@ def test_warming_up_waits_for_what_can_be_filled(cluster: ManagedSandbox) -> Non
 
 def test_warming_up_is_bounded(cluster: ManagedSandbox) -> None:
     """A list that takes for ever keeps nobody from leading for more than a minute."""
-    clock = InstantClock()
+    clock = FakeClock(moves_itself=True)
     caches = Caches(cluster.client, clock=clock)
     caches.informer_for(Service)
     with captured_logs():
@@ -157,13 +156,13 @@ def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
     """Every ten seconds a line says how far each kind is."""
     stop = threading.Event()
 
-    class Clock(InstantClock):
+    class Clock(FakeClock):
         def sleep(self, seconds: float, event: threading.Event) -> bool:
             if self.now() > 25:
                 stop.set()
             return super().sleep(seconds, event)
 
-    caches = Caches(cluster.client, clock=Clock())
+    caches = Caches(cluster.client, clock=Clock(moves_itself=True))
     caches.informer_for(Service)
     with captured_logs() as logs:
         caches.report(stop)

@@ -10,7 +10,7 @@ from handloop.sandbox.tables.workload_cells import (
     job_cells,
 )
 from support.object_cases import check_row
-from support.recorded_rows import rows, told
+from support.recordings import rows, told
 
 _NOW = 1_700_000_060.0
 _STARTED = "2023-11-14T22:13:20Z"

@@ -11,9 +11,9 @@ from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.delivery import SinkStatistics
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.fake_event_sink import FakeEventSink
 from support.foo_builders import new_foo
-from support.instant_clock import InstantClock
 
 _DEADLINE_SECONDS = 30.0
 _DROPPED = "Unable to record event (will not retry!)"
@@ -21,7 +21,9 @@ _DROPPED = "Unable to record event (will not retry!)"
 
 @contextmanager
 def _broadcaster(*, queue_length: int = 1000) -> Iterator[EventBroadcaster]:
-    broadcaster = EventBroadcaster(queue_length=queue_length, clock=InstantClock(), random=lambda: 0.5)
+    broadcaster = EventBroadcaster(
+        queue_length=queue_length, clock=FakeClock(moves_itself=True), random=lambda: 0.5
+    )
     try:
         yield broadcaster
     finally:
@@ -126,7 +128,7 @@ def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
         entered.set()
         release.wait(_DEADLINE_SECONDS)
 
-    broadcaster = EventBroadcaster(clock=InstantClock())
+    broadcaster = EventBroadcaster(clock=FakeClock(moves_itself=True))
     broadcaster.start_event_watcher("hanging", hang)
     recorder = broadcaster.new_recorder("component")
     recorder.event(new_foo(), "Normal", "Synced", "in hand")

@@ -12,8 +12,8 @@ from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import EventDelivery, Outcome, SinkStatistics
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.fake_series_sink import FakeSeriesSink
-from support.instant_clock import InstantClock
 from support.series_builders import new_series_event
 
 _PATCH = {"series": {"count": 2, "lastObservedTime": "2023-11-14T22:13:20.000000Z"}}
@@ -30,7 +30,7 @@ class _Rig:
             lambda event: event.regarding,
             threading.Event(),
             on_written=self.answers.append,
-            clock=InstantClock(),
+            clock=FakeClock(moves_itself=True),
             random=lambda: 0.5,
         )
 

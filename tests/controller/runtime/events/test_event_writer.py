@@ -13,8 +13,8 @@ from handloop.controller.runtime.events.delivery import SinkStatistics
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
+from support.fake_clock import FakeClock
 from support.fake_event_sink import FakeEventSink
-from support.instant_clock import InstantClock
 
 
 class _Rig:
@@ -25,7 +25,7 @@ class _Rig:
         outcome: Callable[[int], Exception | None] = lambda _call: None,
         options: CorrelatorOptions = CorrelatorOptions(),  # noqa: B008 - immutable
     ) -> None:
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.sink = FakeEventSink(outcome)
         self.stop = threading.Event()
         correlator = EventCorrelator(options, clock=self.clock)

@@ -14,8 +14,8 @@ from handloop.controller.runtime.events.series import SeriesCache
 from handloop.controller.runtime.events.series_broadcaster import SeriesWriter, series_patch
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
+from support.fake_clock import FakeClock
 from support.fake_series_sink import FakeSeriesSink, SeriesCall
-from support.instant_clock import InstantClock
 from support.series_builders import new_series_event
 
 _NINE_MINUTES = 540.0
@@ -25,7 +25,7 @@ class _Rig:
     """A writer on a sink whose calls fail as told."""
 
     def __init__(self, outcome: Callable[[int], Exception | None] = lambda _call: None) -> None:
-        self.clock = InstantClock()
+        self.clock = FakeClock(moves_itself=True)
         self.sink = FakeSeriesSink(outcome)
         self.cache = SeriesCache(clock=self.clock)
         self.writer = SeriesWriter(

@@ -20,8 +20,7 @@ from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.shared_informer import SharedIndexInformer
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
-from support.metric_table import PROCESS, TABLE, Row, exposed
-from support.metrics_text import text_of
+from support.metric_table import PROCESS, TABLE, Row, exposed, text_of
 
 OF_THE_PROCESS = ("process_", "python_")
 

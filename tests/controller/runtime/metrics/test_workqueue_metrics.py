@@ -7,7 +7,7 @@ from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetri
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from support.fake_clock import FakeClock
-from support.metrics_text import text_of
+from support.metric_table import text_of
 
 
 def test_name_and_controller_are_both_the_queues_name() -> None:
