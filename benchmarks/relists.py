@@ -39,6 +39,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.listwatch import ListWatch, Watch
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.clock import RealClock
+from handloop.workqueue.seams import Seams
 
 HERE: Final = Path(__file__).parent
 TIMEOUT_SECONDS: Final = 600
@@ -128,7 +129,10 @@ def measure(source: ExpiringListWatch, objects: int, relists: int, *, all_fields
             all_told.set()
 
     informer = SharedIndexInformer(
-        source, Deployment, indexers={NAMESPACE_INDEX: namespace_index_func}, clock=ImpatientClock()
+        source,
+        Deployment,
+        indexers={NAMESPACE_INDEX: namespace_index_func},
+        seams=Seams(clock=ImpatientClock()),
     )
     if not all_fields:
         informer.set_transform(cached_fields)

@@ -7,7 +7,6 @@ object that does not fit its type still delivers the others.
 
 from __future__ import annotations
 
-import random as random_module
 import threading
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -30,6 +29,7 @@ from handloop.client.rest_client import Call, RESTClient
 from handloop.client.transport import Transport
 from handloop.client.watch_stream import WatchStream
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
@@ -59,21 +59,19 @@ class Client:
         *,
         qps: float = 0,
         burst: int = 0,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
+        seams: Seams = REAL_SEAMS,
         metrics: RequestMetrics = NO_METRICS,
         user_agent: str = "",
         stop: threading.Event | None = None,
         reachability: Reachability | None = None,
     ) -> None:
-        self._clock = clock
-        self.reachability = Reachability(clock=clock) if reachability is None else reachability
+        self._clock = seams.clock
+        self.reachability = Reachability(clock=seams.clock) if reachability is None else reachability
         self.rest = RESTClient(
             transport,
             qps=qps,
             burst=burst,
-            clock=clock,
-            random=random,
+            seams=seams,
             metrics=metrics,
             user_agent=user_agent,
             stop=stop,

@@ -7,7 +7,6 @@ It knows the API's manners but no kinds. Threads: any.
 from __future__ import annotations
 
 import math
-import random as random_module
 import re
 import sys
 import threading
@@ -34,7 +33,7 @@ from handloop.client.reachability import Reachability
 from handloop.client.request_log import log_answer, log_body
 from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.transport import Transport
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 from handloop.workqueue.token_bucket import TokenBucket
 
 log = structlog.get_logger("client")
@@ -87,18 +86,17 @@ class RESTClient:
         *,
         qps: float = 0,
         burst: int = 0,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
+        seams: Seams = REAL_SEAMS,
         metrics: RequestMetrics = NO_METRICS,
         user_agent: str = "",
         stop: threading.Event | None = None,
         reachability: Reachability | None = None,
     ) -> None:
         self._transport = transport
-        self._reachability = Reachability(clock=clock) if reachability is None else reachability
-        self._bucket = TokenBucket(qps, burst or _DEFAULT_BURST, clock) if qps > 0 else None
-        self._clock = clock
-        self._random = random
+        self._reachability = Reachability(clock=seams.clock) if reachability is None else reachability
+        self._bucket = TokenBucket(qps, burst or _DEFAULT_BURST, seams.clock) if qps > 0 else None
+        self._clock = seams.clock
+        self._random = seams.random
         self._metrics = metrics
         self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
         self._stop = threading.Event() if stop is None else stop

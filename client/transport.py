@@ -27,8 +27,7 @@ from handloop.client.http.sockets import arm
 from handloop.client.request_log import log_headers
 from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.server_url import shown_server
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("client")
 
@@ -124,8 +123,7 @@ class HTTPTransport:
         read_seconds: float = READ_SECONDS,
         body_limit: int = BODY_LIMIT,
         metrics: RequestMetrics = NO_METRICS,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
@@ -137,7 +135,7 @@ class HTTPTransport:
         url = urlsplit(config.host)
         proxy = urlsplit(config.proxy_url) if config.proxy_url else None
         contexts = TLSContexts(config.tls) if url.scheme == "https" else None
-        self._route = Route(url, proxy, config.tls_server_name, spawn, _reporter(metrics))
+        self._route = Route(url, proxy, config.tls_server_name, seams.spawn, _reporter(metrics))
         self._prefix = url.path.rstrip("/")
         self._host = f"{url.scheme}://{url.netloc}"
         self._credentials = config.credentials
@@ -146,7 +144,7 @@ class HTTPTransport:
         self._request_seconds = request_seconds
         self._read_seconds = read_seconds
         self._body_limit = body_limit
-        self._clock = clock
+        self._clock = seams.clock
         if config.tls.insecure_skip_verify:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self._host)
 

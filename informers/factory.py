@@ -8,7 +8,6 @@ one factory serves typed and later untyped kinds alike; shutdown itself ends the
 from __future__ import annotations
 
 import math
-import random as _random
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -23,9 +22,9 @@ from handloop.informers.listwatch import ListWatch, Resources, Tweak
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, join_all, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable, join_all
 
 log = structlog.get_logger("informers")
 
@@ -62,9 +61,7 @@ class SharedInformerFactory:
         transform: Callable[[Any], Any] | None = None,
         name_suffix: str = "",
         options: InformerOptions = DEFAULT_OPTIONS,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = _random.random,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make a factory; nothing is asked of the server before start.
@@ -79,9 +76,8 @@ class SharedInformerFactory:
         self._transform = transform
         self._name_suffix = name_suffix
         self._options = options
-        self._clock = clock
-        self._random = random
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._seams = seams
         self._lock = new_lock("SharedInformerFactory._lock", _FACTORY_RANK)
         self._informers: dict[type[Kind], SharedIndexInformer[Any]] = {}
         self._threads: dict[type[Kind], Joinable] = {}
@@ -124,7 +120,7 @@ class SharedInformerFactory:
             for kind, informer in self._informers.items():
                 if kind not in self._threads:
                     name = f"informer-{kind.resource.plural}"
-                    self._threads[kind] = self._spawn(name, partial(informer.run, stop))
+                    self._threads[kind] = self._seams.spawn(name, partial(informer.run, stop))
 
     def shutdown(self, seconds: float = math.inf) -> list[type[Kind]]:
         """
@@ -174,9 +170,7 @@ class SharedInformerFactory:
             resync_seconds=self._resync_seconds,
             indexers={NAMESPACE_INDEX: namespace_index_func},
             options=self._options,
-            clock=self._clock,
-            random=self._random,
-            spawn=self._spawn,
+            seams=self._seams,
         )
         if self._transform is not None:
             informer.set_transform(self._transform)

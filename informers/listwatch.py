@@ -7,7 +7,6 @@ Follows: client-go tools/cache/listwatch.go @32ce75a7d.
 
 from __future__ import annotations
 
-import random as _random
 import threading
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
@@ -15,8 +14,8 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_events import WatchEvent
 from handloop.client.options import ListOptions
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T")
 
@@ -122,13 +121,12 @@ class OpenResponse(Generic[T]):
         lister_watcher: ListerWatcher[T],
         *,
         stopped: threading.Event,
-        clock: Clock,
-        random: Callable[[], float] = _random.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self._lister_watcher = lister_watcher
         self._stopped = stopped
-        self._clock = clock
-        self._random = random
+        self._clock = seams.clock
+        self._random = seams.random
         self._lock = new_lock("OpenResponse._lock", 15)
         self._watch: Watch[T] | None = None
         self.opened_at = 0.0

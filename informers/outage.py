@@ -11,7 +11,6 @@ back-off starts over, because what a server says after its return has nothing to
 
 from __future__ import annotations
 
-import random as _random
 import threading
 from collections.abc import Callable
 from enum import IntEnum
@@ -37,6 +36,7 @@ from handloop.client.errors import (
 from handloop.client.reachability import Reachability
 from handloop.workqueue.backoff import ExponentialBackoff
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("informers")
 
@@ -156,16 +156,15 @@ class RetryPause:
         backoff: Backoff | None = None,
         *,
         reachability: Reachability | None = None,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = _random.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Args: backoff None = client-go's. reachability None = no answer to others cuts a wait short."""
         self._backoff: Backoff = backoff or ExponentialBackoff(
-            BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=random
+            BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, seams=seams
         )
         self._reachability = reachability
-        self._clock = clock
-        self._random = random
+        self._clock = seams.clock
+        self._random = seams.random
         self._gone = False
         self._returned_at = -_RETURN_SECONDS
         self.stopped = threading.Event()

@@ -30,7 +30,8 @@ from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, object_name
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable, Spawn
 
 log = structlog.get_logger("informers")
 
@@ -278,9 +279,9 @@ class SharedProcessor(Generic[T]):
     Guarantee: each listener gets the notifications in the order in which they were distributed.
     """
 
-    def __init__(self, *, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
-        self._clock = clock
-        self._spawn = spawn
+    def __init__(self, *, seams: Seams = REAL_SEAMS) -> None:
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._listeners_lock = new_lock("SharedProcessor._listeners_lock", 40)
         self._syncing: dict[ProcessorListener[T], bool] = {}
         self._started = False

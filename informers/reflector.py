@@ -32,7 +32,6 @@ informer loop's.
 
 from __future__ import annotations
 
-import random as _random
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
@@ -62,8 +61,9 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T", bound=Kind)
 
@@ -129,8 +129,7 @@ class Reflector(Generic[T]):
         metrics: InformerMetrics,
         page_size: int = DEFAULT_PAGE_SIZE,
         transform: Callable[[T], T] = unchanged,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = _random.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Args: transform is applied to every listed object as it arrives."""
         self.name = outage.name
@@ -139,9 +138,9 @@ class Reflector(Generic[T]):
         self._outage = outage
         self._stop = outage.pause.stopped
         self._metrics = metrics
-        self._tally = Tally(metrics, clock)
+        self._tally = Tally(metrics, seams.clock)
         self._policy = RelistPolicy()
-        self._response = OpenResponse(lister_watcher, stopped=self._stop, clock=clock, random=random)
+        self._response = OpenResponse(lister_watcher, stopped=self._stop, seams=seams)
         self._listing = Listing(
             lister_watcher,
             kind,
@@ -149,9 +148,9 @@ class Reflector(Generic[T]):
             outage,
             page_size=page_size,
             transform=transform,
-            clock=clock,
+            clock=seams.clock,
         )
-        self._clock = clock
+        self._clock = seams.clock
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
         self._state = State.EMPTY

@@ -19,7 +19,6 @@ refuses a kind whose objects could be changed.
 
 from __future__ import annotations
 
-import random as _random
 import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -52,9 +51,8 @@ from handloop.informers.processor import (
 from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
 from handloop.informers.store_index import Indexers
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("informers")
 
@@ -106,9 +104,7 @@ class SharedIndexInformer(Generic[T]):
         resync_seconds: float = 0,
         indexers: Indexers[T] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = _random.random,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make an informer; run starts it.
@@ -124,14 +120,13 @@ class SharedIndexInformer(Generic[T]):
         self._lister_watcher = lister_watcher
         self._namespace = namespace
         self._options = options
-        self._clock = clock
-        self._random = random
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._seams = seams
         self._metrics = InformerMetrics(self.name, options.metrics_provider)
         self.quarantine: Final = Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
         self._guard: HistoryGuard[T] = HistoryGuard()
         self.indexer: Final[Indexer[T]] = Indexer(indexers=indexers)
-        self._processor: SharedProcessor[T] = SharedProcessor(clock=clock, spawn=spawn)
+        self._processor: SharedProcessor[T] = SharedProcessor(seams=seams)
         self._block_deltas = new_lock("SharedIndexInformer._block_deltas", 30)
         self._deltas = DeltaProcessor(
             indexer=self.indexer,
@@ -139,7 +134,7 @@ class SharedIndexInformer(Generic[T]):
             block_deltas=self._block_deltas,
             guard=self._guard,
             metrics=self._metrics,
-            clock=clock,
+            clock=seams.clock,
         )
         self._stopping = threading.Event()
         self._started_lock = new_lock("SharedIndexInformer._started_lock", 10)
@@ -306,7 +301,7 @@ class SharedIndexInformer(Generic[T]):
                 "The sharedIndexInformer has started, run more than once is not allowed", name=self.name
             )
             return
-        thread = self._spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
+        thread = self._seams.spawn(f"reflector-{self.kind.resource.plural}", reflector.run)
         try:
             self._loop(stop)
         finally:
@@ -346,14 +341,13 @@ class SharedIndexInformer(Generic[T]):
                 metrics=self._metrics,
                 page_size=self._options.page_size,
                 transform=self._listed,
-                clock=self._clock,
-                random=self._random,
+                seams=self._seams,
             )
             self._processor.start()
             return self._reflector
 
     def _new_outage_locked(self) -> Outage:
-        pause = RetryPause(reachability=self._options.reachability, clock=self._clock, random=self._random)
+        pause = RetryPause(reachability=self._options.reachability, seams=self._seams)
         return Outage(
             self.name,
             self.kind.resource,

@@ -6,11 +6,9 @@ Follows: apimachinery pkg/util/wait/backoff.go (exponential back-off manager wit
 
 from __future__ import annotations
 
-import random as _random
-from collections.abc import Callable
 from typing import Final
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 _FACTOR: Final = 2.0
 
@@ -33,15 +31,14 @@ class ExponentialBackoff:
         max_seconds: float,
         reset_seconds: float,
         *,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = _random.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self._initial_seconds = initial_seconds
         self._max_seconds = max_seconds
         self._reset_seconds = reset_seconds
-        self._clock = clock
-        self._random = random
-        self._started_at = clock.now()
+        self._clock = seams.clock
+        self._random = seams.random
+        self._started_at = seams.clock.now()
         self._seconds = initial_seconds
 
     def next(self) -> float:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.priority import DEFAULT_PRIORITY, PriorityOrder
 from handloop.workqueue.queue import T
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 
 class PriorityQueue(RateLimitingQueue[T]):
@@ -36,9 +35,8 @@ class PriorityQueue(RateLimitingQueue[T]):
         *,
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
-        clock: Clock = REAL_CLOCK,
+        seams: Seams = REAL_SEAMS,
         order: PriorityOrder[T] | None = None,
-        spawn: Spawn = spawn_thread,
     ) -> None:
         """Make an empty queue; the options are those of Queue, with order as its container."""
         self._order: PriorityOrder[T] = PriorityOrder() if order is None else order
@@ -46,9 +44,8 @@ class PriorityQueue(RateLimitingQueue[T]):
             rate_limiter,
             name=name,
             metrics_provider=metrics_provider,
-            clock=clock,
+            seams=seams,
             container=self._order,
-            spawn=spawn,
         )
 
     def add(self, item: T, *, priority: int = DEFAULT_PRIORITY) -> None:

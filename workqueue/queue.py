@@ -26,10 +26,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T", bound=Hashable)
 
@@ -108,9 +107,8 @@ class Queue(Generic[T]):
         *,
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
-        clock: Clock = REAL_CLOCK,
+        seams: Seams = REAL_SEAMS,
         container: Container[T] | None = None,
-        spawn: Spawn = spawn_thread,
     ) -> None:
         """
         Make an empty queue.
@@ -119,8 +117,8 @@ class Queue(Generic[T]):
         container None means first in, first out.
         """
         self.name = name
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._lock = new_lock("Queue._lock", _RANK)
         self._acquire = self._lock.acquire
         self._release = self._lock.release
@@ -132,10 +130,10 @@ class Queue(Generic[T]):
         self._waiting = 0
         self._shutting_down = False
         self._drain = False
-        self._metrics: QueueMetrics | None = new_queue_metrics(name, metrics_provider, clock)
+        self._metrics: QueueMetrics | None = new_queue_metrics(name, metrics_provider, seams.clock)
         self._updater: MetricsUpdater | None = None
         if self._metrics is not None:
-            self._updater = MetricsUpdater(self._metrics, self._lock, name=name, clock=clock, spawn=spawn)
+            self._updater = MetricsUpdater(self._metrics, self._lock, name=name, seams=seams)
 
     def add(self, item: T) -> None:
         """Mark item as needing work; ignored while shutting down."""

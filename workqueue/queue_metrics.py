@@ -13,7 +13,8 @@ from typing import Final, Protocol
 
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import Lock, condition_over
-from handloop.workqueue.spawn import Joinable, Spawn
+from handloop.workqueue.seams import Seams
+from handloop.workqueue.spawn import Joinable
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
 
@@ -151,12 +152,12 @@ class MetricsUpdater:
     thread started, once `_stopped` is set.
     """
 
-    def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, clock: Clock, spawn: Spawn) -> None:
+    def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, seams: Seams) -> None:
         self._metrics = metrics
         self._lock = lock
         self._name = name
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._stop = condition_over(lock)
         self._stopped = False
         self._thread: Joinable | None = None

@@ -24,12 +24,12 @@ import heapq
 import itertools
 from typing import Final
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
 from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
 from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64
@@ -55,14 +55,11 @@ class DelayingQueue(Queue[T]):
         *,
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
-        clock: Clock = REAL_CLOCK,
+        seams: Seams = REAL_SEAMS,
         container: Container[T] | None = None,
-        spawn: Spawn = spawn_thread,
     ) -> None:
         """Make an empty queue; the options are those of Queue."""
-        super().__init__(
-            name=name, metrics_provider=metrics_provider, clock=clock, container=container, spawn=spawn
-        )
+        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams, container=container)
         self._schedule = new_condition("DelayingQueue._lock", _RANK)
         self._ready_at: dict[T, float] = {}
         self._heap: list[tuple[float, int, T]] = []
@@ -182,14 +179,11 @@ class RateLimitingQueue(DelayingQueue[T]):
         *,
         name: str = "",
         metrics_provider: MetricsProvider | None = None,
-        clock: Clock = REAL_CLOCK,
+        seams: Seams = REAL_SEAMS,
         container: Container[T] | None = None,
-        spawn: Spawn = spawn_thread,
     ) -> None:
         """Make an empty queue; the options are those of Queue."""
-        super().__init__(
-            name=name, metrics_provider=metrics_provider, clock=clock, container=container, spawn=spawn
-        )
+        super().__init__(name=name, metrics_provider=metrics_provider, seams=seams, container=container)
         self._rate_limiter = rate_limiter
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:

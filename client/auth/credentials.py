@@ -18,7 +18,7 @@ from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("client")
 
@@ -166,14 +166,13 @@ class FetchedCredentials:
         name: str,
         fetch: Callable[[], Fetched],
         *,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Args: name is what hangs or fails, for messages; fetch raises ConfigError."""
         self._name = name
         self._fetch = fetch
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._changed = new_condition("FetchedCredentials._changed", _LOCK_RANK)
         self._outcome: Fetched | ConfigError | None = None
         self._fetched_at = 0.0

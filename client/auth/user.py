@@ -25,6 +25,7 @@ from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import Seams
 
 # how often a provider is asked whether it has something newer; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0
@@ -93,13 +94,15 @@ def _plugin(
     def fetch() -> Fetched:
         return fetch_from_plugin(section, cluster() if wants_cluster else {}, folder, stop=stop)
 
-    return FetchedCredentials(str(section.get("command", "")), fetch, clock=clock)
+    return FetchedCredentials(str(section.get("command", "")), fetch, seams=Seams(clock=clock))
 
 
 def _provider(section: Mapping[str, Any], folder: str, clock: Clock) -> Credentials:
     user = {"auth-provider": dict(section)}
     return FetchedCredentials(
-        str(section.get("name", "")), lambda: fetch_from_provider(user, folder, clock.time()), clock=clock
+        str(section.get("name", "")),
+        lambda: fetch_from_provider(user, folder, clock.time()),
+        seams=Seams(clock=clock),
     )
 
 

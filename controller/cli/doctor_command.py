@@ -18,6 +18,7 @@ from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.version import version
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import Seams
 
 _CONFIGURATION: Final = "configuration"
 
@@ -38,8 +39,12 @@ def _examine(options: Options, stop: threading.Event, clock: Clock) -> Report:
         config = load_config(
             kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
         )
-        with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, clock=clock)) as transport:
-            client = Client(transport, user_agent=f"handloop/{version()}", clock=clock, stop=stop)
+        with closing(
+            HTTPTransport(config, request_seconds=REQUEST_SECONDS, seams=Seams(clock=clock))
+        ) as transport:
+            client = Client(
+                transport, user_agent=f"handloop/{version()}", seams=Seams(clock=clock), stop=stop
+            )
             report = Preflight(client, config, options, clock).check(stop)
     except ConfigError as error:
         problem = config_problem(error)

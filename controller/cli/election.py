@@ -25,7 +25,7 @@ from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.workqueue.clock import Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 LINGER_SECONDS: Final = 1.0
 COMPONENT: Final = "handloop-leader-election"
@@ -48,19 +48,18 @@ class Election:
         *,
         say: Callable[[Problem], object],
         metrics: RequestMetrics,
-        clock: Clock,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
         end_process: Callable[[int], object] = os._exit,
     ) -> None:
         """Prepare; nothing is sent. Args: end_process ends this process at once, with an exit code."""
         self._options = options
         self._say = say
         self._metrics = metrics
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._seams = seams
         self._end_process = end_process
         self._over = threading.Event()
-        self._transport = HTTPTransport(config, metrics=metrics, clock=clock)
+        self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +96,7 @@ class Election:
             self._transport,
             metrics=self._metrics,
             user_agent=f"handloop/{version()} leader-election",
-            clock=self._clock,
+            seams=self._seams,
             stop=stopped,
             reachability=reachability,
         )
@@ -105,7 +104,7 @@ class Election:
 
     def _lost(self, lost: LeadershipLost) -> None:
         """Say E12, and end in time even if a request hangs or the log blocks. The elector's thread."""
-        self._spawn("lost-lease", self._end_in_time)
+        self._seams.spawn("lost-lease", self._end_in_time)
         self._say(lost_lease(lost))
 
     def _end_in_time(self) -> None:

@@ -32,8 +32,7 @@ from handloop.controller.runtime.serving.health import Check
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
 
@@ -61,8 +60,7 @@ class Program:
         registry: CollectorRegistry,
         elect: Callable[[Manager], None] | None = None,
         on_terminal: bool = False,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Set the chosen controllers up. Nothing is sent before run.
@@ -72,8 +70,8 @@ class Program:
         """
         self._client = client
         self._stop = stop
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._namespaces = options.namespaces
         self._setups = setups(options.controllers)
         # a missing CRD may come later: the log says so, and the controller starts when it appears
@@ -87,8 +85,7 @@ class Program:
             cache_sync_timeout_seconds=math.inf,
             progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
             hints=_HINTS,
-            clock=clock,
-            spawn=spawn,
+            seams=seams,
         )
         if elect is not None:
             elect(self.manager)

@@ -35,14 +35,14 @@ from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
 
 PREFLIGHT_TRIES_WHEN_EXITING: Final = 3
 
 
-def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock = REAL_CLOCK) -> int:
+def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
     Run the controller until stop is set.
 
@@ -52,7 +52,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, clock: Clock
     with ExitStack() as stack:
         try:
             config = _configuration(options, stop, stack, stream)
-            return _Run(config, options, stop, stream, clock).to_its_end()
+            return _Run(config, options, stop, stream, seams).to_its_end()
         except ConfigError as error:
             if stop.is_set():
                 return _stopped()
@@ -83,13 +83,13 @@ class _Run:
     """One run on one configuration: servers of our own pages, checks, then the controllers."""
 
     def __init__(
-        self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, clock: Clock
+        self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, seams: Seams
     ) -> None:
         self._config = config
         self._options = options
         self._stop = stop
         self._stream = stream
-        self._clock = clock
+        self._seams = seams
         self._registry = new_registry()
         self._metrics = ClientMetrics(self._registry)
 
@@ -102,10 +102,10 @@ class _Run:
         """
         relax_collector()
         with ExitStack() as stack:
-            transport = HTTPTransport(self._config, metrics=self._metrics, clock=self._clock)
+            transport = HTTPTransport(self._config, metrics=self._metrics, seams=self._seams)
             client = self._client(stack.enter_context(closing(transport)))
             # bound first: a taken port is known at once, and a slow start can be probed
-            servers = Servers(self._options, self._registry, client.rest, self._clock)
+            servers = Servers(self._options, self._registry, client.rest, self._seams.clock)
             with servers.serving():
                 report = self._preflight(client.reachability)
                 if self._stop.is_set():
@@ -131,7 +131,7 @@ class _Run:
             burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
             metrics=self._metrics,
             user_agent=f"handloop/{version()}",
-            clock=self._clock,
+            seams=self._seams,
             stop=self._stop,
             reachability=reachability,
         )
@@ -141,11 +141,11 @@ class _Run:
             return Report(summary="off")
         tries = PREFLIGHT_TRIES_WHEN_EXITING if self._options.preflight == "exit" else 1
         quick = HTTPTransport(
-            self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, clock=self._clock
+            self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, seams=self._seams
         )
         with closing(quick):
             client = self._client(quick, reachability)
-            checks = Preflight(client, self._config, self._options, self._clock)
+            checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
     def _facts(self, report: Report, servers: Servers) -> Facts:
@@ -173,7 +173,7 @@ class _Run:
         options = self._options
         # after a loss it ends the process in time, even if the servers do not stop
         election = stack.enter_context(
-            Election(self._config, options, say=self._say, metrics=self._metrics, clock=self._clock)
+            Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
         )
         program = Program(
             client,
@@ -182,7 +182,7 @@ class _Run:
             registry=self._registry,
             elect=election.elect if options.leader_elect else None,
             on_terminal=self._stream.isatty(),
-            clock=self._clock,
+            seams=self._seams,
         )
         servers.show(program.liveness_checks, program.readiness_checks)
         clean = True

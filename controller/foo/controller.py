@@ -87,7 +87,8 @@ from handloop.workqueue.rate_limiters import (
     RateLimiter,
 )
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.spawn import Spawn, join_all, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import join_all
 
 log = structlog.get_logger("foo")
 
@@ -151,8 +152,7 @@ class FooController:
         metrics_provider: MetricsProvider | None = None,
         metrics: ControllerMetrics | None = None,
         shutdown_timeout_seconds: float = 30.0,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Hook into the informers; handlers of informers that have started get all cached objects."""
         self._deployments = client.resource(Deployment)
@@ -162,18 +162,17 @@ class FooController:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._recorder = recorder
-        self._status_damper = Damper("somebody else has undone the status", clock=clock)
-        self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=clock)
-        self._outcomes = SyncOutcomes("foo", metrics=metrics, clock=clock)
+        self._status_damper = Damper("somebody else has undone the status", clock=seams.clock)
+        self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
+        self._outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._workqueue: RateLimitingQueue[ObjectName] = RateLimitingQueue(
-            default_rate_limiter(clock),
+            default_rate_limiter(seams.clock),
             name=QUEUE_NAME,
             metrics_provider=metrics_provider,
-            clock=clock,
-            spawn=spawn,
+            seams=seams,
         )
         self._lock = new_lock("FooController._lock", 95)
         self._workers_alive = 0

@@ -49,8 +49,7 @@ class FooRunnable:
             metrics_provider=manager.workqueue_metrics,
             metrics=self._metrics,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
-            clock=manager.clock,
-            spawn=manager.spawn,
+            seams=manager.seams,
         )
 
     def run(self, stop: threading.Event) -> None:

@@ -240,7 +240,7 @@ def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=RECONCILE_SECONDS)
     builder.declares(*MYAPP_ACCESS)
     recorder = manager.recorder(FIELD_MANAGER)
-    reconciler = MyAppReconciler(manager.client, manager, recorder, clock=manager.clock)
+    reconciler = MyAppReconciler(manager.client, manager, recorder, clock=manager.seams.clock)
     return builder.complete(reconciler)
 
 

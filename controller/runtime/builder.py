@@ -160,14 +160,14 @@ class ControllerBuilder:
             wake=queue.wake,
             metrics=self._manager.own_write_metrics.for_controller(self._name),
             timeout_seconds=self._options.own_write_timeout_seconds,
-            clock=self._manager.clock,
+            clock=self._manager.seams.clock,
         )
         owners = OwnerRecheck(
             self._for,
             self._manager.client,
             informers[self._for],
             deleted_by_us=own_writes.has_deleted,
-            clock=self._manager.clock,
+            clock=self._manager.seams.clock,
         )
         controller = self._new_controller(_Rechecked(reconciler, owners), queue, own_writes)
         self._manager.add(controller)
@@ -181,8 +181,7 @@ class ControllerBuilder:
             self._name,
             rate_limiter=self._options.rate_limiter,
             metrics_provider=self._manager.workqueue_metrics,
-            clock=self._manager.clock,
-            spawn=self._manager.spawn,
+            seams=self._manager.seams,
         )
         self._manager.workqueue_metrics.show_depths(self._name, queue.depths)
         return queue
@@ -199,8 +198,7 @@ class ControllerBuilder:
             metrics=self._new_metrics(),
             own_metrics=manager.own_write_metrics.for_controller(self._name),
             options=self._options,
-            clock=manager.clock,
-            spawn=manager.spawn,
+            seams=manager.seams,
         )
         controller.needs_leader_election = self._needs_leader_election
         return controller

@@ -20,7 +20,7 @@ from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
 from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T", bound=Kind)
 
@@ -86,8 +86,7 @@ class Caches:
         transform: Callable[[Any], Any] | None = None,
         options: InformerOptions = DEFAULT_OPTIONS,
         progress_seconds: float = INTERVAL_SECONDS,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make the factories; nothing is asked of the server before start.
@@ -96,7 +95,7 @@ class Caches:
         Raises: as chosen_namespaces.
         """
         self._progress_seconds = progress_seconds
-        self._clock = clock
+        self._clock = seams.clock
         self._stop: threading.Event | None = None
         chosen = chosen_namespaces(namespaces)
         self._factories = {
@@ -107,8 +106,7 @@ class Caches:
                 transform=transform,
                 name_suffix=f"@{namespace}" if len(chosen) > 1 else "",
                 options=options,
-                clock=clock,
-                spawn=spawn,
+                seams=seams,
             )
             for namespace in chosen
         }

@@ -37,11 +37,11 @@ from handloop.controller.runtime.reconcile import (
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
@@ -121,8 +121,7 @@ class Controller:
         own_metrics: ControllerOwnWrites,
         options: ControllerOptions = ControllerOptions(),
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self.name = name
         self.needs_leader_election = True
@@ -134,8 +133,8 @@ class Controller:
         self._options = options
         self._reports = ReconcileReports()
         self._new_id = new_id
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._log = structlog.get_logger(name)
         self._stop = threading.Event()
         self._watches: list[Watch] = []

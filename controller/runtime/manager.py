@@ -54,9 +54,9 @@ from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
 from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable
 
 log = structlog.get_logger("manager")
 
@@ -98,8 +98,7 @@ class Manager:
         cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
         progress_seconds: float = INTERVAL_SECONDS,
         hints: Hints = NO_HINTS,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Make a manager; nothing is asked of the server before run.
@@ -116,15 +115,14 @@ class Manager:
         self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
             partial(WriteFence, seconds_to_write=self.seconds_to_write)
         )
-        self.clock = clock
-        self.spawn = spawn
+        self.seams = seams
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
         self.cache_sync_timeout_seconds = cache_sync_timeout_seconds
         self.workqueue_metrics = WorkqueueMetricsProvider(registry)
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
-        self._recorders = Recorders(client, clock=clock, spawn=spawn)
+        self._recorders = Recorders(client, seams=seams)
         self._caches = Caches(
             client.until(self._caches_stop),
             namespaces=namespaces,
@@ -136,10 +134,9 @@ class Manager:
                 hints=hints,
             ),
             progress_seconds=progress_seconds,
-            clock=clock,
-            spawn=spawn,
+            seams=seams,
         )
-        registry.register(CacheState(self.informers, clock))
+        registry.register(CacheState(self.informers, seams.clock))
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
@@ -183,7 +180,7 @@ class Manager:
             informer.troubles,
             stop,
             timeout_seconds=self.cache_sync_timeout_seconds,
-            clock=self.clock,
+            clock=self.seams.clock,
         )
         if not informer.has_synced():
             raise DeadlineExceededError(f"stopping: the cache of {plural} is not filled")
@@ -260,7 +257,7 @@ class Manager:
             on_lost=partial(self._lost, on_lost),
         )
         metrics = LeaderElectionMetrics(self._registry)
-        self._elector = LeaderElector(config, callbacks, metrics=metrics, clock=self.clock, spawn=self.spawn)
+        self._elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
 
     # for the program
 
@@ -342,7 +339,7 @@ class Manager:
         return self._group([each for each in runnables if not needs_leader_election(each)])
 
     def _group(self, runnables: Sequence[Runnable]) -> RunnableGroup:
-        return RunnableGroup(runnables, on_failure=self._fail, clock=self.clock, spawn=self.spawn)
+        return RunnableGroup(runnables, on_failure=self._fail, seams=self.seams)
 
     def _end(self, free: RunnableGroup, lease: Joinable | None) -> None:
         """
@@ -351,7 +348,7 @@ class Manager:
         Consumers end first: while they drain they may still read. The lease ends after the last of them.
         """
         seconds = self._seconds_to_stop()
-        deadline = Deadline(seconds, clock=self.clock)
+        deadline = Deadline(seconds, clock=self.seams.clock)
         busy = self._guarded.join(deadline.remaining()) + free.join(deadline.remaining())
         self._work_stop.set()
         if busy:
@@ -417,7 +414,7 @@ class Manager:
             except BaseException as error:  # noqa: BLE001 - main raises it
                 self._fail("leader election", error)
 
-        return self.spawn("lease", take_part)
+        return self.seams.spawn("lease", take_part)
 
     def _lead(self, stop: threading.Event) -> None:
         """

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.priority import DEFAULT_PRIORITY
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0
@@ -129,16 +128,15 @@ class ReconcileQueue:
         *,
         rate_limiter: RateLimiter[ObjectName] | None = None,
         metrics_provider: MetricsProvider | None = None,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
-        self._clock = clock
+        self._clock = seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
         self._causes = Causes()
         self._lock = new_lock("ReconcileQueue._lock", 95)
         self._given_up: set[ObjectName] = set()
         self._queue: PriorityQueue[ObjectName] = PriorityQueue(
-            self._rate_limiter, name=name, metrics_provider=metrics_provider, clock=clock, spawn=spawn
+            self._rate_limiter, name=name, metrics_provider=metrics_provider, seams=seams
         )
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:

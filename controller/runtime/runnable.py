@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, join_all, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable, join_all
 
 
 class Runnable(Protocol):
@@ -65,14 +65,13 @@ class RunnableGroup:
         runnables: Sequence[Runnable],
         *,
         on_failure: OnFailure,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Args: on_failure is called on the thread of the runnable that raised."""
         self._runnables = tuple(runnables)
         self._on_failure = on_failure
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._lock = new_lock("RunnableGroup._lock", 4)
         self._threads: dict[str, Joinable] = {}
 

@@ -22,6 +22,7 @@ from handloop.client.errors import (
 )
 from handloop.client.reachability import Reachability
 from handloop.client.rest_client import Call, RESTClient, default_user_agent
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.recording_metrics import RecordingRequestMetrics
@@ -50,8 +51,7 @@ class Rig:
             self.transport,
             qps=qps,
             burst=burst,
-            clock=self.clock,
-            random=lambda: 0.0,
+            seams=Seams(clock=self.clock, random=lambda: 0.0),
             metrics=self.metrics,
             user_agent="test/1",
             stop=self.stop,
@@ -185,7 +185,7 @@ def test_stop_during_a_wait_ends_it() -> None:
     """Setting stop while a Retry-After runs raises the answer that asked for it, and nothing more is sent."""
     rig = Rig(answer(429, Retry_After="100"), answer())
     clock = FakeClock()
-    client = RESTClient(rig.transport, clock=clock, stop=rig.stop)
+    client = RESTClient(rig.transport, seams=Seams(clock=clock), stop=rig.stop)
     sending = Background(lambda: client.send(READ))
     clock.wait_for_waiters(1)
     rig.stop.set()
@@ -357,7 +357,7 @@ def test_every_request_tells_whether_the_server_answers() -> None:
     rig = Rig(ConnectionRefused("refused"), answer(409, CONFLICT))
     clock = FakeClock()
     reachability = Reachability(clock=clock)
-    client = RESTClient(rig.transport, clock=rig.clock, reachability=reachability)
+    client = RESTClient(rig.transport, seams=Seams(clock=rig.clock), reachability=reachability)
     with pytest.raises(ConnectionRefused):
         client.send(WRITE)
     waiter = Background(lambda: reachability.wait_for_return(30, threading.Event()))

@@ -30,6 +30,7 @@ from handloop.client.errors import (
 )
 from handloop.client.request_log import set_verbosity
 from handloop.client.transport import HTTPTransport
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.certificates import CertificateAuthority
 from support.fake_clock import FakeClock
@@ -468,7 +469,7 @@ def test_a_rotated_token_is_read_again_after_a_401(tmp_path: Path) -> None:
     with WireServer(accepting("new")) as server:
         clock = FakeClock()
         config = ClientConfig(host=server.url, credentials=TokenFile(str(path), clock=clock))
-        transport = HTTPTransport(config, clock=clock)
+        transport = HTTPTransport(config, seams=Seams(clock=clock))
         assert transport.request("GET", "/").status == 401
         path.write_text("new\n")
         assert transport.request("PUT", "/", body=b"x").status == 200
@@ -558,8 +559,10 @@ def test_a_program_that_hangs_holds_no_request_up_beyond_its_deadline(limits: An
         return Fetched("Bearer late")
 
     with WireServer(always(response())) as server:
-        credentials = FetchedCredentials("plugin", fetch, clock=clock)
-        transport = HTTPTransport(ClientConfig(host=server.url, credentials=credentials), clock=clock)
+        credentials = FetchedCredentials("plugin", fetch, seams=Seams(clock=clock))
+        transport = HTTPTransport(
+            ClientConfig(host=server.url, credentials=credentials), seams=Seams(clock=clock)
+        )
         asked = Background(lambda: transport.request("PUT", "/", body=b"x", **limits))
         clock.wait_for_waiters(1)
         clock.advance(5)

@@ -27,6 +27,7 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, ResourceClient
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.wire_server import (
     CHUNKED_HEAD,
@@ -44,7 +45,9 @@ from support.wire_server import (
 
 def client_of(server: WireServer) -> tuple[ResourceClient[Foo], FakeClock]:
     clock = FakeClock(moves_itself=True)
-    client = Client(HTTPTransport(ClientConfig(host=server.url)), clock=clock, random=lambda: 0.0)
+    client = Client(
+        HTTPTransport(ClientConfig(host=server.url)), seams=Seams(clock=clock, random=lambda: 0.0)
+    )
     return client.resource(Foo), clock
 
 

@@ -18,6 +18,7 @@ from handloop.client.resource_client import PatchType
 from handloop.controller.runtime.events.recorder import SeriesRecorder
 from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster, SeriesWriter
+from handloop.workqueue.seams import Seams
 from support.api_server import STRATEGIC, Answer, APIServer
 from support.fake_clock import FakeClock
 from support.series_builders import new_series_event
@@ -109,7 +110,10 @@ def test_a_series_that_the_server_has_forgotten_comes_back(server: APIServer, na
     """EV-24, EV-25. An event that expired is created anew by the refresh, and patched at its end."""
     clock = FakeClock(moves_itself=True)
     writer = SeriesWriter(
-        _ServerSink(server), SeriesCache(clock=clock), threading.Event(), clock=clock, random=lambda: 0.0
+        _ServerSink(server),
+        SeriesCache(clock=clock),
+        threading.Event(),
+        seams=Seams(clock=clock, random=lambda: 0.0),
     )
     event = new_series_event()
     regarding = msgspec.structs.replace(event.regarding, namespace=namespace)

@@ -19,6 +19,7 @@ from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.requests.request import Request
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object
@@ -59,7 +60,7 @@ class MyAppProcess:
         self.created: list[str] = []
         self._handle = cluster.sandbox.engine.handle
         cluster.sandbox.engine.handle = self._note  # type: ignore[method-assign] # every request passes
-        manager = Manager(cluster.client(), registry=self.registry, clock=clock)
+        manager = Manager(cluster.client(), registry=self.registry, seams=Seams(clock=clock))
         self.controller = add_myapp(manager)
         self._running = Background(lambda: manager.run(cluster.stop))
 

@@ -33,6 +33,7 @@ from handloop.informers.processor import (
     UpdateNotification,
 )
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import Seams
 from support.deployments import at_version, deployment, names
 from support.fake_clock import FakeClock
 from support.recording_metrics import RecordingMetricsProvider
@@ -45,7 +46,7 @@ class RecordingProcessor(SharedProcessor[Deployment]):
     """Keeps what is distributed; on_distribute runs first, as a handler that looks into the store would."""
 
     def __init__(self) -> None:
-        super().__init__(clock=FakeClock(moves_itself=True))
+        super().__init__(seams=Seams(clock=FakeClock(moves_itself=True)))
         self.batches: list[tuple[list[Notification[Deployment]], list[Notification[Deployment]], int]] = []
         self.on_distribute: Callable[[], None] = lambda: None
 

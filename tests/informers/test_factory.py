@@ -28,6 +28,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
+from handloop.workqueue.seams import Seams
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
@@ -81,9 +82,7 @@ class Rig:
         self.spawned: list[str] = []
         self.factory = SharedInformerFactory(
             self.client,
-            clock=self.clock,
-            random=lambda: 0.0,
-            spawn=self._spawn,
+            seams=Seams(clock=self.clock, random=lambda: 0.0, spawn=self._spawn),
             **options,
         )
 

@@ -15,6 +15,7 @@ from handloop.client.options import ListOptions
 from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleList
 from handloop.informers.listwatch import OpenResponse
 from handloop.informers.outage import Outage, RetryPause
+from handloop.workqueue.seams import Seams
 from support.deployments import added, bookmark, deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
@@ -35,8 +36,10 @@ class Rig:
     def __init__(self, source: FakeListerWatcher) -> None:
         self.source = source
         self.clock = FakeClock(moves_itself=True)
-        self.pause = RetryPause(CountingBackoff(), clock=self.clock)
-        self.response = OpenResponse(source, stopped=self.pause.stopped, clock=self.clock, random=lambda: 0.0)
+        self.pause = RetryPause(CountingBackoff(), seams=Seams(clock=self.clock))
+        self.response = OpenResponse(
+            source, stopped=self.pause.stopped, seams=Seams(clock=self.clock, random=lambda: 0.0)
+        )
         self.listing: Listing[Deployment] = Listing(
             source,
             Deployment,

@@ -8,6 +8,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.errors import StreamClosed
 from handloop.client.options import ListOptions
 from handloop.informers.listwatch import OpenResponse
+from handloop.workqueue.seams import Seams
 from support.deployments import added, deployment
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, WatchAnswer, expired
@@ -18,7 +19,7 @@ def opened(
 ) -> OpenResponse[Deployment]:
     source = FakeListerWatcher(watches=list(answers))
     return OpenResponse(
-        source, stopped=stopped or threading.Event(), clock=clock or FakeClock(moves_itself=True)
+        source, stopped=stopped or threading.Event(), seams=Seams(clock=clock or FakeClock(moves_itself=True))
     )
 
 

@@ -19,6 +19,7 @@ from handloop.informers.outage import (
     fix_for,
     is_unanswered,
 )
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
     api_error,
@@ -42,7 +43,7 @@ class Rig:
             "deployments.apps",
             Deployment.resource,
             namespace,
-            pause=RetryPause(CountingBackoff(seconds), clock=self.clock),
+            pause=RetryPause(CountingBackoff(seconds), seams=Seams(clock=self.clock)),
             hints=HINTS,
             watch_error_handler=handler,
             clock=self.clock,

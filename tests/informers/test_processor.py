@@ -24,6 +24,7 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
+from handloop.workqueue.seams import Seams
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.deployments import deployment
 from support.fake_clock import FakeClock
@@ -46,7 +47,9 @@ class Rig:
         self.clock = FakeClock()
         self.panics = Instrument()
         self.spawned: list[str] = []
-        self.processor: SharedProcessor[Deployment] = SharedProcessor(clock=self.clock, spawn=self._spawn)
+        self.processor: SharedProcessor[Deployment] = SharedProcessor(
+            seams=Seams(clock=self.clock, spawn=self._spawn)
+        )
         self.informer_synced = True
 
     def listen(

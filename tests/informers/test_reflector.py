@@ -49,6 +49,7 @@ from handloop.informers.outage import BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECON
 from handloop.informers.reflector import UNTOLD_SECONDS, Tally
 from handloop.informers.relist_policy import RelistReason
 from handloop.workqueue.backoff import ExponentialBackoff
+from handloop.workqueue.seams import Seams
 from support.deployments import added, at_version, bookmark, deleted, deployment, modified
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import (
@@ -84,7 +85,10 @@ def streaming() -> FakeListerWatcher:
 def reflector_backoff(clock: FakeClock, draw: Callable[[], float]) -> ExponentialBackoff:
     """The one that a reflector has in a program."""
     return ExponentialBackoff(
-        BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, clock=clock, random=draw
+        BACKOFF_INITIAL_SECONDS,
+        BACKOFF_MAX_SECONDS,
+        BACKOFF_RESET_SECONDS,
+        seams=Seams(clock=clock, random=draw),
     )
 
 
@@ -579,7 +583,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
     """REFL-11: 1 ms x2 up to 50 ms, jitter 1: the time is between the sum of the steps and twice that."""
     clock = FakeClock(moves_itself=True)
     seeded = random.Random(7)
-    backoff = ExponentialBackoff(0.001, 0.05, 120, clock=clock, random=seeded.random)
+    backoff = ExponentialBackoff(0.001, 0.05, 120, seams=Seams(clock=clock, random=seeded.random))
     rig = ReflectorRig(listed(rv=5), clock=clock, backoff=backoff)
     rig.source.watches += [ConnectionRefused("refused")] * count
     rig.last_watch()
@@ -592,7 +596,7 @@ def test_refused_connections_are_tried_again_with_growing_pauses(
 def test_own_backoff_is_used() -> None:
     """REFL-12: 10 ms x2 up to 100 ms without jitter: 5 refusals take 250 ms."""
     clock = FakeClock(moves_itself=True)
-    backoff = ExponentialBackoff(0.01, 0.1, 120, clock=clock, random=lambda: 0.0)
+    backoff = ExponentialBackoff(0.01, 0.1, 120, seams=Seams(clock=clock, random=lambda: 0.0))
     rig = ReflectorRig(listed(), clock=clock, backoff=backoff)
     rig.source.watches += [ConnectionRefused("refused")] * 5
     rig.last_watch()

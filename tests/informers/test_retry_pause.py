@@ -10,6 +10,7 @@ from handloop.client.errors import ConnectionRefused
 from handloop.client.reachability import Reachability
 from handloop.informers.listing import ListFailed
 from handloop.informers.outage import RetryPause
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import internal_error, too_many_requests
 from support.reflector_rig import CountingBackoff
@@ -22,7 +23,7 @@ class Alone:
     def __init__(self, seconds: float = 1.6) -> None:
         self.clock = FakeClock(moves_itself=True)
         self.backoff = CountingBackoff(seconds)
-        self.pause = RetryPause(self.backoff, clock=self.clock)
+        self.pause = RetryPause(self.backoff, seams=Seams(clock=self.clock))
 
     def fail(self, error: Exception | None, *, gone: bool = False) -> None:
         self.pause.wait(self.pause.seconds(error, gone=gone), gone=gone)
@@ -36,7 +37,9 @@ class Shared:
         self.clock = FakeClock()
         self.server = Reachability(clock=self.clock)
         self.backoff = CountingBackoff(seconds)
-        self.pause = RetryPause(self.backoff, clock=self.clock, reachability=self.server, random=lambda: 0.5)
+        self.pause = RetryPause(
+            self.backoff, seams=Seams(clock=self.clock, random=lambda: 0.5), reachability=self.server
+        )
 
     def wait(self, error: Exception, *, gone: bool = True) -> Background[None]:
         """Begin to wait."""

@@ -118,7 +118,7 @@ class Rig:
         set_lock_factory(self.scheduler.lock)
         self.source = Source(self.scheduler, seed)
         self.informer: SharedIndexInformer[Deployment] = SharedIndexInformer(
-            self.source, Deployment, clock=self.scheduler.clock, spawn=self.scheduler.spawn
+            self.source, Deployment, seams=self.scheduler.seams
         )
         self.stayed: list[Mirror] = []
         self.left: list[Mirror] = []

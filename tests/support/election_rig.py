@@ -16,6 +16,7 @@ from handloop.controller.runtime.election.election_metrics import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI
 from support.threads import Background
@@ -54,8 +55,7 @@ class ElectionRig:
                 on_new_leader=self.leaders.append,
                 on_waiting=self.waits.append,
             ),
-            clock=self.clock,
-            random=random.Random(7).random,
+            seams=Seams(clock=self.clock, random=random.Random(7).random),
             metrics=LeaderElectionMetrics(self.registry),
         )
 

@@ -22,6 +22,7 @@ from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.sandbox.server import Sandbox
+from handloop.workqueue.seams import Seams
 from support.deadline import until
 from support.fast_clock import FastClock
 from support.threads import Background
@@ -76,7 +77,7 @@ class FaultyCluster:
     def client(self) -> Client:
         """The client of the side under test."""
         assert self._transport is not None
-        return Client(self._transport, clock=self.clock, user_agent=AGENT, stop=self.stop)
+        return Client(self._transport, seams=Seams(clock=self.clock), user_agent=AGENT, stop=self.stop)
 
     def call(self, method: str, path: str, body: Object | None = None, *, media_type: str = "") -> Object:
         """Do something as the administrator."""
@@ -120,7 +121,7 @@ class Mirror:
     """An informer of Foos on a cluster. deleted = the keys of those that its handler saw go."""
 
     def __init__(self, cluster: FaultyCluster) -> None:
-        self._factory = SharedInformerFactory(cluster.client(), clock=cluster.clock)
+        self._factory = SharedInformerFactory(cluster.client(), seams=Seams(clock=cluster.clock))
         self.informer = self._factory.informer_for(Foo)
         self.deleted: list[str] = []
         self.informer.add_event_handler(ResourceEventHandlerFuncs(delete_func=self._note_deleted))
@@ -164,15 +165,15 @@ class FooProcess:
     def __init__(self, cluster: FaultyCluster) -> None:
         client = cluster.client()
         self._cluster = cluster
-        self._factory = SharedInformerFactory(client, clock=cluster.clock, resync_seconds=60)
-        self._broadcaster = EventBroadcaster(clock=cluster.clock)
+        self._factory = SharedInformerFactory(client, seams=Seams(clock=cluster.clock), resync_seconds=60)
+        self._broadcaster = EventBroadcaster(seams=Seams(clock=cluster.clock))
         self._broadcaster.start_recording_to_sink(client.resource(Event))
         self._controller = FooController(
             client,
             self._factory.informer_for(Deployment),
             self._factory.informer_for(Foo),
             self._broadcaster.new_recorder("sample-controller"),
-            clock=cluster.clock,
+            seams=Seams(clock=cluster.clock),
         )
         self._factory.start(cluster.stop)
         self._running = Background(self._run)

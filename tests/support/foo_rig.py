@@ -17,6 +17,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.seams import Seams
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 
@@ -76,7 +77,7 @@ class FooRig:
             self.deployments,
             self.foos,
             self.recorder,
-            clock=self.clock,
+            seams=Seams(clock=self.clock),
             **self._options,
         )
         self.sync_caches()

@@ -11,6 +11,7 @@ from handloop.informers.informer_statistics import State
 from handloop.informers.listing import DEFAULT_PAGE_SIZE
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher
 from support.recording_handler import Hook, RecordingHandler
@@ -38,8 +39,7 @@ class InformerRig:
             source,
             Deployment,
             options=InformerOptions(page_size=page_size, metrics_provider=self.metrics),
-            clock=self.clock,
-            random=lambda: 0.0,
+            seams=Seams(clock=self.clock, random=lambda: 0.0),
             **options,
         )
         self._thread: threading.Thread | None = None

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
+from handloop.workqueue.seams import Seams
+
 _HARD_LIMIT_SECONDS: Final = 30.0
 
 
@@ -98,6 +100,7 @@ class Scheduler:
         self.seed = seed
         self.random = random.Random(seed)
         self.clock = SteppedClock(self)
+        self.seams = Seams(clock=self.clock, random=self.random.random, spawn=self.spawn)
         self.main_turn = threading.Semaphore(0)
         self.aborted = False
         self.now = 0.0

@@ -15,6 +15,7 @@ from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import Seams
 from handloop.workqueue.spawn import Joinable
 from support.fake_clock import FakeClock
 
@@ -70,7 +71,9 @@ class ReconcileRig:
         self.registry = CollectorRegistry()
         self.mirror = FakeMirror()
         self.queue = ReconcileQueue(
-            "rig", rate_limiter=options.pop("rate_limiter", None), clock=self.clock, spawn=no_thread
+            "rig",
+            rate_limiter=options.pop("rate_limiter", None),
+            seams=Seams(clock=self.clock, spawn=no_thread),
         )
         own = OwnWriteMetrics(self.registry).for_controller("rig")
         self.options = ControllerOptions(**options)
@@ -92,7 +95,7 @@ class ReconcileRig:
             own_metrics=own,
             options=self.options,
             new_id=lambda: f"id-{len(self.calls)}",
-            clock=self.clock,
+            seams=Seams(clock=self.clock),
         )
 
     def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:

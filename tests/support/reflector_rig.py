@@ -15,6 +15,7 @@ from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.outage import Backoff, Outage, RetryPause, WatchErrorHandler
 from handloop.informers.quarantine import Quarantine
 from handloop.informers.reflector import Reflector
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeListerWatcher, FakeWatch, expired
 from support.recording_metrics import RecordingMetricsProvider
@@ -69,14 +70,15 @@ class ReflectorRig:
                 NAME,
                 Deployment.resource,
                 pause=RetryPause(
-                    backoff or self.backoff, reachability=reachability, clock=self.clock, random=random
+                    backoff or self.backoff,
+                    reachability=reachability,
+                    seams=Seams(clock=self.clock, random=random),
                 ),
                 watch_error_handler=watch_error_handler,
                 clock=self.clock,
             ),
             metrics=metrics,
-            clock=self.clock,
-            random=random,
+            seams=Seams(clock=self.clock, random=random),
             **options,
         )
 

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from handloop.workqueue.backoff import ExponentialBackoff
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 
 REFLECTOR_BASES = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30, 30]
@@ -21,7 +22,7 @@ def almost_one() -> float:
 
 def reflector_backoff(clock: FakeClock, seed: int | None = None) -> ExponentialBackoff:
     draw = zero if seed is None else random.Random(seed).random
-    return ExponentialBackoff(0.8, 30, 120, clock=clock, random=draw)
+    return ExponentialBackoff(0.8, 30, 120, seams=Seams(clock=clock, random=draw))
 
 
 def test_reflector_sequence() -> None:
@@ -42,7 +43,7 @@ def test_reflector_jitter_keeps_within_twice_the_base(seed: int) -> None:
 
 def test_largest_draw_gives_twice_the_base() -> None:
     """The largest draw gives the delay and all of its jitter but a rounding error."""
-    backoff = ExponentialBackoff(0.8, 30, 120, clock=FakeClock(), random=almost_one)
+    backoff = ExponentialBackoff(0.8, 30, 120, seams=Seams(clock=FakeClock(), random=almost_one))
 
     assert backoff.next() == pytest.approx(1.6)
 

@@ -8,6 +8,7 @@ import pytest
 
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background
@@ -20,7 +21,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def queue(clock: FakeClock) -> Iterator[DelayingQueue[str]]:
-    with DelayingQueue[str](clock=clock) as queue:
+    with DelayingQueue[str](seams=Seams(clock=clock)) as queue:
         yield queue
 
 
@@ -124,7 +125,9 @@ def test_no_delay_is_an_add(queue: DelayingQueue[str], delay: float) -> None:
 def test_shut_down_ends_delayed_adds(clock: FakeClock) -> None:
     """DQ-07: a delayed add after the shutdown neither comes nor counts as a retry."""
     provider = FakeMetricsProvider()
-    queue: DelayingQueue[str] = DelayingQueue(name="test", metrics_provider=provider, clock=clock)
+    queue: DelayingQueue[str] = DelayingQueue(
+        name="test", metrics_provider=provider, seams=Seams(clock=clock)
+    )
     queue.add_after("before", 1)
     queue.shut_down()
     queue.add_after("x", 1)
@@ -139,7 +142,7 @@ def test_shut_down_ends_delayed_adds(clock: FakeClock) -> None:
 def test_retries_count_every_delayed_add(clock: FakeClock) -> None:
     """The retry metric counts calls, with and without a delay, also those that change nothing."""
     provider = FakeMetricsProvider()
-    with DelayingQueue[str](name="test", metrics_provider=provider, clock=clock) as queue:
+    with DelayingQueue[str](name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         for delay in (1, 2, 0, -1):
             queue.add_after("x", delay)
 
@@ -219,7 +222,9 @@ def test_a_shutdown_waits_for_both_threads(clock: FakeClock) -> None:
 
     provider = FakeMetricsProvider()
     with DelayingQueue[str](
-        name="q", metrics_provider=provider, clock=clock, spawn=lambda name, _target: NoThread(name)
+        name="q",
+        metrics_provider=provider,
+        seams=Seams(clock=clock, spawn=lambda name, _target: NoThread(name)),
     ) as queue:
         queue.add("now")
         queue.add_after("later", 1)
@@ -244,7 +249,7 @@ def test_the_loop_thread_carries_the_name_of_the_queue(clock: FakeClock) -> None
         return NoThread()
 
     for name in ("", "Foos"):
-        with DelayingQueue[str](name=name, clock=clock, spawn=spawn) as queue:
+        with DelayingQueue[str](name=name, seams=Seams(clock=clock, spawn=spawn)) as queue:
             queue.add_after("a", 1)
             queue.add_after("b", 1)
 

@@ -8,6 +8,7 @@ from handloop.workqueue.priority import LOW_PRIORITY, PriorityOrder
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import BucketRateLimiter, ItemExponentialFailureRateLimiter
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background, Waits
@@ -21,7 +22,9 @@ def clock() -> FakeClock:
 @pytest.fixture
 def queue(clock: FakeClock) -> Iterator[PriorityQueue[str]]:
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
-    with PriorityQueue[str](limiter, clock=clock, order=PriorityOrder(max_overtakes=100)) as queue:
+    with PriorityQueue[str](
+        limiter, seams=Seams(clock=clock), order=PriorityOrder(max_overtakes=100)
+    ) as queue:
         yield queue
 
 
@@ -197,7 +200,7 @@ def test_each_delayed_add_is_a_retry(clock: FakeClock) -> None:
     """One that the limiter lets through at once is a retry still, and so is one that joins another."""
     provider = FakeMetricsProvider()
     limiter: BucketRateLimiter[str] = BucketRateLimiter(1, 1, clock=clock)
-    with PriorityQueue[str](limiter, name="q", metrics_provider=provider, clock=clock) as queue:
+    with PriorityQueue[str](limiter, name="q", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         queue.add_rate_limited("a")
         assert len(queue) == 1
         queue.add_rate_limited("a")

@@ -95,7 +95,7 @@ def test_delayed_items_come_on_time_in_any_order_of_steps(seed: int) -> None:
     """Delayed items come once each, in the order of their earliest times, at those times."""
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
-    queue: DelayingQueue[str] = DelayingQueue(clock=scheduler.clock, spawn=scheduler.spawn)
+    queue: DelayingQueue[str] = DelayingQueue(seams=scheduler.seams)
     delivered: list[tuple[str, float]] = []
 
     def produce() -> None:
@@ -131,7 +131,7 @@ def test_adds_with_and_without_delay_join_in_any_order_of_steps(seed: int) -> No
     scheduler = Scheduler(seed)
     set_lock_factory(scheduler.lock)
     limiter: ItemExponentialFailureRateLimiter[str] = ItemExponentialFailureRateLimiter(1, 100)
-    queue: PriorityQueue[str] = PriorityQueue(limiter, clock=scheduler.clock, spawn=scheduler.spawn)
+    queue: PriorityQueue[str] = PriorityQueue(limiter, seams=scheduler.seams)
     wanted = {"a": 0, "b": 0}
     seen: dict[str, int] = {}
 

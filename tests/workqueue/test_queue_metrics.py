@@ -13,6 +13,7 @@ import pytest
 from handloop.workqueue import queue_metrics as metrics
 from handloop.workqueue.queue import Queue
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
+from handloop.workqueue.seams import Seams
 from handloop.workqueue.spawn import Joinable, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
@@ -25,7 +26,7 @@ def test_updates_end_at_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     """WQM-01: one update per tick; none after shut_down. Follows TestMetricShutdown."""
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, clock=clock)
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
     queue.add("foo")
     assert queue.get() == "foo"
     clock.wait_for_deadline(1 * MS)
@@ -46,14 +47,14 @@ def test_a_queue_that_nobody_works_on_has_no_thread() -> None:
         names.append(name)
         return spawn_thread(name, target)
 
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, spawn=spawn)
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(spawn=spawn))
     queue.add_all(["a", "b"])
     assert names == []
     assert (queue.get(), queue.get()) == ("a", "b")
     assert names == ["metrics-test"]
     queue.shut_down()
 
-    unused: Queue[str] = Queue(name="unused", metrics_provider=provider, spawn=spawn)
+    unused: Queue[str] = Queue(name="unused", metrics_provider=provider, seams=Seams(spawn=spawn))
     unused.add("left")
     unused.shut_down()
     assert unused.get() == "left"
@@ -68,7 +69,7 @@ def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(metrics, "UNFINISHED_WORK_UPDATE_SECONDS", 1 * MS)
     clock, provider = FakeClock(), FakeMetricsProvider()
-    queue: Queue[str] = Queue(name="test", metrics_provider=provider, clock=clock)
+    queue: Queue[str] = Queue(name="test", metrics_provider=provider, seams=Seams(clock=clock))
 
     queue.add("foo")  # WQM-02
     assert (provider.adds.value, provider.depth.value) == (1, 1)
@@ -104,7 +105,7 @@ def test_what_is_recorded_when(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unfinished_work_is_the_sum_of_ages_every_half_second() -> None:
     """Two items in flight: the sum and the maximum of their ages at each tick, 0 when all is done."""
     clock, provider = FakeClock(), FakeMetricsProvider()
-    with Queue[str](name="test", metrics_provider=provider, clock=clock) as queue:
+    with Queue[str](name="test", metrics_provider=provider, seams=Seams(clock=clock)) as queue:
         queue.add_all(["a", "b"])
         assert queue.get() == "a"
         clock.advance(0.25)
@@ -124,7 +125,7 @@ def test_unfinished_work_is_the_sum_of_ages_every_half_second() -> None:
 def test_a_queue_without_a_name_measures_nothing() -> None:
     """WQM-09: the provider of an unnamed queue is never asked for instruments."""
     provider = FakeMetricsProvider()
-    with DelayingQueue[str](metrics_provider=provider, clock=FakeClock()) as queue:
+    with DelayingQueue[str](metrics_provider=provider, seams=Seams(clock=FakeClock())) as queue:
         queue.add("foo")
         queue.add_after("bar", 1)
         queue.done(queue.get())

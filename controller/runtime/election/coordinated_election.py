@@ -30,11 +30,10 @@ from handloop.controller.runtime.election.candidacy import Candidacy, continued
 from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("leaderelection")
 
@@ -118,8 +117,7 @@ class CandidateRegistration:
         binary_version: str,
         emulation_version: str = "",
         strategy: str = OLDEST_EMULATION_VERSION,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is asked of the server.
@@ -137,13 +135,13 @@ class CandidateRegistration:
             emulation_version=emulation_version or binary_version,
             strategy=strategy,
         )
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._spawn = seams.spawn
         self._queue: RateLimitingQueue[str] = RateLimitingQueue(
-            default_controller_rate_limiter(clock=clock), name=QUEUE_NAME, clock=clock, spawn=spawn
+            default_controller_rate_limiter(clock=seams.clock), name=QUEUE_NAME, seams=seams
         )
         self._informers = SharedInformerFactory(
-            client, namespace=namespace, tweak=partial(_only, name), clock=clock, spawn=spawn
+            client, namespace=namespace, tweak=partial(_only, name), seams=seams
         )
         self._informers.informer_for(LeaseCandidate).add_event_handler(
             ResourceEventHandlerFuncs(

@@ -20,7 +20,6 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
 
 from __future__ import annotations
 
-import random as random_module
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,8 +34,7 @@ from handloop.controller.runtime.election.coordinated_election import Coordinate
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.election_metrics import LeaderMetrics, NoLeaderMetrics
 from handloop.controller.runtime.serving.health import Well
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("leaderelection")
 
@@ -115,9 +113,7 @@ class LeaderElector:
         callbacks: LeaderCallbacks,
         *,
         metrics: LeaderMetrics | None = None,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is sent.
@@ -127,11 +123,11 @@ class LeaderElector:
         config.validate()
         self._config = config
         self._callbacks = callbacks
-        self._clock = clock
-        self._random = random
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._random = seams.random
+        self._spawn = seams.spawn
         candidacy = CoordinatedCandidacy if config.coordinated else Candidacy
-        self._candidacy = candidacy(config, clock=clock, metrics=metrics or NoLeaderMetrics())
+        self._candidacy = candidacy(config, clock=seams.clock, metrics=metrics or NoLeaderMetrics())
         self._reported = ""
 
     def run(self, stop: threading.Event) -> None:

@@ -12,9 +12,8 @@ it.
 
 from __future__ import annotations
 
-import random as random_module
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handloop.apis.core_v1 import Event, EventSource, ObjectReference
@@ -24,8 +23,8 @@ from handloop.controller.runtime.events.correlator import EventCorrelator
 from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
 from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 
 class EventStatistics(NamedTuple):
@@ -50,8 +49,7 @@ class EventWriter:
         correlator: EventCorrelator,
         stop: threading.Event,
         *,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self._correlator = correlator
         self._delivery: EventDelivery[Event] = EventDelivery(
@@ -59,8 +57,7 @@ class EventWriter:
             lambda event: event.involved_object,
             stop,
             on_written=correlator.update_state,
-            clock=clock,
-            random=random,
+            seams=seams,
         )
 
     def statistics(self) -> SinkStatistics:
@@ -91,18 +88,15 @@ class EventBroadcaster(EventFanout[Event]):
         self,
         *,
         queue_length: int = QUEUE_LENGTH,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
-        super().__init__(queue_length=queue_length, clock=clock, spawn=spawn)
-        self._random = random
+        super().__init__(queue_length=queue_length, seams=seams)
         self._writers: list[EventWriter] = []
 
     def start_recording_to_sink(self, sink: EventSink[Event]) -> EventWatcher[Event]:
         """Write every Event from here on to a sink, such as `client.resource(Event)`, with its own counts."""
         correlator = EventCorrelator(clock=self._clock)
-        writer = EventWriter(sink, correlator, self.stopping, clock=self._clock, random=self._random)
+        writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
         with self._lock:
             self._writers.append(writer)
             number = len(self._writers)

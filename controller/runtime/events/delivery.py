@@ -9,7 +9,6 @@ one, that counts as a failed try.
 
 from __future__ import annotations
 
-import random as random_module
 import threading
 from collections.abc import Callable
 from enum import Enum
@@ -22,8 +21,8 @@ from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import ObjectMeta
 from handloop.client.errors import AlreadyExists, APIError, NotFound
 from handloop.client.resource_client import PatchType
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("events")
 
@@ -89,16 +88,15 @@ class EventDelivery(Generic[E]):
         stop: threading.Event,
         *,
         on_written: Callable[[E], None] = lambda _: None,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         """Args: about returns the object of an Event, for the log; on_written gets the answers."""
         self._sink = sink
         self._about = about
         self._stop = stop
         self._on_written = on_written
-        self._clock = clock
-        self._random = random
+        self._clock = seams.clock
+        self._random = seams.random
         self._lock = new_lock("EventDelivery._lock", 97)
         self._statistics = SinkStatistics()
 

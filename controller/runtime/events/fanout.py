@@ -15,9 +15,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import structlog
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("events")
 
@@ -41,17 +40,16 @@ class EventWatcher(Generic[E]):
         handle: Callable[[E], None],
         *,
         length: int,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self.name = name
         self._handle = handle
         self._length = length
-        self._clock = clock
+        self._clock = seams.clock
         self._changed = new_condition("EventWatcher._changed", 96)
         self._queue: deque[E] = deque()
         self._closed = False
-        self._thread = spawn(f"events-{name}", self._run)
+        self._thread = seams.spawn(f"events-{name}", self._run)
 
     def offer(self, event: E) -> bool:
         """
@@ -134,13 +132,12 @@ class EventFanout(Generic[E]):
         self,
         *,
         queue_length: int = QUEUE_LENGTH,
-        clock: Clock = REAL_CLOCK,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self.stopping = threading.Event()
         self._queue_length = queue_length
-        self._clock = clock
-        self._spawn = spawn
+        self._clock = seams.clock
+        self._seams = seams
         self._lock = new_lock("EventFanout._lock", 95)
         self._watchers: list[EventWatcher[E]] = []
         self._dropped = 0
@@ -152,7 +149,7 @@ class EventFanout(Generic[E]):
 
         Returns: the watcher; close() ends it alone. After shutdown() it is closed from the start.
         """
-        watcher = EventWatcher(name, handle, length=self._queue_length, clock=self._clock, spawn=self._spawn)
+        watcher = EventWatcher(name, handle, length=self._queue_length, seams=self._seams)
         with self._lock:
             self._watchers.append(watcher)
             closed = self._closed

@@ -11,9 +11,8 @@ from handloop.client.resource_client import Client
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 FLUSH_SECONDS: Final = 5.0
 _LOG_VERBOSITY: Final = 3
@@ -28,12 +27,12 @@ class Recorders:
     Threads: any.
     """
 
-    def __init__(self, client: Client, *, clock: Clock = REAL_CLOCK, spawn: Spawn = spawn_thread) -> None:
+    def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:
         self._ended = threading.Event()
         self._client = client.until(self._ended)
-        self._clock = clock
-        self._spawn = spawn
-        self._broadcaster = EventBroadcaster(clock=clock, spawn=spawn)
+        self._clock = seams.clock
+        self._seams = seams
+        self._broadcaster = EventBroadcaster(seams=seams)
         self._lock = new_lock("Recorders._lock", 4)
         self._series: SeriesBroadcaster | None = None
         self._recording = False
@@ -46,7 +45,7 @@ class Recorders:
         """As Manager.series_recorder."""
         with self._lock:
             if self._series is None:
-                self._series = SeriesBroadcaster(clock=self._clock, spawn=self._spawn)
+                self._series = SeriesBroadcaster(seams=self._seams)
                 if self._recording:
                     self._record_series(self._series)
             return self._series.new_recorder(component)

@@ -14,10 +14,9 @@ once. Counts that are not written by then are lost, as upstream.
 
 from __future__ import annotations
 
-import random as random_module
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from handloop.apis.core_v1 import ObjectReference
@@ -29,8 +28,9 @@ from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout,
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
 from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.spawn import Joinable
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
 """What a controller that reports through a SeriesRecorder asks of the server."""
@@ -54,12 +54,11 @@ class SeriesWriter:
         cache: SeriesCache,
         stop: threading.Event,
         *,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
         self._cache = cache
         self._delivery: EventDelivery[Event] = EventDelivery(
-            sink, lambda event: event.regarding, stop, clock=clock, random=random
+            sink, lambda event: event.regarding, stop, seams=seams
         )
 
     def statistics(self) -> SinkStatistics:
@@ -116,12 +115,9 @@ class SeriesBroadcaster(EventFanout[Event]):
         self,
         *,
         queue_length: int = QUEUE_LENGTH,
-        clock: Clock = REAL_CLOCK,
-        random: Callable[[], float] = random_module.random,
-        spawn: Spawn = spawn_thread,
+        seams: Seams = REAL_SEAMS,
     ) -> None:
-        super().__init__(queue_length=queue_length, clock=clock, spawn=spawn)
-        self._random = random
+        super().__init__(queue_length=queue_length, seams=seams)
         self._writer: SeriesWriter | None = None
         self._upkeep: Joinable | None = None
 
@@ -132,12 +128,12 @@ class SeriesBroadcaster(EventFanout[Event]):
         Raises: RuntimeError when there is a sink already.
         """
         cache = SeriesCache(clock=self._clock)
-        writer = SeriesWriter(sink, cache, self.stopping, clock=self._clock, random=self._random)
+        writer = SeriesWriter(sink, cache, self.stopping, seams=self._seams)
         with self._lock:
             if self._writer is not None:
                 raise RuntimeError("broadcaster is already recording to a sink")
             self._writer = writer
-            self._upkeep = self._spawn("events-upkeep", lambda: self._keep_up(writer))
+            self._upkeep = self._seams.spawn("events-upkeep", lambda: self._keep_up(writer))
         return self.start_event_watcher("series-sink", writer.write)
 
     def new_recorder(self, component: str, *, host: str = "") -> SeriesRecorder:

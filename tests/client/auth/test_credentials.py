@@ -18,6 +18,7 @@ from handloop.client.auth.credentials import (
 )
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.threads import Background
@@ -145,7 +146,7 @@ class FetchRig:
         self._outcomes = iter(outcomes)
         self.fetches = 0
         self.clock = FakeClock(start=1000)
-        self.credentials = FetchedCredentials("plugin", self._fetch, clock=self.clock)
+        self.credentials = FetchedCredentials("plugin", self._fetch, seams=Seams(clock=self.clock))
 
     def _fetch(self) -> Fetched:
         self.fetches += 1

@@ -22,6 +22,7 @@ from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.threads import Background
 
@@ -57,7 +58,9 @@ def test_a_manager_works_under_the_lease_that_was_asked_for(config: ClientConfig
 
     transport = HTTPTransport(config)
     client = Client(transport)
-    with Election(config, OPTIONS, say=said.append, metrics=NO_METRICS, clock=REAL_CLOCK) as election:
+    with Election(
+        config, OPTIONS, say=said.append, metrics=NO_METRICS, seams=Seams(clock=REAL_CLOCK)
+    ) as election:
         manager = Manager(client, registry=CollectorRegistry(auto_describe=True))
         manager.add(Worker())
         election.elect(manager)
@@ -91,8 +94,7 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
         OPTIONS,
         say=said.append,
         metrics=NO_METRICS,
-        clock=clock,
-        spawn=spawn,  # type: ignore[arg-type] # nobody joins it
+        seams=Seams(clock=clock, spawn=spawn),  # type: ignore[arg-type] # nobody joins it
         end_process=ended.append,
     )
     with election:
@@ -123,8 +125,7 @@ def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> Non
         OPTIONS,
         say=lambda problem: done.append(problem.code),
         metrics=NO_METRICS,
-        clock=FakeClock(),
-        spawn=spawn,  # type: ignore[arg-type] # nobody joins it
+        seams=Seams(clock=FakeClock(), spawn=spawn),  # type: ignore[arg-type] # nobody joins it
     ) as election:
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
     assert done == ["lost-lease", "E12"]

@@ -29,6 +29,7 @@ from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import Seams
 from support.certificates import CertificateAuthority
 from support.cluster import (
     CRDS,
@@ -85,7 +86,7 @@ def going_on(*argv: str, clock: Clock = REAL_CLOCK) -> Iterator[WatchedText]:
     stop, text = threading.Event(), WatchedText()
     options = parse_options(["--controllers=foo", *NO_SERVERS, *argv], {})
     configure_logging("klog", 0, stream=text)
-    running = Background(lambda: run(options, stop, text, clock=clock))
+    running = Background(lambda: run(options, stop, text, seams=Seams(clock=clock)))
     try:
         yield text
     finally:
@@ -242,7 +243,9 @@ def test_e04_nothing_listens(tmp_path: Path, closed_port: int) -> None:
     server = f"http://127.0.0.1:{closed_port}"
     argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", kubeconfig(tmp_path / "k", server)]
     err = io.StringIO()
-    code = run(parse_options(argv, {}), threading.Event(), err, clock=FakeClock(moves_itself=True))
+    code = run(
+        parse_options(argv, {}), threading.Event(), err, seams=Seams(clock=FakeClock(moves_itself=True))
+    )
     assert code == 4
     assert Outcome(code, err.getvalue()).says(
         f"error: cannot reach {server}: connection refused (tried 3 times, 4s)",
@@ -269,7 +272,9 @@ def test_e05_a_certificate_of_another_authority(tmp_path: Path) -> None:
         path = kubeconfig(tmp_path / "k", server.url, **{"certificate-authority": str(expected)})
         argv = [*NO_SERVERS, "--preflight=exit", "--kubeconfig", path]
         err = io.StringIO()
-        code = run(parse_options(argv, {}), threading.Event(), err, clock=FakeClock(moves_itself=True))
+        code = run(
+            parse_options(argv, {}), threading.Event(), err, seams=Seams(clock=FakeClock(moves_itself=True))
+        )
     assert code == 4
     assert Outcome(code, err.getvalue()).says(
         'error: certificate for 127.0.0.1 not trusted (signed by "the-real-one")',

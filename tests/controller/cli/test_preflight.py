@@ -32,6 +32,7 @@ from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedTransport, answer
 
@@ -120,7 +121,7 @@ def token(expires_at: float) -> str:
 def scripted(*answers: Any, tries: int = 3) -> tuple[Report, list[float], int]:
     """The report on a server that answers so; also the pauses made, and the requests."""
     clock, transport = FakeClock(moves_itself=True), ScriptedTransport(answers)
-    client = Client(transport, clock=clock)
+    client = Client(transport, seams=Seams(clock=clock))
     expired = StaticCredentials(token(clock.time() - 3 * 3600))
     report = preflight(client, clock=clock, credentials=expired).check(threading.Event(), tries=tries)
     return report, clock.slept, len(transport.sent)
@@ -226,7 +227,7 @@ def test_a_server_that_comes_up_meanwhile_is_no_problem(sandbox: Sandbox) -> Non
             return sandbox.transport().request(*args, **kwargs)
 
     clock = FakeClock(moves_itself=True)
-    client = Client(Late([ConnectionRefused("refused")]), clock=clock)
+    client = Client(Late([ConnectionRefused("refused")]), seams=Seams(clock=clock))
     report = preflight(client, clock=clock).check(threading.Event())
     assert report.problems == ()
     assert clock.slept == [2.0]
@@ -243,7 +244,7 @@ def test_a_stop_ends_the_tries() -> None:
 
     clock = FakeClock(moves_itself=True)
     transport = Stopping([ConnectionRefused("refused")] * 3)
-    assert only(preflight(Client(transport, clock=clock), clock=clock).check(stop)).code == "E04"
+    assert only(preflight(Client(transport, seams=Seams(clock=clock)), clock=clock).check(stop)).code == "E04"
     assert len(transport.sent) == 1
 
 

@@ -25,6 +25,7 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fast_clock import FastClock
@@ -46,8 +47,8 @@ class World:
         self.stop = threading.Event()
         self.registry = new_registry()
         transport = self.sandbox.transport(token=user, closed=StreamClosed, silent=DeadlineExceeded)
-        client = Client(transport, clock=clock, stop=self.stop)  # type: ignore[arg-type] # same shapes
-        self.program = Program(client, options, self.stop, registry=self.registry, clock=clock)
+        client = Client(transport, seams=Seams(clock=clock), stop=self.stop)  # type: ignore[arg-type] # same shapes
+        self.program = Program(client, options, self.stop, registry=self.registry, seams=Seams(clock=clock))
 
     def create(self, path: str, document: dict[str, Any]) -> None:
         """Create an object."""

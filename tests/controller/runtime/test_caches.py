@@ -13,6 +13,7 @@ from handloop.apis.meta import FrozenMap, Kind
 from handloop.apis.resource import Resource
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.managed_sandbox import ManagedSandbox, eventually
@@ -134,7 +135,7 @@ def test_warming_up_waits_for_what_can_be_filled(cluster: ManagedSandbox) -> Non
 def test_warming_up_is_bounded(cluster: ManagedSandbox) -> None:
     """A list that takes for ever keeps nobody from leading for more than a minute."""
     clock = FakeClock(moves_itself=True)
-    caches = Caches(cluster.client, clock=clock)
+    caches = Caches(cluster.client, seams=Seams(clock=clock))
     caches.informer_for(Service)
     with captured_logs():
         caches.warm_up(threading.Event())
@@ -144,7 +145,7 @@ def test_warming_up_is_bounded(cluster: ManagedSandbox) -> None:
 @pytest.mark.parametrize("wait", ["warm_up", "report"])
 def test_a_stop_ends_every_wait(cluster: ManagedSandbox, wait: str) -> None:
     """Also while nothing is filled."""
-    caches = Caches(cluster.client, clock=FakeClock())
+    caches = Caches(cluster.client, seams=Seams(clock=FakeClock()))
     caches.informer_for(Service)
     stop = threading.Event()
     stop.set()
@@ -162,7 +163,7 @@ def test_a_long_wait_is_not_silent(cluster: ManagedSandbox) -> None:
                 stop.set()
             return super().sleep(seconds, event)
 
-    caches = Caches(cluster.client, clock=Clock(moves_itself=True))
+    caches = Caches(cluster.client, seams=Seams(clock=Clock(moves_itself=True)))
     caches.informer_for(Service)
     with captured_logs() as logs:
         caches.report(stop)

@@ -18,6 +18,7 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import PATIENCE_SECONDS, Manager
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.managed_sandbox import ManagedSandbox, eventually
@@ -71,7 +72,9 @@ def test_a_worker_is_not_held_up_by_a_retry_after() -> None:
     """
     clock = FakeClock(moves_itself=True)
     transport = ScriptedTransport([answer(429, Retry_After="120"), *[answer(429, Retry_After="1")] * 9])
-    manager = Manager(Client(transport, clock=clock, random=lambda: 0.0), registry=CollectorRegistry())
+    manager = Manager(
+        Client(transport, seams=Seams(clock=clock, random=lambda: 0.0)), registry=CollectorRegistry()
+    )
     foos = manager.client.resource(Foo)
     with pytest.raises(TooManyRequests) as caught:
         foos.create(new_foo())

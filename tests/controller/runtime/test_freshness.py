@@ -14,6 +14,7 @@ from handloop.controller.runtime.caches import FRESH_SECONDS, Caches
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, lag_seconds
 from handloop.informers.indexer import Indexer
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedTransport
 
@@ -58,7 +59,7 @@ class StillInformer:
 
 def caches(clock: FakeClock, *reflectors: ReflectorStatistics | None) -> Caches:
     """Caches whose informers say that."""
-    made = Caches(Client(ScriptedTransport([])), clock=clock)
+    made = Caches(Client(ScriptedTransport([])), seams=Seams(clock=clock))
     made.informers = informers(*reflectors)  # type: ignore[method-assign]
     return made
 

@@ -32,6 +32,7 @@ from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyEr
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
@@ -418,7 +419,9 @@ class WithoutStreamedLists:
 
 def limited(cluster: ManagedSandbox, clock: FakeClock) -> Client:
     """A client that may send one request per second of the clock, and whose first second is used up."""
-    client = Client(WithoutStreamedLists(cluster.transport()), qps=1, burst=1, clock=clock, stop=cluster.stop)
+    client = Client(
+        WithoutStreamedLists(cluster.transport()), qps=1, burst=1, seams=Seams(clock=clock), stop=cluster.stop
+    )
     client.get_raw("/version")
     return client
 

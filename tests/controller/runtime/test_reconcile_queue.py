@@ -7,6 +7,7 @@ import pytest
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue, default_rate_limiter
 from handloop.workqueue.priority import LOW_PRIORITY
 from handloop.workqueue.queue import ShutDown
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
@@ -14,7 +15,7 @@ from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
 
 def new_queue() -> ReconcileQueue:
     """A queue without threads."""
-    return ReconcileQueue("q", clock=FakeClock(), spawn=no_thread)
+    return ReconcileQueue("q", seams=Seams(clock=FakeClock(), spawn=no_thread))
 
 
 def pass_time(queue: ReconcileQueue, clock: FakeClock, seconds: float) -> None:
@@ -70,7 +71,7 @@ def test_a_name_woken_while_its_worker_parks_it_is_not_lost() -> None:
 def test_a_retry_keeps_the_priority_of_its_name() -> None:
     """A failed object of the initial list does not overtake the others of the list."""
     clock = FakeClock()
-    queue = ReconcileQueue("q", clock=clock, spawn=no_thread)
+    queue = ReconcileQueue("q", seams=Seams(clock=clock, spawn=no_thread))
     queue.add(NAME, UPDATED, priority=LOW_PRIORITY)
     queue.get()
     queue.take(NAME)
@@ -83,7 +84,7 @@ def test_a_retry_keeps_the_priority_of_its_name() -> None:
 
 def requeued(clock: FakeClock) -> ReconcileQueue:
     """A queue whose one name has been reconciled, and is to be so again in 30 s."""
-    queue = ReconcileQueue("q", clock=clock, spawn=no_thread)
+    queue = ReconcileQueue("q", seams=Seams(clock=clock, spawn=no_thread))
     queue.add(NAME, UPDATED)
     queue.take(queue.get())
     queue.requeue(NAME, 30)
@@ -158,7 +159,7 @@ def test_a_shut_down_queue_ends_its_workers() -> None:
 def test_the_queue_is_measured_under_its_name() -> None:
     """The workqueue series of dashboards."""
     provider = FakeMetricsProvider()
-    queue = ReconcileQueue("q", metrics_provider=provider, clock=FakeClock())
+    queue = ReconcileQueue("q", metrics_provider=provider, seams=Seams(clock=FakeClock()))
     queue.add(NAME, UPDATED)
     queue.shut_down()
     assert provider.adds.value == 1

@@ -15,6 +15,7 @@ from handloop.controller.runtime.election.coordinated_election import REQUEUE_SE
 from handloop.controller.runtime.election.lease_access import leader_election_access
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.runnable import Runnable, needs_leader_election
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock
@@ -61,7 +62,7 @@ class Rig:
             name="baz",
             lease_name="foo",
             binary_version="1.2.3",
-            clock=self.clock,
+            seams=Seams(clock=self.clock),
         )
         self.running = Background(lambda: self.registration.run(self.cluster.stop))
 
@@ -169,7 +170,12 @@ def test_a_server_that_does_not_know_candidates_is_asked_again() -> None:
     """It is said, with back-off, and there is no end: the definition may come."""
     cluster, clock = ManagedSandbox(), FakeClock()
     registration = CandidateRegistration(
-        cluster.client, namespace="default", name="baz", lease_name="foo", binary_version="1.2.3", clock=clock
+        cluster.client,
+        namespace="default",
+        name="baz",
+        lease_name="foo",
+        binary_version="1.2.3",
+        seams=Seams(clock=clock),
     )
     with captured_logs() as entries:
         running = Background(lambda: registration.run(cluster.stop))

@@ -25,6 +25,7 @@ from handloop.controller.runtime.election.leader_election import (
     LeadershipLost,
 )
 from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.election_rig import BING, PATH, ElectionRig, stopping, wait_for_stop
 from support.lease_api import LeaseAPI, no_answer, refusal
@@ -435,7 +436,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
         return LeaderElector(
             LeaderElection(held, 15.0, 10.0, 0.01),
             LeaderCallbacks(on_started_leading=work),
-            random=random.Random(identity).random,
+            seams=Seams(random=random.Random(identity).random),
         )
 
     runs = [Background(partial(elector(identity).run, stop)) for identity, stop in stops.items()]

@@ -11,6 +11,7 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import Cancelled, DeadlineExceeded
 from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.election.write_fence import WriteFence
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.wire_server import WireServer, always, response
@@ -68,7 +69,7 @@ def test_what_is_held_up_behind_the_fence_does_not_leave_late(
     clock = FakeClock()
     with WireServer(always(response())) as server:
         config = ClientConfig(host=server.url, credentials=SlowCredentials(clock, seconds))
-        transport = HTTPTransport(config, clock=clock)
+        transport = HTTPTransport(config, seams=Seams(clock=clock))
         if warm:
             transport.request("GET", "/")
         renewed_at = clock.now()

@@ -10,6 +10,7 @@ from handloop.apis.core_v1 import Event, ObjectReference
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.delivery import SinkStatistics
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.fake_event_sink import FakeEventSink
@@ -22,7 +23,7 @@ _DROPPED = "Unable to record event (will not retry!)"
 @contextmanager
 def _broadcaster(*, queue_length: int = 1000) -> Iterator[EventBroadcaster]:
     broadcaster = EventBroadcaster(
-        queue_length=queue_length, clock=FakeClock(moves_itself=True), random=lambda: 0.5
+        queue_length=queue_length, seams=Seams(clock=FakeClock(moves_itself=True), random=lambda: 0.5)
     )
     try:
         yield broadcaster
@@ -128,7 +129,7 @@ def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
         entered.set()
         release.wait(_DEADLINE_SECONDS)
 
-    broadcaster = EventBroadcaster(clock=FakeClock(moves_itself=True))
+    broadcaster = EventBroadcaster(seams=Seams(clock=FakeClock(moves_itself=True)))
     broadcaster.start_event_watcher("hanging", hang)
     recorder = broadcaster.new_recorder("component")
     recorder.event(new_foo(), "Normal", "Synced", "in hand")

@@ -10,6 +10,7 @@ import pytest
 from handloop.apis.events_v1 import Event
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import EventDelivery, Outcome, SinkStatistics
+from handloop.workqueue.seams import Seams
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -30,8 +31,7 @@ class _Rig:
             lambda event: event.regarding,
             threading.Event(),
             on_written=self.answers.append,
-            clock=FakeClock(moves_itself=True),
-            random=lambda: 0.5,
+            seams=Seams(clock=FakeClock(moves_itself=True), random=lambda: 0.5),
         )
 
 

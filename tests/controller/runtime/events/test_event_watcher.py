@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from handloop.apis.core_v1 import Event
 from handloop.controller.runtime.events.fanout import EventWatcher
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
 from support.fake_clock import FakeClock
@@ -17,7 +18,7 @@ def _event(number: int) -> Event:
 
 
 def _watcher(handle: Callable[[Event], None], *, length: int = 1000) -> EventWatcher[Event]:
-    return EventWatcher("test", handle, length=length, clock=FakeClock())
+    return EventWatcher("test", handle, length=length, seams=Seams(clock=FakeClock()))
 
 
 class _Gate:

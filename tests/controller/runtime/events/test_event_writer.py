@@ -10,6 +10,7 @@ from handloop.client.errors import ConnectionBroken, ConnectionRefused, DecodeEr
 from handloop.controller.runtime.events.broadcaster import EventWriter
 from handloop.controller.runtime.events.correlator import CorrelatorOptions, EventCorrelator
 from handloop.controller.runtime.events.delivery import SinkStatistics
+from handloop.workqueue.seams import Seams
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.event_builders import new_event
@@ -29,7 +30,9 @@ class _Rig:
         self.sink = FakeEventSink(outcome)
         self.stop = threading.Event()
         correlator = EventCorrelator(options, clock=self.clock)
-        self.writer = EventWriter(self.sink, correlator, self.stop, clock=self.clock, random=lambda: 0.25)
+        self.writer = EventWriter(
+            self.sink, correlator, self.stop, seams=Seams(clock=self.clock, random=lambda: 0.25)
+        )
 
     def write(self, event: Event | None = None) -> None:
         self.writer.write(event or new_event())

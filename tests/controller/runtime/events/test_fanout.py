@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from handloop.controller.runtime.events.fanout import EventFanout, FanoutStatistics
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 
 _DEADLINE_SECONDS = 10.0
@@ -12,7 +13,7 @@ _DEADLINE_SECONDS = 10.0
 
 def test_every_watcher_sees_every_event_in_one_order() -> None:
     """From its start on."""
-    fanout: EventFanout[str] = EventFanout(clock=FakeClock())
+    fanout: EventFanout[str] = EventFanout(seams=Seams(clock=FakeClock()))
     first: list[str] = []
     second: list[str] = []
     fanout.start_event_watcher("first", first.append)
@@ -32,7 +33,7 @@ def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
         entered.set()
         assert release.wait(_DEADLINE_SECONDS)
 
-    fanout: EventFanout[str] = EventFanout(queue_length=1, clock=FakeClock())
+    fanout: EventFanout[str] = EventFanout(queue_length=1, seams=Seams(clock=FakeClock()))
     fanout.start_event_watcher("slow", hang)
     fanout.publish("in hand")
     assert entered.wait(_DEADLINE_SECONDS)
@@ -48,7 +49,7 @@ def test_a_full_watcher_is_named_and_the_others_go_on() -> None:
 
 def test_after_shutdown_nothing_is_taken() -> None:
     """Whoever publishes is told; a watcher that starts then sees nothing and leaves no thread."""
-    fanout: EventFanout[str] = EventFanout(clock=FakeClock())
+    fanout: EventFanout[str] = EventFanout(seams=Seams(clock=FakeClock()))
     assert fanout.shutdown(_DEADLINE_SECONDS)
     assert fanout.publish("late") == "broadcaster is shut down"
     seen: list[str] = []

@@ -9,6 +9,7 @@ import pytest
 from handloop.apis import events_v1
 from handloop.apis.core_v1 import Event
 from handloop.controller.runtime.events.recorders import FLUSH_SECONDS, Recorders
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
@@ -85,7 +86,7 @@ def test_a_shutdown_has_one_limit_for_all() -> None:
     """Both broadcasters and the upkeep of series share it; what could not be written is told."""
     clock = FakeClock()
     recorders = Recorders(
-        ManagedSandbox().client, clock=clock, spawn=lambda _name, _target: StuckThread(clock)
+        ManagedSandbox().client, seams=Seams(clock=clock, spawn=lambda _name, _target: StuckThread(clock))
     )
     recorders.series_recorder("example.com/foos")
     recorders.start()

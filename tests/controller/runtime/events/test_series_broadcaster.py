@@ -20,6 +20,7 @@ from handloop.controller.runtime.events.series_broadcaster import (
     SeriesBroadcaster,
 )
 from handloop.controller.runtime.rbac.roles import roles
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock
@@ -32,7 +33,7 @@ _ROUNDS = round(REFRESH_SECONDS / FINISH_SECONDS)
 
 @contextmanager
 def _broadcaster(clock: FakeClock | None = None) -> Iterator[SeriesBroadcaster]:
-    broadcaster = SeriesBroadcaster(clock=clock or FakeClock(), random=lambda: 0.5)
+    broadcaster = SeriesBroadcaster(seams=Seams(clock=clock or FakeClock(), random=lambda: 0.5))
     try:
         yield broadcaster
     finally:

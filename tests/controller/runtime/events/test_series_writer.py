@@ -12,6 +12,7 @@ from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import SinkStatistics
 from handloop.controller.runtime.events.series import SeriesCache
 from handloop.controller.runtime.events.series_broadcaster import SeriesWriter, series_patch
+from handloop.workqueue.seams import Seams
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
@@ -29,7 +30,7 @@ class _Rig:
         self.sink = FakeSeriesSink(outcome)
         self.cache = SeriesCache(clock=self.clock)
         self.writer = SeriesWriter(
-            self.sink, self.cache, threading.Event(), clock=self.clock, random=lambda: 0.25
+            self.sink, self.cache, threading.Event(), seams=Seams(clock=self.clock, random=lambda: 0.25)
         )
 
     def write(self, *events: Event) -> None:
@@ -69,7 +70,9 @@ def test_a_series_that_is_written_first_stays() -> None:
     rig = _Rig()
     rig.cache.observe(new_series_event())
     rig.write()
-    late = SeriesWriter(rig.sink, SeriesCache(clock=rig.clock), threading.Event(), clock=rig.clock)
+    late = SeriesWriter(
+        rig.sink, SeriesCache(clock=rig.clock), threading.Event(), seams=Seams(clock=rig.clock)
+    )
     with captured_logs() as logs:
         late.write(new_series_event())
     assert rig.sink.verbs == ["patch", "create", "create"]

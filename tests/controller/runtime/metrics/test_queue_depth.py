@@ -7,6 +7,7 @@ import pytest
 from handloop.controller.runtime.metrics.workqueue_metrics import EXCEEDED, MAX_PRIORITIES, QueueDepth
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 
 
@@ -31,7 +32,9 @@ def test_a_plain_queue_has_an_empty_priority() -> None:
 def test_a_priority_queue_is_shown_by_priority() -> None:
     """Both usual priorities from the start; what has drained stays, at 0; the plain count is not shown."""
     depth, clock = QueueDepth(), FakeClock()
-    queue: PriorityQueue[str] = PriorityQueue(default_controller_rate_limiter(clock=clock), clock=clock)
+    queue: PriorityQueue[str] = PriorityQueue(
+        default_controller_rate_limiter(clock=clock), seams=Seams(clock=clock)
+    )
     depth.of("app").inc()
     depth.show("app", queue.depths)
     assert shown(depth) == {("app", "0"): 0, ("app", "-100"): 0}

@@ -6,6 +6,7 @@ from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.metric_table import text_of
 
@@ -27,7 +28,7 @@ def test_a_queue_feeds_its_seven_series() -> None:
         default_controller_rate_limiter(clock=clock),
         name="foo",
         metrics_provider=WorkqueueMetricsProvider(registry),
-        clock=clock,
+        seams=Seams(clock=clock),
     )
     try:
         queue.add("a")
