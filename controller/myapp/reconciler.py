@@ -71,8 +71,8 @@ class Steps:
     """
     The steps of one reconcile, each taken even if another one fails, and their outcomes.
 
-    State: failures and waits, in words; lost = why the whole reconcile is retried without a status: a lost
-    race, after which the cache is behind, or a server that asks for time.
+    State: failures and waits, in words; lost = the race that was lost: the cache is behind, so the whole
+    reconcile is retried without a status.
     """
 
     def __init__(self) -> None:
@@ -84,12 +84,15 @@ class Steps:
         """
         Take a step. Returns: its result; None when it failed.
 
-        Args: what the step is about, for the words. Raises: unexpected errors.
+        Args: what the step is about, for the words.
+        Raises: TooManyRequests: a server that asks for time gets no further request. Unexpected errors.
         """
         try:
             return step()
-        except (Conflict, AlreadyExists, TooManyRequests) as error:
+        except (Conflict, AlreadyExists) as error:
             self.lost = error
+        except TooManyRequests:
+            raise
         except WaitError as wait:
             self.waits.append(str(wait))
         except NameTakenError as error:

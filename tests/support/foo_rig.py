@@ -18,6 +18,7 @@ from handloop.informers.keys import ObjectName
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import Seams
+from handloop.workqueue.spawn import Spawn, spawn_thread
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 
@@ -59,10 +60,17 @@ class FooRig:
     Use with `with`: the queue's threads end with it.
     """
 
-    def __init__(self, *objects: Kind, foo_crd: FooCRD = FooCRD.SUBRESOURCE, **options: Any) -> None:
+    def __init__(
+        self,
+        *objects: Kind,
+        foo_crd: FooCRD = FooCRD.SUBRESOURCE,
+        spawn: Spawn = spawn_thread,
+        **options: Any,
+    ) -> None:
         self.clock = FakeClock()
         self.api = FakeAPI(foo_crd=foo_crd)
         self.recorder = FakeRecorder()
+        self._seams = Seams(clock=self.clock, spawn=spawn)
         self._options = options
         for obj in objects:
             self.api.put(obj)
@@ -77,7 +85,7 @@ class FooRig:
             self.deployments,
             self.foos,
             self.recorder,
-            seams=Seams(clock=self.clock),
+            seams=self._seams,
             **self._options,
         )
         self.sync_caches()

@@ -12,6 +12,7 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock
@@ -103,7 +104,7 @@ def test_nothing_is_written_in_a_hundred_resyncs() -> None:
     cluster, clock = ManagedSandbox(), FakeClock()
     create_apps(cluster)
     requests = Requests(cluster.sandbox.engine)
-    manager = cluster.manager(resync_seconds=RESYNC_SECONDS, clock=clock)
+    manager = cluster.manager(resync_seconds=RESYNC_SECONDS, seams=Seams(clock=clock))
     controller = add_myapp(manager, workers=2)
     with captured_logs(), cluster.running(manager):
         bring_up(cluster, clock)

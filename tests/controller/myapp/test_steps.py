@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from handloop.client.errors import TooManyRequests
 from handloop.controller.myapp.child import NameTakenError, WaitError
 from handloop.controller.myapp.reconciler import Steps
 from handloop.controller.runtime.reconcile import DeadlineExceededError
@@ -45,11 +46,13 @@ def test_each_end_of_a_step_is_noted_as_what_it_is() -> None:
 
 
 def test_a_server_that_asks_for_time_is_no_trouble_of_the_myapp() -> None:
-    """The reconcile ends with that answer, which the queue obeys; a status would be one more request."""
+    """The reconcile ends at once with that answer, which the queue obeys: no request follows it."""
     steps = Steps()
     limited = api_error(429, "TooManyRequests", retry_after_seconds=7)
-    assert steps.take("Service", raising(limited)) is None
-    assert (steps.failures, steps.lost) == ([], limited)
+    with pytest.raises(TooManyRequests) as raised:
+        steps.take("Service", raising(limited))
+    assert raised.value is limited
+    assert (steps.failures, steps.lost) == ([], None)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("bug"), DeadlineExceededError("stopping")])

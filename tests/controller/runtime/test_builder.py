@@ -26,6 +26,7 @@ from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.managed_sandbox import ManagedSandbox, eventually
@@ -340,7 +341,7 @@ def test_nothing_is_made_for_an_owner_that_is_gone_while_the_cache_has_it() -> N
 def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: ManagedSandbox) -> None:
     """The first at once, the second after ten seconds: no failure, so that it is no matter of max_retries."""
     clock = FakeClock()
-    manager = cluster.manager(clock=clock)
+    manager = cluster.manager(seams=Seams(clock=clock))
     exposer = Exposer(manager)
     builder = controller_for(manager, "exposer").for_(Foo).owns(Service).with_options(max_retries=0)
     controller = builder.complete(exposer)

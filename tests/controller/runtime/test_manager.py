@@ -307,7 +307,7 @@ def test_caches_outlive_the_controllers(cluster: ManagedSandbox) -> None:
 def test_a_whole_stop_has_one_deadline(cluster: ManagedSandbox, elects: bool) -> None:
     """Runnables, lease, caches and events share it, whichever of their threads are stuck: a pod has 45 s."""
     clock = FakeClock()
-    manager = cluster.manager(clock=clock, spawn=lambda _name, _target: StuckThread(clock))
+    manager = cluster.manager(seams=Seams(clock=clock, spawn=lambda _name, _target: StuckThread(clock)))
     if elects:
         lock = LeaseLock(LeaseAPI().client(), namespace="demo", name="lease", identity="us")
         manager.elect(LeaderElection(lock))
