@@ -23,6 +23,7 @@ DIFFERENCES: Final = (
         "resources or aggregated servers; of storage.k8s.io only StorageClasses.",
         ("apis-aggregated", "apis-aggregated-etag"),
     ),
+    Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
         "The sandbox makes the status of a pod up: image and container ids are its own, and conditions that "
         "are true keep no earlier reason.",
