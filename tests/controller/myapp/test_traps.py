@@ -18,6 +18,7 @@ from handloop.controller.myapp.reconciler import namesakes
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.managed_sandbox import eventually
@@ -233,7 +234,7 @@ def test_trap_a_namesake_that_goes_wakes_the_myapp() -> None:
 def test_trap_a_name_that_is_freed_is_noticed_late(kind: type[Kind]) -> None:
     """The child is made as soon as what was in its way has gone, though no back-off ends on this clock."""
     clock = FakeClock()
-    managed = Managed(custom_resource_definition(MyApp), clock=clock)
+    managed = Managed(custom_resource_definition(MyApp), seams=Seams(clock=clock))
     objects = managed.cluster.client.resource(kind)
     queue = managed.controller.queue
     managed.cluster.post(kind.resource.path(namespace=NAMESPACE), somebodys(kind))
