@@ -9,6 +9,7 @@ reflector could not go on from it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
@@ -19,8 +20,13 @@ from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEven
 from handloop.client.errors import APIError, ClientError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.history_guard import HistoryGuard, is_older
-from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
-from handloop.informers.quarantine import Quarantine, store_key
+from handloop.informers.informer_metrics import Gauge
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    ObjectName,
+    deletion_handling_meta_namespace_key_func,
+)
+from handloop.workqueue.locks import new_lock
 
 log = structlog.get_logger("informers")
 
@@ -33,6 +39,13 @@ _DELTA_TYPES: Final = {
     EventType.MODIFIED: DeltaType.UPDATED,
     EventType.DELETED: DeltaType.DELETED,
 }
+
+
+UndecodableCallback = Callable[[Undecodable], None]
+"""
+Called once per object and resource version, on the reflector thread. On registration it is also called for
+the objects already held, on the registering thread. Must not block.
+"""
 
 
 class StaleBookmark(ClientError):  # noqa: N818 - what it is
@@ -90,7 +103,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 if delta_type is _DELETED:
                     deletions += 1
         elif isinstance(obj, Undecodable) and delta_type is not None:
-            # its former state must not live on in the store: see quarantine.py
+            # its former state must not live on in the store: see Quarantine
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
             rv, initial = obj.resource_version or rv, False
@@ -118,6 +131,102 @@ class ReflectorStore(Protocol[T]):
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:
         """Take a complete list."""
+
+
+class Quarantine:
+    """
+    The objects of one informer that exist on the server and do not fit their type.
+
+    They are kept out of the store, counted, and said once. The store holds neither such an object nor its
+    former state: a controller must not act on a copy that no longer describes the object. So the object
+    leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add once it
+    fits again. To tell the two apart, ask `is_quarantined` or register with `on_undecodable`.
+
+    State: _held = store key -> the object that did not fit; the reflector thread writes it.
+    Threads: callbacks are added and questions asked from any.
+    """
+
+    def __init__(self, *, kind: str, gauge: Gauge) -> None:
+        self._kind = kind
+        self._gauge = gauge
+        self._lock = new_lock("Quarantine._lock", 96)
+        self._held: dict[str, Undecodable] = {}
+        self._callbacks: list[UndecodableCallback] = []
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._held)
+
+    def is_quarantined(self, key: str) -> bool:
+        """Whether the object of that store key exists and does not fit."""
+        with self._lock:
+            return key in self._held
+
+    def keys(self) -> list[str]:
+        """Store keys, sorted."""
+        with self._lock:
+            return sorted(self._held)
+
+    def on_undecodable(self, callback: UndecodableCallback) -> None:
+        """Call callback for every object that is held, and for those to come."""
+        with self._lock:
+            # in one step: from here on, add calls the callback
+            self._callbacks.append(callback)
+            held = tuple(self._held.values())
+        for undecodable in held:
+            self._call(callback, undecodable)
+
+    def add(self, undecodable: Undecodable) -> None:
+        """Hold an object; log and call back unless this very version is already held."""
+        key = store_key(undecodable)
+        with self._lock:
+            before = self._held.get(key)
+            known = before is not None and before.resource_version == undecodable.resource_version
+            self._held[key] = undecodable
+            callbacks = () if known else tuple(self._callbacks)
+            count = len(self._held)
+        if known:
+            return
+        self._gauge.set(count)
+        log.error(
+            "Object does not fit its type and is kept out of the cache",
+            kind=self._kind,
+            key=key,
+            resourceVersion=undecodable.resource_version,
+            err=undecodable.error,
+        )
+        for callback in callbacks:
+            self._call(callback, undecodable)
+
+    def release(self, keys: Iterable[str]) -> None:
+        """The objects of these keys fit again, or are gone."""
+        with self._lock:
+            released = [key for key in keys if self._held.pop(key, None) is not None]
+            count = len(self._held)
+        if released:
+            self._gauge.set(count)
+            for key in released:
+                log.info("Object no longer in quarantine", kind=self._kind, key=key)
+
+    def replace(self, undecodables: Iterable[Undecodable]) -> None:
+        """A list was complete: hold exactly these."""
+        wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
+        with self._lock:
+            gone = [key for key in self._held if key not in wanted]
+        self.release(gone)
+        for undecodable in wanted.values():
+            self.add(undecodable)
+
+    def _call(self, callback: UndecodableCallback, undecodable: Undecodable) -> None:
+        try:
+            callback(undecodable)
+        except Exception as error:
+            log.exception("Callback for an undecodable object failed", kind=self._kind, err=repr(error))
+
+
+def store_key(undecodable: Undecodable) -> str:
+    """The key that the object would have in the store."""
+    return str(ObjectName(undecodable.key_namespace, undecodable.key_name))
 
 
 class EventIntake(Generic[T]):

@@ -31,10 +31,10 @@ from handloop.apis.meta import Kind
 from handloop.client.reachability import Reachability
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
-from handloop.informers.event_intake import EventIntake
+from handloop.informers.event_intake import EventIntake, Quarantine, UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.history_guard import HistoryGuard, is_older
-from handloop.informers.indexer import Indexer
+from handloop.informers.indexer import Indexer, Indexers
 from handloop.informers.informer_errors import InformerStarted, InformerStopped, MutableKind
 from handloop.informers.informer_metrics import InformerMetrics, MetricsProvider
 from handloop.informers.informer_statistics import InformerStatistics
@@ -48,9 +48,7 @@ from handloop.informers.processor import (
     ResyncPeriods,
     SharedProcessor,
 )
-from handloop.informers.quarantine import Quarantine, UndecodableCallback
 from handloop.informers.reflector import Reflector
-from handloop.informers.store_index import Indexers
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
+from handloop.informers.event_intake import UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler
+from handloop.informers.indexer import Indexers
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
-from handloop.informers.quarantine import UndecodableCallback
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.informers.store_index import Indexers
 
 T = TypeVar("T", bound=Kind)
 

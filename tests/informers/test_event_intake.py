@@ -8,9 +8,8 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_events import EventType, WatchEvent
 from handloop.informers.delta_fifo import DeltaType
-from handloop.informers.event_intake import EventIntake, translate
+from handloop.informers.event_intake import EventIntake, Quarantine, translate
 from handloop.informers.history_guard import HistoryGuard
-from handloop.informers.quarantine import Quarantine
 from support.captured_logs import captured_logs
 from support.deployments import added, deleted, deployment, modified
 from support.recording_metrics import RecordingMetricsProvider

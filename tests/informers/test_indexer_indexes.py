@@ -14,8 +14,7 @@ from structlog.testing import capture_logs
 
 from handloop.informers import indexer
 from handloop.informers.delta_fifo import DeltaType
-from handloop.informers.indexer import Change, Indexer, IndexerConflict, IndexNotFound
-from handloop.informers.store_index import Indexers, IndexFunc
+from handloop.informers.indexer import Change, Indexer, IndexerConflict, Indexers, IndexFunc, IndexNotFound
 from support.threads import Background
 
 ADDED, UPDATED, DELETED = DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.informers.store_index import StoreIndex
+from handloop.informers.indexer import StoreIndex
 
 
 def words(obj: str) -> Sequence[str]:
