@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
@@ -95,10 +95,7 @@ class EventWatcher(Generic[E]):
             try:
                 self._handle(event)
             except Exception as error:  # noqa: BLE001 - one Event must not end the recording of all others
-                self._report(error)
-
-    def _report(self, error: Exception) -> None:
-        log.error("Event watcher failed", watcher=self.name, err=repr(error))
+                log.error("Event watcher failed", watcher=self.name, err=repr(error))  # noqa: TRY400 - no traceback
 
     def _next(self) -> E | None:
         """The oldest Event; None once closed and empty. Blocks until then."""
@@ -106,13 +103,6 @@ class EventWatcher(Generic[E]):
             while not self._queue and not self._closed:
                 self._clock.wait(self._changed, None)
             return self._queue.popleft() if self._queue else None
-
-
-class FanoutStatistics(NamedTuple):
-    """Over all watchers: Events waiting, and lost to full queues or a shutdown."""
-
-    queued: int
-    dropped: int
 
 
 class EventFanout(Generic[E]):
@@ -202,7 +192,7 @@ class EventFanout(Generic[E]):
             self._dropped += discarded
         return not late
 
-    def backlog(self) -> FanoutStatistics:
-        """A snapshot."""
+    def dropped(self) -> int:
+        """How many Events were lost to full queues or a shutdown, over all watchers."""
         with self._lock:
-            return FanoutStatistics(sum(len(watcher) for watcher in self._watchers), self._dropped)
+            return self._dropped

@@ -7,7 +7,7 @@ import pytest
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
-from handloop.controller.runtime.events.fake import FakeRecorder
+from support.fake_recorder import FakeRecorder
 from support.lease_api import LeaseAPI
 
 RECORD = LeaderElectionRecord(holder_identity="baz", lease_duration_seconds=15)

@@ -13,8 +13,8 @@ from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event
 from handloop.controller.runtime.events.delivery import SinkStatistics
 from handloop.controller.runtime.events.recorder import EventRecorder
-from handloop.controller.runtime.events.series import FINISH_SECONDS
 from handloop.controller.runtime.events.series_broadcaster import (
+    FINISH_SECONDS,
     REFRESH_SECONDS,
     SERIES_EVENTS_ACCESS,
     SeriesBroadcaster,

@@ -10,8 +10,7 @@ import pytest
 from handloop.apis.events_v1 import Event, EventSeries
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import SinkStatistics
-from handloop.controller.runtime.events.series import SeriesCache
-from handloop.controller.runtime.events.series_broadcaster import SeriesWriter, series_patch
+from handloop.controller.runtime.events.series_broadcaster import SeriesCache, SeriesWriter, series_patch
 from handloop.workqueue.seams import Seams
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
