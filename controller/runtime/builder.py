@@ -227,7 +227,7 @@ class ControllerBuilder:
             predicates=asked.predicates,
             observed=own_writes.observed,
             gone=owners.child_gone,
-            panicked=self._new_metrics().panic,
+            panicked=self._new_metrics().panics.inc,
             recorder=self._manager.recorder(self._name) if asked.names_of is own_name else None,
         )
 

@@ -272,7 +272,7 @@ class Manager:
 
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading; infinity without election."""
-        return math.inf if self._elector is None else self._elector.seconds_to_write()
+        return math.inf if self._elector is None else self._elector.candidacy.seconds_to_write()
 
     @property
     def elector(self) -> LeaderElector | None:
@@ -283,7 +283,7 @@ class Manager:
         """`/healthz`: the process answers, no worker has died, and no lease is held beyond its time."""
         checks: dict[str, Check] = {"ping": lambda: None, "workers": self._workers_check}
         if self._elector is not None:
-            checks["leader-election"] = self._elector.check
+            checks["leader-election"] = self._elector.candidacy.check
         return checks
 
     def readiness_checks(self) -> Mapping[str, Check]:
@@ -295,7 +295,8 @@ class Manager:
             "shutdown": self._stopped_check,
         }
         if self._elector is not None:
-            checks["leader"] = self._elector.state_check
+            candidacy = self._elector.candidacy
+            checks["leader"] = lambda: candidacy.statistics().state()
         return checks
 
     # start and stop

@@ -1,7 +1,10 @@
 """
 The lock of leader election: one Lease, changed only in the version that was read.
 
-Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d.
+Its LeaseSpec says who leads, for how long without a sign of life, and since when. Times stay as the server
+spells them: another machine's clock may be wrong, so nothing computes with them.
+Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
+lock, so the LeaseSpec is the record.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.resource_client import ResourceClient
-from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
 EVENT_REASON: Final = "LeaderElection"
@@ -72,7 +74,7 @@ class LeaseLock:
         """`namespace/name`."""
         return f"{self._namespace}/{self._name}"
 
-    def get(self, timeout_seconds: float) -> LeaderElectionRecord:
+    def get(self, timeout_seconds: float) -> LeaseSpec:
         """
         Read the lease.
 
@@ -81,17 +83,17 @@ class LeaseLock:
         lease = self._leases.within(timeout_seconds).get(self._name, namespace=self._namespace)
         return self._remember(lease)
 
-    def create(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+    def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
         Make the lease.
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
         metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=FrozenMap(self._labels))
-        lease = Lease(metadata=metadata, spec=spec_from_record(record))
+        lease = Lease(metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).create(lease))
 
-    def update(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+    def update(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
         Replace the state that was last read or written.
 
@@ -103,7 +105,7 @@ class LeaseLock:
         if self._labels:
             labels = FrozenMap({**metadata.labels, **self._labels})
             metadata = msgspec.structs.replace(metadata, labels=labels)
-        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec_from_record(record))
+        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:
@@ -118,32 +120,6 @@ class LeaseLock:
             )
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self._identity} {text}")
 
-    def _remember(self, lease: Lease) -> LeaderElectionRecord:
+    def _remember(self, lease: Lease) -> LeaseSpec:
         self._lease = lease
-        return record_from_spec(lease.spec)
-
-
-def record_from_spec(spec: LeaseSpec) -> LeaderElectionRecord:
-    """The record in a Lease; a missing field reads as "" or 0."""
-    return LeaderElectionRecord(
-        holder_identity=spec.holder_identity or "",
-        lease_duration_seconds=spec.lease_duration_seconds or 0,
-        acquire_time=spec.acquire_time or "",
-        renew_time=spec.renew_time or "",
-        leader_transitions=spec.lease_transitions or 0,
-        strategy=spec.strategy or "",
-        preferred_holder=spec.preferred_holder or "",
-    )
-
-
-def spec_from_record(record: LeaderElectionRecord) -> LeaseSpec:
-    """A record for a Lease; strategy and preferred holder only where they are set."""
-    return LeaseSpec(
-        holder_identity=record.holder_identity,
-        lease_duration_seconds=record.lease_duration_seconds,
-        acquire_time=record.acquire_time or None,
-        renew_time=record.renew_time or None,
-        lease_transitions=record.leader_transitions,
-        strategy=record.strategy or None,
-        preferred_holder=record.preferred_holder or None,
-    )
+        return lease.spec

@@ -95,7 +95,7 @@ class EventWatcher(Generic[E]):
             try:
                 self._handle(event)
             except Exception as error:  # noqa: BLE001 - one Event must not end the recording of all others
-                log.error("Event watcher failed", watcher=self.name, err=repr(error))  # noqa: TRY400 - no traceback
+                log.error("Event watcher failed", watcher=self.name, err=repr(error))  # noqa: TRY400
 
     def _next(self) -> E | None:
         """The oldest Event; None once closed and empty. Blocks until then."""

@@ -8,7 +8,7 @@ Follows: controller-runtime pkg/internal/controller/metrics.
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -69,58 +69,27 @@ class ReconcileMetrics:
         )
 
 
-class ControllerMetrics:
-    """The controller_runtime_* instruments of one controller. Threads: any."""
+class ControllerMetrics(NamedTuple):
+    """
+    The controller_runtime_* instruments of one controller. Threads: any.
 
-    __slots__ = ("_active", "_errors", "_panics", "_terminal", "_time", "_timeouts", "_total")
+    errors counts reconciles that failed; terminal those of them that failed for good, until the object
+    changes; panics those that raised an unexpected error, a bug. timeouts counts deadlines that passed while
+    a reconcile ran. active is the number of workers that have an item.
+    """
 
-    def __init__(
-        self,
-        *,
-        total: dict[ReconcileResult, Counter],
-        errors: Counter,
-        terminal: Counter,
-        panics: Counter,
-        timeouts: Counter,
-        time: Histogram,
-        active: Gauge,
-    ) -> None:
-        self._total = total
-        self._errors = errors
-        self._terminal = terminal
-        self._panics = panics
-        self._timeouts = timeouts
-        self._time = time
-        self._active = active
+    total: dict[ReconcileResult, Counter]
+    errors: Counter
+    terminal: Counter
+    panics: Counter
+    timeouts: Counter
+    time: Histogram
+    active: Gauge
 
     def observe(self, result: ReconcileResult, seconds: float) -> None:
-        """A reconcile ended; error() also counts an error."""
-        self._total[result].inc()
-        self._time.observe(seconds)
-
-    def error(self) -> None:
-        """A reconcile failed; terminal errors are among these."""
-        self._errors.inc()
-
-    def terminal_error(self) -> None:
-        """A reconcile failed for good, until the object changes."""
-        self._terminal.inc()
-
-    def panic(self) -> None:
-        """A reconcile raised an unexpected error: a bug."""
-        self._panics.inc()
-
-    def timeout(self) -> None:
-        """The deadline of a reconcile passed while it ran."""
-        self._timeouts.inc()
-
-    def worker_started(self) -> None:
-        """A worker took an item."""
-        self._active.inc()
-
-    def worker_ended(self) -> None:
-        """A worker gave its item back."""
-        self._active.dec()
+        """A reconcile ended; an error counts in errors, too."""
+        self.total[result].inc()
+        self.time.observe(seconds)
 
 
 class OwnWriteMetrics:
@@ -148,7 +117,7 @@ class OwnWriteMetrics:
     def for_controller(self, name: str) -> ControllerOwnWrites:
         """The instruments of a controller, at 0."""
         return ControllerOwnWrites(
-            name,
+            name=name,
             waits=self._waits.labels(name),
             timeouts=self._timeouts.labels(name),
             seconds=self._seconds.labels(name),
@@ -156,34 +125,23 @@ class OwnWriteMetrics:
         )
 
 
-class ControllerOwnWrites:
-    """The handloop_* instruments of one controller. Threads: any."""
+class ControllerOwnWrites(NamedTuple):
+    """
+    The handloop_* instruments of one controller. Threads: any.
 
-    __slots__ = ("_causes", "_name", "_seconds", "_timeouts", "_waits")
+    timeouts counts writes that did not show up in time: the reconcile went on without them.
+    """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        waits: Counter,
-        timeouts: Counter,
-        seconds: Histogram,
-        causes: Counter,
-    ) -> None:
-        self._name = name
-        self._waits = waits
-        self._timeouts = timeouts
-        self._seconds = seconds
-        self._causes = causes
+    name: str
+    waits: Counter
+    timeouts: Counter
+    seconds: Histogram
+    causes: Counter
 
     def waited(self, seconds: float) -> None:
         """A reconcile waited for our own write, whether or not it came in time."""
-        self._waits.inc()
-        self._seconds.observe(seconds)
-
-    def timed_out(self) -> None:
-        """The write did not show up in time, and the reconcile went on without it."""
-        self._timeouts.inc()
+        self.waits.inc()
+        self.seconds.observe(seconds)
 
     def caused_by(self, cause: str) -> None:
         """
@@ -191,4 +149,4 @@ class ControllerOwnWrites:
 
         Args: cause is a kind of cause without an object's name, such as `Deployment updated` or `requeue`.
         """
-        self._causes.labels(self._name, cause).inc()
+        self.causes.labels(self.name, cause).inc()
