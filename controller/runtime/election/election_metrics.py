@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.metrics.instruments import Instruments
 
 HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0, 20.0, 30.0, 60.0)
 
@@ -13,26 +15,21 @@ class LeaderElectionMetrics:
     """The instruments of every lease. Args: name is the lease's. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._status = Gauge(
-            "leader_election_master_status",
+        new = Instruments(registry, "leader_election", "name")
+        self._status = new.gauge(
+            "master_status",
             "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 "
             "indicates master. 'name' is the string used to identify the lease",
-            ("name",),
-            registry=registry,
         )
-        self._slowpath = Counter(
-            "leader_election_slowpath_total",
+        self._slowpath = new.counter(
+            "slowpath_total",
             "Total number of slow path exercised in renewing leader leases. 'name' is the string used to "
             "identify the lease",
-            ("name",),
-            registry=registry,
         )
-        self._hand_over = Histogram(
-            "handloop_lease_handover_seconds",
+        self._hand_over = Instruments(registry, "handloop", "name").histogram(
+            "lease_handover_seconds",
             "Seconds between the last change of a lease by another holder and our taking it over",
-            ("name",),
-            buckets=HAND_OVER_BUCKETS,
-            registry=registry,
+            HAND_OVER_BUCKETS,
         )
 
     def leader_off(self, name: str) -> None:

@@ -8,52 +8,43 @@ Follows: controller-runtime pkg/internal/controller/metrics.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from handloop.controller.runtime.metrics.buckets import B_SMALL
+from handloop.controller.runtime.metrics.instruments import B_SMALL, Instruments
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 """How a reconcile ended. `requeue` counts controller-runtime's deprecated flag: always 0 here."""
-
-_CONTROLLER: Final = ("controller",)
 
 
 class ReconcileMetrics:
     """Makes the controller_runtime_* instruments of each controller. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *more: str) -> Counter:
-            return Counter(f"controller_runtime_{name}", text, (*_CONTROLLER, *more), registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"controller_runtime_{name}", text, _CONTROLLER, registry=registry)
-
-        self._total = counter("reconcile_total", "Total number of reconciliations per controller", "result")
-        self._errors = counter(
+        new = Instruments(registry, "controller_runtime", "controller")
+        self._total = new.counter(
+            "reconcile_total", "Total number of reconciliations per controller", "result"
+        )
+        self._errors = new.counter(
             "reconcile_errors_total", "Total number of reconciliation errors per controller"
         )
-        self._terminal = counter(
+        self._terminal = new.counter(
             "terminal_reconcile_errors_total", "Total number of terminal reconciliation errors per controller"
         )
-        self._panics = counter(
+        self._panics = new.counter(
             "reconcile_panics_total", "Total number of reconciliation panics per controller"
         )
-        self._timeouts = counter(
+        self._timeouts = new.counter(
             "reconcile_timeouts_total", "Total number of reconciliation timeouts per controller"
         )
-        self._time = Histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Length of time per reconciliation per controller",
-            _CONTROLLER,
-            buckets=B_SMALL,
-            registry=registry,
+        self._time = new.histogram(
+            "reconcile_time_seconds", "Length of time per reconciliation per controller", B_SMALL
         )
-        self._max_concurrent = gauge(
+        self._max_concurrent = new.gauge(
             "max_concurrent_reconciles", "Maximum number of concurrent reconciles per controller"
         )
-        self._active = gauge("active_workers", "Number of currently used workers per controller")
+        self._active = new.gauge("active_workers", "Number of currently used workers per controller")
 
     def for_controller(self, name: str, max_concurrent: int) -> ControllerMetrics:
         """The instruments of a controller; all their series exist at once, at 0."""
@@ -96,23 +87,19 @@ class OwnWriteMetrics:
     """The handloop_* series of reconciles: waits for our own writes, and causes. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *more: str) -> Counter:
-            return Counter(f"handloop_{name}", text, (*_CONTROLLER, *more), registry=registry)
-
-        self._waits = counter(
+        new = Instruments(registry, "handloop", "controller")
+        self._waits = new.counter(
             "own_write_waits_total", "Reconciles that waited until a cache had seen our own last write"
         )
-        self._timeouts = counter(
+        self._timeouts = new.counter(
             "own_write_timeouts_total", "Waits for our own last write that were given up"
         )
-        self._seconds = Histogram(
-            "handloop_own_write_wait_seconds",
-            "How long in seconds reconciles waited for our own last write",
-            _CONTROLLER,
-            buckets=B_SMALL,
-            registry=registry,
+        self._seconds = new.histogram(
+            "own_write_wait_seconds", "How long in seconds reconciles waited for our own last write", B_SMALL
         )
-        self._causes = counter("reconcile_causes_total", "What led to reconciles, by kind of cause", "cause")
+        self._causes = new.counter(
+            "reconcile_causes_total", "What led to reconciles, by kind of cause", "cause"
+        )
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
         """The instruments of a controller, at 0."""
