@@ -66,6 +66,7 @@ class ControllerOptions:
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
     shutdown_timeout_seconds: float = 30.0
+    needs_leader_election: bool = True
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
@@ -124,7 +125,7 @@ class Controller:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self.name = name
-        self.needs_leader_election = True
+        self.needs_leader_election = options.needs_leader_election
         self.queue = queue
         self._reconciler = reconciler
         self._own_writes = own_writes

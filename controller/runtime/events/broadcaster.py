@@ -21,7 +21,7 @@ from handloop.apis.core_v1 import Event, EventSource, ObjectReference
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_time
 from handloop.controller.runtime.events.correlator import EventCorrelator
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink
 from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
 from handloop.workqueue.clock import Clock
@@ -33,7 +33,7 @@ class EventWriter:
     Correlates Events and writes the outcome to a sink, one at a time.
 
     Follows: client-go tools/record/event.go (recordToSink).
-    Threads: write() from one thread; statistics() from any.
+    State: delivery, which guards itself. Threads: write() from one.
     """
 
     def __init__(
@@ -45,17 +45,13 @@ class EventWriter:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self._correlator = correlator
-        self._delivery: EventDelivery[Event] = EventDelivery(
+        self.delivery: EventDelivery[Event] = EventDelivery(
             sink,
             lambda event: event.involved_object,
             stop,
             on_written=correlator.update_state,
             seams=seams,
         )
-
-    def statistics(self) -> SinkStatistics:
-        """The outcomes so far."""
-        return self._delivery.statistics()
 
     def write(self, event: Event) -> None:
         """
@@ -65,9 +61,9 @@ class EventWriter:
         """
         correlation = self._correlator.correlate(event)
         if correlation.skip:
-            self._delivery.skip()
+            self.delivery.skip()
         else:
-            self._delivery.deliver(correlation.event, correlation.patch)
+            self.delivery.deliver(correlation.event, correlation.patch)
 
 
 class EventBroadcaster(EventFanout[Event]):

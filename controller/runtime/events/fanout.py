@@ -70,12 +70,10 @@ class EventWatcher(Generic[E]):
             self._closed = True
             self._changed.notify()
 
-    def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after the Event in hand. Returns: how many."""
+    def discard(self) -> None:
+        """Drop the queued Events, so that the thread ends after the Event in hand."""
         with self._changed:
-            discarded = len(self._queue)
             self._queue.clear()
-            return discarded
 
     def join(self, timeout_seconds: float) -> bool:
         """
@@ -109,7 +107,7 @@ class EventFanout(Generic[E]):
     """
     Gives each Event to every watcher that has room for it. The broadcasters of both groups are fanouts.
 
-    State, under _lock: _watchers; _dropped; _closed (never goes back). stopping is set by shutdown, and ends
+    State, under _lock: _watchers; _closed (never goes back). stopping is set by shutdown, and ends
     the waits of watchers.
     Threads: any; each watcher has its own thread `events-<name>`.
     Locks: _lock is held while watchers take theirs, so all watchers see one order.
@@ -130,7 +128,6 @@ class EventFanout(Generic[E]):
         self._seams = seams
         self._lock = new_lock("EventFanout._lock", 95)
         self._watchers: list[EventWatcher[E]] = []
-        self._dropped = 0
         self._closed = False
 
     def start_event_watcher(self, name: str, handle: Callable[[E], None]) -> EventWatcher[E]:
@@ -166,10 +163,8 @@ class EventFanout(Generic[E]):
         """
         with self._lock:
             if self._closed:
-                self._dropped += 1
                 return "broadcaster is shut down"
             full = [watcher.name for watcher in self._watchers if not watcher.offer(event)]
-            self._dropped += len(full)
         return f"too many queued events for {', '.join(full)}" if full else ""
 
     def shutdown(self, timeout_seconds: float = 5.0) -> bool:
@@ -187,12 +182,6 @@ class EventFanout(Generic[E]):
             watcher.close()
         deadline = self._clock.now() + timeout_seconds
         late = [w for w in watchers if not w.join(max(0.0, deadline - self._clock.now()))]
-        discarded = sum(watcher.discard() for watcher in late)
-        with self._lock:
-            self._dropped += discarded
+        for watcher in late:
+            watcher.discard()
         return not late
-
-    def dropped(self) -> int:
-        """How many Events were lost to full queues or a shutdown, over all watchers."""
-        with self._lock:
-            return self._dropped

@@ -30,8 +30,8 @@ from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event, EventSeries
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_micro_time
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome, SinkStatistics
-from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome
+from handloop.controller.runtime.events.fanout import EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
 from handloop.controller.runtime.rbac.access import Access
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -134,7 +134,7 @@ class SeriesWriter:
 
     Follows: client-go tools/events/event_broadcaster.go (recordToSink, refreshExistingEventSeries,
     finishSeries).
-    Threads: write() from one, refresh() and finish() from another.
+    State: delivery, which guards itself. Threads: write() from one, refresh() and finish() from another.
     """
 
     def __init__(
@@ -146,13 +146,9 @@ class SeriesWriter:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self._cache = cache
-        self._delivery: EventDelivery[Event] = EventDelivery(
+        self.delivery: EventDelivery[Event] = EventDelivery(
             sink, lambda event: event.regarding, stop, seams=seams
         )
-
-    def statistics(self) -> SinkStatistics:
-        """The outcomes so far."""
-        return self._delivery.statistics()
 
     def write(self, event: Event) -> None:
         """
@@ -162,14 +158,14 @@ class SeriesWriter:
         """
         due = self._cache.observe(event)
         if due is None:
-            self._delivery.skip()
+            self.delivery.skip()
         else:
-            self._delivery.deliver(due, series_patch(due))
+            self.delivery.deliver(due, series_patch(due))
 
     def refresh(self) -> None:
         """Write the count of every series, so that a server that forgets Events after an hour keeps it."""
         for event in self._cache.series():
-            self._delivery.try_once(event, series_patch(event))
+            self.delivery.try_once(event, series_patch(event))
 
     def finish(self) -> None:
         """Write the last count of every series that ended; forget it, and Events that stayed alone."""
@@ -179,7 +175,7 @@ class SeriesWriter:
 
     def _write_end(self, event: Event) -> bool:
         """Whether that is settled: written, or not worth another try."""
-        return self._delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
+        return self.delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
 
 
 def series_patch(event: Event) -> dict[str, Any] | None:
@@ -200,13 +196,8 @@ class SeriesBroadcaster(EventFanout[Event]):
 
     log_name = "series-log"
 
-    def __init__(
-        self,
-        *,
-        queue_length: int = QUEUE_LENGTH,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
-        super().__init__(queue_length=queue_length, seams=seams)
+    def __init__(self, *, seams: Seams = REAL_SEAMS) -> None:
+        super().__init__(seams=seams)
         self._writer: SeriesWriter | None = None
         self._upkeep: Joinable | None = None
 
@@ -243,12 +234,6 @@ class SeriesBroadcaster(EventFanout[Event]):
             return done
         upkeep.join(max(0.0, deadline - self._clock.now()))
         return done and not upkeep.is_alive()
-
-    def statistics(self) -> SinkStatistics:
-        """The outcomes of the Events for the sink."""
-        with self._lock:
-            writer = self._writer
-        return SinkStatistics() if writer is None else writer.statistics()
 
     def facts(self, event: Event) -> dict[str, Any]:
         """What the log says of an Event."""

@@ -56,7 +56,6 @@ def test_a_thousand_events_survive_a_failing_sink() -> None:
         sink.wait_for_calls(5000)
     assert len(sink.stored) == 1000
     assert names == [f"pod-{number}" for number in range(1000)]
-    assert broadcaster.dropped() == 0
     assert len(sink.calls) == 5000
 
 
@@ -105,7 +104,6 @@ def test_shutdown_ends_the_threads_and_recorders_only_log() -> None:
         recorder.event(new_foo(), "Normal", "Synced", "late")
     (entry,) = logs
     assert (entry["event"], entry["err"]) == (_DROPPED, "broadcaster is shut down")
-    assert broadcaster.dropped() == 1
 
 
 def test_shutdown_tries_what_is_queued_once() -> None:
@@ -135,7 +133,7 @@ def test_shutdown_does_not_wait_for_a_sink_that_hangs() -> None:
     recorder.event(new_foo(), "Normal", "Synced", "queued")
     assert len(watcher) == 1
     assert not broadcaster.shutdown(0.05)
-    assert broadcaster.dropped() == 1
+    assert len(watcher) == 0
     release.set()
     assert broadcaster.shutdown(_DEADLINE_SECONDS)
 
@@ -172,7 +170,6 @@ def test_a_full_queue_drops_with_a_log_and_without_waiting() -> None:
         (_DROPPED, "too many queued events for slow")
     ]
     assert seen == ["dropped"]
-    assert broadcaster.dropped() == 1
 
 
 @pytest.mark.parametrize(("verbosity", "level"), [(0, "info"), (4, "debug")])

@@ -51,7 +51,7 @@ def test_an_event_is_created_and_its_series_patched() -> None:
         SeriesCall("patch", "first", {"series": series}),
     ]
     assert [event.series and event.series.count for event in rig.stored] == [2]
-    assert rig.writer.statistics() == SinkStatistics(written=2, skipped=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(written=2, skipped=1)
 
 
 def test_a_series_that_is_written_alone_is_created() -> None:
