@@ -97,9 +97,7 @@ class ReconcileStatistics(NamedTuple):
     workers_alive: int = 0
     succeeded: int = 0
     failed: int = 0
-    terminal: int = 0
     unexpected: int = 0
-    timed_out: int = 0
 
 
 class Controller:
@@ -274,7 +272,6 @@ class Controller:
             self._settled(name, context, result, began_at)
         if context.deadline.passed():
             self._metrics.timeouts.inc()
-            self._count(timed_out=1)
             self._reports.timed_out(context, self._clock.now() - began_at)
 
     def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> ReconcileContext:
@@ -313,7 +310,7 @@ class Controller:
             self._metrics.panics.inc()
         self._metrics.errors.inc()
         self._metrics.observe("error", self._clock.now() - began_at)
-        self._count(failed=1, terminal=int(terminal), unexpected=int(unexpected))
+        self._count(failed=1, unexpected=int(unexpected))
         self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:

@@ -37,6 +37,7 @@ class LeaseLock:
     Its resource version makes every update conditional: of two candidates that read the same state, the
     server lets one win.
 
+    Fields: name of the Lease; identity, unlike any other candidate's.
     State: _lease, as last read or written; an update that fails leaves it as it was.
     Threads: the elector's only.
     """
@@ -53,26 +54,16 @@ class LeaseLock:
     ) -> None:
         """Args: labels are set on create and merged on update; recorder None = no Events on the lease."""
         self._leases = leases
-        self._namespace = namespace
-        self._name = name
-        self._identity = identity
+        self.namespace = namespace
+        self.name = name
+        self.identity = identity
         self._labels = labels or {}
         self._recorder = recorder
         self._lease: Lease | None = None
 
-    @property
-    def identity(self) -> str:
-        """Our identity, unlike any other candidate's."""
-        return self._identity
-
-    @property
-    def name(self) -> str:
-        """The Lease's name."""
-        return self._name
-
     def describe(self) -> str:
         """`namespace/name`."""
-        return f"{self._namespace}/{self._name}"
+        return f"{self.namespace}/{self.name}"
 
     def get(self, timeout_seconds: float) -> LeaseSpec:
         """
@@ -80,7 +71,7 @@ class LeaseLock:
 
         Raises: NotFound without a lease, other ClientErrors when it cannot be read.
         """
-        lease = self._leases.within(timeout_seconds).get(self._name, namespace=self._namespace)
+        lease = self._leases.within(timeout_seconds).get(self.name, namespace=self.namespace)
         return self._remember(lease)
 
     def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
@@ -89,7 +80,7 @@ class LeaseLock:
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
-        metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=FrozenMap(self._labels))
+        metadata = ObjectMeta(name=self.name, namespace=self.namespace, labels=FrozenMap(self._labels))
         lease = Lease(metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).create(lease))
 
@@ -114,11 +105,11 @@ class LeaseLock:
             about = ObjectReference(
                 api_version=Lease.resource.api_version,
                 kind=Lease.resource.kind,
-                namespace=self._namespace,
-                name=self._name,
+                namespace=self.namespace,
+                name=self.name,
                 uid=self._lease.metadata.uid if self._lease is not None else "",
             )
-            self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self._identity} {text}")
+            self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def _remember(self, lease: Lease) -> LeaseSpec:
         self._lease = lease

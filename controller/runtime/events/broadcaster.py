@@ -54,11 +54,7 @@ class EventWriter:
         )
 
     def write(self, event: Event) -> None:
-        """
-        Write one Event, if the correlator lets it through; never raises for an error of the sink.
-
-        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
-        """
+        """Write one Event, if the correlator lets it through. Blocks: as EventDelivery.deliver."""
         correlation = self._correlator.correlate(event)
         if correlation.skip:
             self.delivery.skip()

@@ -151,11 +151,7 @@ class SeriesWriter:
         )
 
     def write(self, event: Event) -> None:
-        """
-        Count one Event, and write it if it is due; never raises for an error of the sink.
-
-        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
-        """
+        """Count one Event, and write it if it is due. Blocks: as EventDelivery.deliver."""
         due = self._cache.observe(event)
         if due is None:
             self.delivery.skip()
