@@ -90,7 +90,8 @@ class CoordinatedCandidacy(Candidacy):
 
     def _is_given(self, fetched: LeaseSpec) -> bool:
         if fetched.holder_identity != self._lease.identity or not self._is_lease_valid():
-            log.debug("Lease is held by another, or has expired", v=4, holder=fetched.holder_identity)
+            holder = fetched.holder_identity or ""
+            log.debug("Lease is held by another, or has expired", v=4, holder=holder)
             return False
         return not fetched.preferred_holder
 

@@ -54,7 +54,7 @@ class LeaseLock:
     ) -> None:
         """Args: labels are set on create and merged on update; recorder None = no Events on the lease."""
         self._leases = leases
-        self.namespace = namespace
+        self._namespace = namespace
         self.name = name
         self.identity = identity
         self._labels = labels or {}
@@ -63,7 +63,7 @@ class LeaseLock:
 
     def describe(self) -> str:
         """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        return f"{self._namespace}/{self.name}"
 
     def get(self, timeout_seconds: float) -> LeaseSpec:
         """
@@ -71,7 +71,7 @@ class LeaseLock:
 
         Raises: NotFound without a lease, other ClientErrors when it cannot be read.
         """
-        lease = self._leases.within(timeout_seconds).get(self.name, namespace=self.namespace)
+        lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
         return self._remember(lease)
 
     def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
@@ -80,7 +80,7 @@ class LeaseLock:
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
-        metadata = ObjectMeta(name=self.name, namespace=self.namespace, labels=FrozenMap(self._labels))
+        metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=FrozenMap(self._labels))
         lease = Lease(metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).create(lease))
 
@@ -105,7 +105,7 @@ class LeaseLock:
             about = ObjectReference(
                 api_version=Lease.resource.api_version,
                 kind=Lease.resource.kind,
-                namespace=self.namespace,
+                namespace=self._namespace,
                 name=self.name,
                 uid=self._lease.metadata.uid if self._lease is not None else "",
             )
