@@ -32,7 +32,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import structlog
 from cachetools import LRUCache
@@ -115,15 +115,6 @@ class ResourceExistsError(ReconcileError):
     """The Deployment that a Foo names has another owner; a retry helps once that Deployment is gone."""
 
 
-class ControllerStatistics(NamedTuple):
-    """Live workers, and how syncs ended so far; unexpected failures count as failed, too."""
-
-    workers_alive: int
-    synced: int
-    failed: int
-    unexpected: int
-
-
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> RateLimiter[ObjectName]:
     """Per Foo 5 ms, doubling up to 1000 s; over all Foos 50 per second after a burst of 300."""
     return MaxOfRateLimiter(
@@ -135,9 +126,9 @@ class FooController:
     """
     The control loop for Foos.
 
-    State, under _lock: _workers_alive; _reported_invalid = Foo -> its resource version when it was last
-    reported invalid, for the last 4096 Foos; _status_ignored, whether the server dropped the last status
-    written.
+    State: outcomes, which guards itself. Under _lock: _workers_alive; _reported_invalid = Foo -> its resource
+    version when it was last reported invalid, for the last 4096 Foos; _status_ignored, whether the server
+    dropped the last status written.
     Threads: handlers run on listener threads, _handle_undecodable on the Foo reflector's, sync_handler on
     `worker-<i>`, never two at once for one Foo.
     """
@@ -164,7 +155,7 @@ class FooController:
         self._recorder = recorder
         self._status_damper = Damper("somebody else has undone the status", clock=seams.clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
-        self._outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
+        self.outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds
         self._clock = seams.clock
         self._spawn = seams.spawn
@@ -243,15 +234,15 @@ class FooController:
             name = self._workqueue.get()
         except ShutDown:
             return False
-        self._outcomes.began(name)
+        self.outcomes.began(name)
         try:
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
             self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
-            self._outcomes.failed(name, error)
+            self.outcomes.failed(name, error)
         else:
             self._workqueue.forget(name)
-            self._outcomes.succeeded(name)
+            self.outcomes.succeeded(name)
         finally:
             self._workqueue.done(name)
         return True
@@ -440,11 +431,10 @@ class FooController:
         log.error(what, objectReference=name, err=message)
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
-    def statistics(self) -> ControllerStatistics:
-        """A snapshot, for health checks and tests."""
+    def workers_alive(self) -> int:
+        """How many workers live, for health checks."""
         with self._lock:
-            alive = self._workers_alive
-        return ControllerStatistics(alive, *self._outcomes.statistics())
+            return self._workers_alive
 
     def _count_worker(self, change: int) -> None:
         with self._lock:

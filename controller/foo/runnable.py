@@ -66,7 +66,7 @@ class FooRunnable:
             if not stop.is_set():
                 raise
             log.info("Stopped before the caches were filled", err=str(error))
-        busy = controller.statistics().workers_alive
+        busy = controller.workers_alive()
         if busy:
             raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
 
@@ -77,7 +77,7 @@ class FooRunnable:
             return None
         if not all(informer.has_synced() for informer in self._informers):
             return None
-        alive = controller.statistics().workers_alive
+        alive = controller.workers_alive()
         return f"{alive} of {self._workers} are alive" if alive < self._workers else None
 
 

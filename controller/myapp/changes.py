@@ -109,7 +109,9 @@ def _container_changes(live: Container, wanted: Container) -> Changes:
     changes: Changes = {}
     if live.image != wanted.image:
         changes["image"] = wanted.image
-    ports = _container_ports(live.ports, wanted.ports[0])
+    (port,) = wanted.ports
+    owned = {"name": port.name, "container_port": port.container_port, "protocol": port.protocol}
+    ports = _with_port(live.ports, port, _container_key, owned)
     if ports != live.ports:
         changes["ports"] = _replaced(live.ports, ports)
     if live.env != wanted.env:
@@ -129,31 +131,21 @@ def _replaced(live: tuple[APIStruct, ...], wanted: tuple[APIStruct, ...]) -> lis
     return [*([{"$patch": "replace"}] if live else ()), *msgspec.to_builtins(wanted)]
 
 
-def _container_ports(live: tuple[ContainerPort, ...], wanted: ContainerPort) -> tuple[ContainerPort, ...]:
-    found = _found(live, wanted, _container_key)
-    ours = replace(
-        found or wanted,
-        name=wanted.name,
-        container_port=wanted.container_port,
-        protocol=wanted.protocol,
-    )
-    return _with_ours(live, found, ours, _container_key)
-
-
 def _container_key(port: ContainerPort) -> Key:
     return port.container_port, port.protocol
 
 
-def _found(live: tuple[Port, ...], wanted: Port, key: Callable[[Port], Key]) -> Port | None:
-    """The port with the wanted name, or else with its number and protocol."""
-    named = (port for port in live if port.name == wanted.name)
-    return next(named, None) or next((port for port in live if key(port) == key(wanted)), None)
-
-
-def _with_ours(
-    live: tuple[Port, ...], found: Port | None, ours: Port, key: Callable[[Port], Key]
+def _with_port(
+    live: tuple[Port, ...], wanted: Port, key: Callable[[Port], Key], owned: Mapping[str, Any]
 ) -> tuple[Port, ...]:
-    """The list with ours in place of the found port, or last; the very same when nothing differs."""
+    """
+    The list with our port in place of the one with its name, or else with its number and protocol, or last.
+
+    Args: owned = the fields that a MyApp owns. Returns: the very same list when nothing differs.
+    """
+    named = (port for port in live if port.name == wanted.name)
+    found = next(named, None) or next((port for port in live if key(port) == key(wanted)), None)
+    ours = replace(found or wanted, **owned)
     if ours == found:
         return live
     others = [port for port in live if port is found or key(port) != key(ours)]
@@ -178,11 +170,8 @@ def _service_ports(live: tuple[ServicePort, ...], wanted: Service) -> tuple[Serv
     (port,) = wanted.spec.ports
     if wanted.spec.type not in _WITH_NODE_PORTS:
         live = tuple(replace(each, node_port=0) for each in live)
-    found = _found(live, port, _service_key)
-    ours = replace(
-        found or port, name=port.name, port=port.port, target_port=port.target_port, protocol=port.protocol
-    )
-    return _with_ours(live, found, ours, _service_key)
+    owned = {"name": port.name, "port": port.port, "target_port": port.target_port, "protocol": port.protocol}
+    return _with_port(live, port, _service_key, owned)
 
 
 def _service_key(port: ServicePort) -> Key:

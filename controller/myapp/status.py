@@ -55,12 +55,11 @@ class Progress(NamedTuple):
     """How far a Deployment is; settled = its pods are the wanted ones, of this very spec, and all ready."""
 
     wanted: int
-    ready: int
     settled: bool
     text: str
 
 
-_NOWHERE: Final = Progress(0, 0, settled=False, text="no Deployment yet")
+_NOWHERE: Final = Progress(0, settled=False, text="no Deployment yet")
 
 
 def new_status(
@@ -107,13 +106,13 @@ def progress(deployment: Deployment) -> Progress:
     wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
     text = f"Ready replicas: {status.ready_replicas}/{wanted}"
     if status.observed_generation < deployment.metadata.generation:
-        return Progress(wanted, status.ready_replicas, settled=False, text=f"{text}, about to change")
+        return Progress(wanted, settled=False, text=f"{text}, about to change")
     if status.updated_replicas < wanted:
         text = f"{text}, up to date: {status.updated_replicas}/{wanted}"
     elif status.replicas > wanted:
         text = f"{text}, to be removed: {status.replicas - wanted}"
     counts = (status.replicas, status.updated_replicas, status.ready_replicas)
-    return Progress(wanted, status.ready_replicas, settled=counts == (wanted,) * 3, text=text)
+    return Progress(wanted, settled=counts == (wanted,) * 3, text=text)
 
 
 def _with_claims(

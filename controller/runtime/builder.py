@@ -76,7 +76,6 @@ class ControllerBuilder:
             cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
         )
-        self._needs_leader_election = True
 
     def for_(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
         """
@@ -133,8 +132,8 @@ class ControllerBuilder:
             reconcile_timeout_seconds=reconcile_timeout_seconds,
             own_write_timeout_seconds=own_write_timeout_seconds,
             cache_sync_timeout_seconds=cache_sync_timeout_seconds,
+            needs_leader_election=needs_leader_election,
         )
-        self._needs_leader_election = needs_leader_election
         return self
 
     def declares(self, *access: Access) -> Self:
@@ -190,7 +189,7 @@ class ControllerBuilder:
         self, reconciler: Reconciler, queue: ReconcileQueue, own_writes: OwnWrites
     ) -> Controller:
         manager = self._manager
-        controller = Controller(
+        return Controller(
             self._name,
             reconciler,
             queue=queue,
@@ -200,8 +199,6 @@ class ControllerBuilder:
             options=self._options,
             seams=manager.seams,
         )
-        controller.needs_leader_election = self._needs_leader_election
-        return controller
 
     def _new_metrics(self) -> ControllerMetrics:
         """The instruments of the controller; instruments of one name count together."""
@@ -227,7 +224,7 @@ class ControllerBuilder:
             predicates=asked.predicates,
             observed=own_writes.observed,
             gone=owners.child_gone,
-            panicked=self._new_metrics().panic,
+            panicked=self._new_metrics().panics.inc,
             recorder=self._manager.recorder(self._name) if asked.names_of is own_name else None,
         )
 

@@ -66,6 +66,7 @@ class ControllerOptions:
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
     shutdown_timeout_seconds: float = 30.0
+    needs_leader_election: bool = True
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
@@ -96,9 +97,7 @@ class ReconcileStatistics(NamedTuple):
     workers_alive: int = 0
     succeeded: int = 0
     failed: int = 0
-    terminal: int = 0
     unexpected: int = 0
-    timed_out: int = 0
 
 
 class Controller:
@@ -124,7 +123,7 @@ class Controller:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self.name = name
-        self.needs_leader_election = True
+        self.needs_leader_election = options.needs_leader_election
         self.queue = queue
         self._reconciler = reconciler
         self._own_writes = own_writes
@@ -236,11 +235,11 @@ class Controller:
             name = self.queue.get()
         except ShutDown:
             return False
-        self._metrics.worker_started()
+        self._metrics.active.inc()
         try:
             self._work_on(name)
         finally:
-            self._metrics.worker_ended()
+            self._metrics.active.dec()
             self.queue.done(name)
         return True
 
@@ -272,8 +271,7 @@ class Controller:
         else:
             self._settled(name, context, result, began_at)
         if context.deadline.passed():
-            self._metrics.timeout()
-            self._count(timed_out=1)
+            self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)
 
     def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> ReconcileContext:
@@ -284,7 +282,8 @@ class Controller:
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
             log=structlog.get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            writes=self._own_writes.observer(name),
+            wrote=partial(self._own_writes.note, name, gone=False),
+            deleted=partial(self._own_writes.note, name, gone=True),
         )
 
     def _settled(self, name: ObjectName, context: ReconcileContext, result: Result, began_at: float) -> None:
@@ -304,14 +303,14 @@ class Controller:
         # the name first: an error below must not lose it
         if terminal:
             self.queue.give_up(name)
-            self._metrics.terminal_error()
+            self._metrics.terminal.inc()
         else:
             self.queue.retry(name, type(error).__name__, at_least_seconds=seconds_asked_for(error))
         if unexpected:
-            self._metrics.panic()
-        self._metrics.error()
+            self._metrics.panics.inc()
+        self._metrics.errors.inc()
         self._metrics.observe("error", self._clock.now() - began_at)
-        self._count(failed=1, terminal=int(terminal), unexpected=int(unexpected))
+        self._count(failed=1, unexpected=int(unexpected))
         self._reports.failed(context, error, self.queue.num_requeues(name), final=terminal)
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:

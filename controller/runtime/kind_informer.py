@@ -62,28 +62,19 @@ class KindInformer(Generic[T]):
     """
     One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind). Threads: any.
 
-    Their factories start and stop them.
+    Their factories start and stop them. Fields: kind; informers; indexer, their stores, to read.
     """
 
     def __init__(self, kind: type[T], parts: dict[str, SharedIndexInformer[T]]) -> None:
         self.kind = kind
+        self.informers = tuple(parts.values())
         self._parts = dict(parts)
-        stores = {namespace: informer.indexer for namespace, informer in self._parts.items()}
-        self._indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
-
-    @property
-    def informers(self) -> tuple[SharedIndexInformer[T], ...]:
-        """The parts."""
-        return tuple(self._parts.values())
-
-    @property
-    def indexer(self) -> Cache[T]:
-        """The stores; to read."""
-        return self._indexer
+        stores = {namespace: informer.indexer for namespace, informer in parts.items()}
+        self.indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
 
     def lister(self) -> Lister[T]:
         """Reads the stores."""
-        return Lister(self._indexer, self.kind.resource)
+        return Lister(self.indexer, self.kind.resource)
 
     def has_synced(self) -> bool:
         """Whether every first list is completely in its store."""
@@ -116,7 +107,7 @@ class KindInformer(Generic[T]):
 
         Raises: NamespaceNotWatched.
         """
-        return self._indexer.get_by_key(str(name))
+        return self.indexer.get_by_key(str(name))
 
     def get_by_key(self, key: str) -> T | None:
         """The cached object with that store key; None also in a namespace that is not watched."""

@@ -76,7 +76,8 @@ class Manager:
     Informers, Events, metrics and the life of the controllers of one process.
 
     client writes only while no other process can be leading: with leader election, each of its writes passes
-    a WriteFence. Code that writes without leading uses the client that was given to the manager.
+    a WriteFence. Code that writes without leading uses the client that was given to the manager. elector is
+    the candidate in the election, None without one.
 
     State, under _lock: _runnables and _access, complete before run; _ran, whether run was called; _stop,
     that of run; _failures, in their order: the first is why run ends. _guarded is set by run before
@@ -144,7 +145,7 @@ class Manager:
         self._failures: list[BaseException] = []
         self._registry = registry
         self._leader_election: LeaderElection | None = None
-        self._elector: LeaderElector | None = None
+        self.elector: LeaderElector | None = None
         self._guarded = self._group(())
         if leader_election is not None:
             self.elect(leader_election)
@@ -257,7 +258,7 @@ class Manager:
             on_lost=partial(self._lost, on_lost),
         )
         metrics = LeaderElectionMetrics(self._registry)
-        self._elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
+        self.elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
 
     # for the program
 
@@ -272,18 +273,13 @@ class Manager:
 
     def seconds_to_write(self) -> float:
         """For how long no other process can be leading; infinity without election."""
-        return math.inf if self._elector is None else self._elector.seconds_to_write()
-
-    @property
-    def elector(self) -> LeaderElector | None:
-        """The candidate in the election; None without one."""
-        return self._elector
+        return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
         """`/healthz`: the process answers, no worker has died, and no lease is held beyond its time."""
         checks: dict[str, Check] = {"ping": lambda: None, "workers": self._workers_check}
-        if self._elector is not None:
-            checks["leader-election"] = self._elector.check
+        if self.elector is not None:
+            checks["leader-election"] = self.elector.candidacy.check
         return checks
 
     def readiness_checks(self) -> Mapping[str, Check]:
@@ -294,8 +290,9 @@ class Manager:
             "workers": self._workers_check,
             "shutdown": self._stopped_check,
         }
-        if self._elector is not None:
-            checks["leader"] = self._elector.state_check
+        if self.elector is not None:
+            candidacy = self.elector.candidacy
+            checks["leader"] = lambda: candidacy.statistics().state()
         return checks
 
     # start and stop
@@ -315,11 +312,11 @@ class Manager:
             self._recorders.start()
             self._caches.start(self._caches_stop)
             free.start(stop)
-            if self._elector is None:
+            if self.elector is None:
                 self._guarded.start(stop)
             else:
                 self._caches.warm_up(stop)
-                lease = self._start_election(self._elector, stop)
+                lease = self._start_election(self.elector, stop)
             self._caches.report(stop)
             stop.wait()
         finally:

@@ -70,7 +70,7 @@ class SyncOutcomes:
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
-            self._metrics.worker_started()
+            self._metrics.active.inc()
 
     def succeeded(self, name: ObjectName) -> None:
         """A sync settled."""
@@ -95,11 +95,11 @@ class SyncOutcomes:
         if self._metrics is None or began_at is None:
             return
         self._metrics.observe(result, self._clock.now() - began_at)
-        self._metrics.worker_ended()
+        self._metrics.active.dec()
         if result == "error":
-            self._metrics.error()
+            self._metrics.errors.inc()
         if unexpected:
-            self._metrics.panic()
+            self._metrics.panics.inc()
 
     def _count(self, *, synced: int = 0, failed: int = 0, unexpected: int = 0) -> None:
         with self._lock:

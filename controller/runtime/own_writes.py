@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from handloop.apis.meta import Kind, Object
+from handloop.controller.runtime.metrics.reconcile_metrics import ControllerOwnWrites
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
 from handloop.workqueue.clock import REAL_CLOCK, Clock
@@ -37,16 +38,6 @@ class Mirror(Protocol):
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
         """Whether all that happened up to that version in that namespace is in the cache."""
-
-
-class WaitMetrics(Protocol):
-    """What is measured: ControllerOwnWrites of metrics/reconcile_metrics.py."""
-
-    def waited(self, seconds: float) -> None:
-        """A parked name goes on, after so long."""
-
-    def timed_out(self) -> None:
-        """A name goes on although the cache lacks the write."""
 
 
 class _Floor(NamedTuple):
@@ -79,7 +70,7 @@ class OwnWrites:
         mirrors: Callable[[type[Kind]], Mirror | None],
         *,
         wake: Callable[[ObjectName], None],
-        metrics: WaitMetrics,
+        metrics: ControllerOwnWrites,
         timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         clock: Clock = REAL_CLOCK,
     ) -> None:
@@ -98,10 +89,6 @@ class OwnWrites:
         self._floors: dict[ObjectName, dict[_Target, _Floor]] = {}
         self._parked_at: dict[ObjectName, float] = {}
         self._waiting: dict[_Target, set[ObjectName]] = {}
-
-    def observer(self, name: ObjectName) -> OwnWriteObserver:
-        """Records the writes of one reconcile."""
-        return OwnWriteObserver(self, name)
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
         """Record a write, or a deletion, on behalf of a name."""
@@ -186,7 +173,7 @@ class OwnWrites:
         if parked_at is not None:
             self._metrics.waited(now - parked_at)
         if unmet:
-            self._metrics.timed_out()
+            self._metrics.timeouts.inc()
         return 0.0
 
     def _forget_targets_locked(self, name: ObjectName, targets: Iterable[_Target]) -> None:
@@ -195,21 +182,3 @@ class OwnWrites:
             names.discard(name)
             if not names:
                 del self._waiting[target]
-
-
-class OwnWriteObserver:
-    """The writes of one reconcile. Implements handloop.controller.runtime.reconcile.WriteObserver."""
-
-    __slots__ = ("_name", "_own_writes")
-
-    def __init__(self, own_writes: OwnWrites, name: ObjectName) -> None:
-        self._own_writes = own_writes
-        self._name = name
-
-    def wrote(self, obj: Kind) -> None:
-        """The server's answer to a write."""
-        self._own_writes.note(self._name, obj, gone=False)
-
-    def deleted(self, obj: Kind) -> None:
-        """The object whose deletion the server accepted."""
-        self._own_writes.note(self._name, obj, gone=True)

@@ -51,17 +51,11 @@ class PredicateFuncs:
 class _Changed:
     """Updates that change some aspect of an object; yes to creates and deletes."""
 
-    def create(self, _obj: Any) -> bool:
-        """Yes."""
-        return True
+    create = delete = staticmethod(_yes)
 
     def update(self, old: Object, new: Object) -> bool:
         """Whether the aspect differs."""
         return self.aspect(old) != self.aspect(new)
-
-    def delete(self, _obj: Any) -> bool:
-        """Yes."""
-        return True
 
     def aspect(self, obj: Object) -> object:
         """What is compared."""

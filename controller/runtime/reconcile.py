@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -111,24 +112,8 @@ DONE: Final = Result()
 """Settled until something changes."""
 
 
-class WriteObserver(Protocol):
-    """Learns what a reconcile wrote, so that the next one does not act on a cache that lacks it."""
-
-    def wrote(self, obj: Kind) -> None:
-        """The server's answer to a write."""
-
-    def deleted(self, obj: Kind) -> None:
-        """The object whose deletion the server accepted."""
-
-
-class _NoObserver:
-    """Ignores writes."""
-
-    def wrote(self, obj: Kind) -> None:
-        """Ignore it."""
-
-    def deleted(self, obj: Kind) -> None:
-        """Ignore it."""
+def _ignore(_obj: Kind) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,21 +124,18 @@ class ReconcileContext:
     Args: id is in every log line of this reconcile. causes led to it, merged, such as ("MyApp default/a
     updated", "requeue after 30s"). deadline is co-operative: the reconcile asks it between steps. log is
     bound to controller, object and id.
+
+    The reconcile calls wrote with the server's answer to each create, update, patch or apply, and deleted
+    with each object whose deletion the server accepted, as it was known. So the next reconcile does not act
+    on a cache that lacks these writes.
     """
 
     id: str = ""
     causes: tuple[str, ...] = ()
     deadline: Deadline = field(default_factory=Deadline)
     log: Any = field(default_factory=lambda: structlog.get_logger("reconcile"))
-    writes: WriteObserver = field(default_factory=_NoObserver)
-
-    def wrote(self, obj: Kind) -> None:
-        """Report a create, update, patch or apply. Args: obj is the server's answer, with its new version."""
-        self.writes.wrote(obj)
-
-    def deleted(self, obj: Kind) -> None:
-        """Report a delete. Args: obj is the object as it was known."""
-        self.writes.deleted(obj)
+    wrote: Callable[[Kind], None] = _ignore
+    deleted: Callable[[Kind], None] = _ignore
 
 
 class Reconciler(Protocol):

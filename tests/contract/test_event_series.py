@@ -16,8 +16,12 @@ from handloop.apis.meta import decode_hook
 from handloop.client.errors import error_from_status, status_from_body
 from handloop.client.resource_client import PatchType
 from handloop.controller.runtime.events.recorder import SeriesRecorder
-from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
-from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster, SeriesWriter
+from handloop.controller.runtime.events.series_broadcaster import (
+    FINISH_SECONDS,
+    SeriesBroadcaster,
+    SeriesCache,
+    SeriesWriter,
+)
 from handloop.workqueue.seams import Seams
 from support.api_server import STRATEGIC, Answer, APIServer
 from support.fake_clock import FakeClock

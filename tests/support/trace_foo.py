@@ -75,7 +75,7 @@ def trace() -> dict[str, set[int]]:
         stop = threading.Event()
         thread = threading.Thread(target=manager.run, args=(stop,))
         thread.start()
-        wait_until(lambda: runnable.controller is not None and runnable.controller.statistics().workers_alive)
+        wait_until(lambda: runnable.controller is not None and runnable.controller.workers_alive())
         trace.on = True
         post(transport, "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos", FOO)
         foos = client.resource(Foo)

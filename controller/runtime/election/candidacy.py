@@ -15,13 +15,14 @@ from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
-import msgspec
 import structlog
+from msgspec.structs import replace
 
+from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.apis.time import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
-from handloop.controller.runtime.election.config import LeaderElection, LeaderElectionRecord
-from handloop.controller.runtime.election.election_metrics import LeaderMetrics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.serving.health import Well
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
@@ -31,7 +32,7 @@ log = structlog.get_logger("leaderelection")
 _MIN_REQUEST_SECONDS: Final = 1.0
 _RELEASED_SECONDS: Final = 1
 
-Write = Callable[[LeaderElectionRecord, float], None]
+Write = Callable[[LeaseSpec, float], None]
 
 
 class ElectionStatistics(NamedTuple):
@@ -52,7 +53,11 @@ class ElectionStatistics(NamedTuple):
     last_error: str
 
     def state(self) -> Well:
-        """`leader`, or `standby, holder=...`, as `/readyz?verbose` says it."""
+        """
+        `leader`, or `standby, holder=...`, as `/readyz?verbose` says it.
+
+        Never bad: a standby is ready, or a rollout would wait for ever.
+        """
         return Well("leader" if self.leading else f"standby, holder={self.holder or 'nobody'}")
 
 
@@ -60,25 +65,25 @@ class Candidacy:
     """
     Takes, keeps and gives up a lease, one step at a time.
 
-    State, under _lock: _observed, the record as last seen or written; _observed_at, when that was;
+    State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error. Of the elector's thread alone: _observed_raw, the record as last read (not as written by us);
-    _deadline, when the step under way has to be over.
+    _last_error. Of the elector's thread alone: _fetched, the lease as last read (not as written by us), None
+    before; _deadline, when the step under way has to be over.
     Threads: the elector's takes the steps and is the only writer; any asks.
     """
 
-    def __init__(self, config: LeaderElection, *, clock: Clock, metrics: LeaderMetrics) -> None:
+    def __init__(self, config: LeaderElection, *, clock: Clock, metrics: LeaderElectionMetrics) -> None:
         self._config = config
         self._lease = config.lock
         self._clock = clock
         self._metrics = metrics
         self._lock = new_lock("Candidacy._lock", 95)
-        self._observed = LeaderElectionRecord()
+        self._observed = LeaseSpec()
         self._observed_at = -inf
         self._renewed_at = -inf
         self._leading = False
         self._last_error = ""
-        self._observed_raw = b""
+        self._fetched: LeaseSpec | None = None
         self._deadline = inf
         metrics.leader_off(self._lease.name)
 
@@ -89,7 +94,7 @@ class Candidacy:
     def get_leader(self) -> str:
         """The holder as last seen, "" for nobody."""
         with self._lock:
-            return self._observed.holder_identity
+            return self._observed.holder_identity or ""
 
     def held_by_another(self) -> bool:
         """Whether another candidate is the holder as last seen."""
@@ -130,14 +135,13 @@ class Candidacy:
         now = self._clock.now()
         with self._lock:
             seen = self._observed_at > -inf
-            expires_in = self._observed_at + self._observed.lease_duration_seconds - now
             return ElectionStatistics(
                 lease=self._lease.describe(),
                 identity=self._lease.identity,
-                holder=self._observed.holder_identity,
+                holder=self._observed.holder_identity or "",
                 leading=self._leading,
                 renewed_seconds_ago=now - self._observed_at if seen else None,
-                expires_in_seconds=max(expires_in, 0.0),
+                expires_in_seconds=max(self._expires_at() - now, 0.0),
                 last_error=self._last_error,
             )
 
@@ -164,11 +168,12 @@ class Candidacy:
         """
         self._deadline = deadline
         started_at, now = self._clock.now(), format_micro_time(self._clock.time())
-        desired = LeaderElectionRecord(
+        desired = LeaseSpec(
             holder_identity=self._lease.identity,
             lease_duration_seconds=self._config.written_seconds,
             acquire_time=now,
             renew_time=now,
+            lease_transitions=0,
         )
         if self.is_leader() and self._is_lease_valid():
             # the lease is ours, and no other could take it meanwhile: no need to read it
@@ -183,9 +188,7 @@ class Candidacy:
             return self._failed(error)
         return self._take_or_keep(fetched, desired, started_at)
 
-    def _take_or_keep(
-        self, fetched: LeaderElectionRecord, desired: LeaderElectionRecord, started_at: float
-    ) -> bool:
+    def _take_or_keep(self, fetched: LeaseSpec, desired: LeaseSpec, started_at: float) -> bool:
         self._observe(fetched)
         if fetched.holder_identity and self._is_lease_valid() and not self.is_leader():
             log.debug("Lease is held and has not yet expired", v=4, holder=fetched.holder_identity)
@@ -193,7 +196,7 @@ class Candidacy:
         if self.is_leader():
             self._metrics.slowpath(self._lease.name)
             return self._write(self._lease.update, continued(desired, fetched), started_at)
-        taken = msgspec.structs.replace(desired, leader_transitions=fetched.leader_transitions + 1)
+        taken = replace(desired, lease_transitions=(fetched.lease_transitions or 0) + 1)
         seen_at = self._observed_at
         if not self._write(self._lease.update, taken, started_at):
             return False
@@ -233,18 +236,19 @@ class Candidacy:
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
             return True
         now = format_micro_time(self._clock.time())
-        released = LeaderElectionRecord(
+        released = LeaseSpec(
+            holder_identity="",
             lease_duration_seconds=_RELEASED_SECONDS,
             acquire_time=now,
             renew_time=now,
-            leader_transitions=self._observed.leader_transitions,
+            lease_transitions=self._observed.lease_transitions or 0,
         )
         self._lease.update(released, self._request_seconds())
         self._set_observed(released)
         log.info("Released lease", lease=self._lease.describe())
         return True
 
-    def _write(self, write: Write, record: LeaderElectionRecord, started_at: float) -> bool:
+    def _write(self, write: Write, record: LeaseSpec, started_at: float) -> bool:
         try:
             write(record, self._request_seconds())
         except ClientError as error:
@@ -268,16 +272,18 @@ class Candidacy:
 
     def _is_lease_valid(self) -> bool:
         """Whether the holder's own duration, counted from when we saw the record change, is not over."""
-        return self._observed_at + self._observed.lease_duration_seconds > self._clock.now()
+        return self._expires_at() > self._clock.now()
 
-    def _observe(self, fetched: LeaderElectionRecord) -> None:
+    def _expires_at(self) -> float:
+        return self._observed_at + (self._observed.lease_duration_seconds or 0)
+
+    def _observe(self, fetched: LeaseSpec) -> None:
         """Restart the clock of the lease if it has changed since it was last read."""
-        raw = fetched.raw()
-        if raw != self._observed_raw:
-            self._observed_raw = raw
+        if fetched != self._fetched:
+            self._fetched = fetched
             self._set_observed(fetched)
 
-    def _set_observed(self, record: LeaderElectionRecord) -> None:
+    def _set_observed(self, record: LeaseSpec) -> None:
         now = self._clock.now()
         with self._lock:
             self._observed = record
@@ -297,8 +303,6 @@ class Candidacy:
         return False
 
 
-def continued(desired: LeaderElectionRecord, before: LeaderElectionRecord) -> LeaderElectionRecord:
+def continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
     """The same term, renewed."""
-    return msgspec.structs.replace(
-        desired, acquire_time=before.acquire_time, leader_transitions=before.leader_transitions
-    )
+    return replace(desired, acquire_time=before.acquire_time, lease_transitions=before.lease_transitions or 0)

@@ -1,16 +1,13 @@
 """
-How leader election is set up: the lock, its record, and the durations.
+How leader election is set up: the lock, and the durations.
 
-Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), resourcelock/interface.go,
-differs: the lock and the guarded work are arguments without a default, so they cannot be missing.
+Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the lock and the
+guarded work are arguments without a default, so they cannot be missing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
-
-import msgspec
 
 from handloop.controller.runtime.election.durations import (
     LEASE_DURATION_SECONDS,
@@ -18,60 +15,7 @@ from handloop.controller.runtime.election.durations import (
     RETRY_PERIOD_SECONDS,
     validate_durations,
 )
-
-
-class LeaderElectionRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """
-    What a lease says: who leads, for how long without a sign of life, and since when.
-
-    holder_identity "" = nobody. Times are RFC 3339 with microseconds, "" = none. They stay as the server
-    spells them: another machine's clock may be wrong, so nothing computes with them. leader_transitions
-    counts how often the lease has changed hands. strategy and preferred_holder belong to coordinated leader
-    election.
-    """
-
-    holder_identity: str = ""
-    lease_duration_seconds: int = 0
-    acquire_time: str = ""
-    renew_time: str = ""
-    leader_transitions: int = 0
-    strategy: str = ""
-    preferred_holder: str = ""
-
-    def raw(self) -> bytes:
-        """Bytes by which two states of the lease can be compared."""
-        return msgspec.json.encode(self)
-
-
-class Lock(Protocol):
-    """
-    The elector's lock: LeaseLock. Every call takes at most timeout_seconds an attempt.
-
-    Threads: the elector's only.
-    """
-
-    @property
-    def identity(self) -> str:
-        """Our identity, unlike any other candidate's."""
-
-    @property
-    def name(self) -> str:
-        """The label of metrics."""
-
-    def describe(self) -> str:
-        """Its name in messages."""
-
-    def get(self, timeout_seconds: float) -> LeaderElectionRecord:
-        """Read the record. Raises: NotFound, ClientError."""
-
-    def create(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
-        """Make the lock with that record. Raises: ClientError."""
-
-    def update(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
-        """Replace the record that was last read or written. Raises: Conflict, ClientError."""
-
-    def record_event(self, text: str) -> None:
-        """Record an Event. Never blocks."""
+from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +29,7 @@ class LeaderElection:
     coordinated the control plane chooses the holder, and each candidate needs a CandidateRegistration.
     """
 
-    lock: Lock
+    lock: LeaseLock
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     retry_period_seconds: float = RETRY_PERIOD_SECONDS

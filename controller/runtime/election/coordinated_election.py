@@ -17,9 +17,10 @@ from functools import partial
 from math import inf
 from typing import Final
 
-import msgspec
 import structlog
+from msgspec.structs import replace
 
+from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_micro_time, parse_time
@@ -27,7 +28,6 @@ from handloop.client.errors import ClientError, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.election.candidacy import Candidacy, continued
-from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.workqueue.queue import ShutDown
@@ -36,6 +36,9 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("leaderelection")
+
+REQUEUE_SECONDS: Final = 300.0
+QUEUE_NAME: Final = "leasecandidate"
 
 
 class CoordinatedCandidacy(Candidacy):
@@ -51,7 +54,7 @@ class CoordinatedCandidacy(Candidacy):
         fetched = self._look(deadline)
         if fetched is None or not self._is_given(fetched):
             return False
-        record = LeaderElectionRecord(
+        record = LeaseSpec(
             holder_identity=self._lease.identity,
             lease_duration_seconds=self._config.written_seconds,
             renew_time=format_micro_time(self._clock.time()),
@@ -70,7 +73,7 @@ class CoordinatedCandidacy(Candidacy):
             ours = self._observed.holder_identity == self._lease.identity
             return ours and bool(self._observed.preferred_holder)
 
-    def _look(self, deadline: float) -> LeaderElectionRecord | None:
+    def _look(self, deadline: float) -> LeaseSpec | None:
         """Read the lease. Returns: None without a lease, or when it cannot be read."""
         self._deadline = deadline
         try:
@@ -85,17 +88,12 @@ class CoordinatedCandidacy(Candidacy):
         self._note("")
         return fetched
 
-    def _is_given(self, fetched: LeaderElectionRecord) -> bool:
+    def _is_given(self, fetched: LeaseSpec) -> bool:
         if fetched.holder_identity != self._lease.identity or not self._is_lease_valid():
-            log.debug("Lease is held by another, or has expired", v=4, holder=fetched.holder_identity)
+            holder = fetched.holder_identity or ""
+            log.debug("Lease is held by another, or has expired", v=4, holder=holder)
             return False
         return not fetched.preferred_holder
-
-
-log = structlog.get_logger("leaderelection")
-
-REQUEUE_SECONDS: Final = 300.0
-QUEUE_NAME: Final = "leasecandidate"
 
 
 class CandidateRegistration:
@@ -115,15 +113,12 @@ class CandidateRegistration:
         name: str,
         lease_name: str,
         binary_version: str,
-        emulation_version: str = "",
-        strategy: str = OLDEST_EMULATION_VERSION,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Prepare; nothing is asked of the server.
 
-        Args: name is the identity in the election; versions are semantic, emulation_version "" =
-        binary_version.
+        Args: name is the identity in the election; binary_version is semantic.
         """
         self.name = QUEUE_NAME
         self._candidates = client.resource(LeaseCandidate)
@@ -132,8 +127,8 @@ class CandidateRegistration:
         self._spec = LeaseCandidateSpec(
             lease_name=lease_name,
             binary_version=binary_version,
-            emulation_version=emulation_version or binary_version,
-            strategy=strategy,
+            emulation_version=binary_version,
+            strategy=OLDEST_EMULATION_VERSION,
         )
         self._clock = seams.clock
         self._spawn = seams.spawn
@@ -197,14 +192,14 @@ class CandidateRegistration:
         try:
             found = self._candidates.get(self._identity, namespace=self._namespace)
         except NotFound:
-            spec = msgspec.structs.replace(self._spec, renew_time=now)
+            spec = replace(self._spec, renew_time=now)
             metadata = ObjectMeta(name=self._identity, namespace=self._namespace)
             self._candidates.create(LeaseCandidate(metadata=metadata, spec=spec))
             return
-        spec = msgspec.structs.replace(found.spec, renew_time=now)
-        self._candidates.update(msgspec.structs.replace(found, spec=spec))
+        spec = replace(found.spec, renew_time=now)
+        self._candidates.update(replace(found, spec=spec))
 
 
 def _only(name: str, options: ListOptions) -> ListOptions:
     """Lists and watches of one object."""
-    return msgspec.structs.replace(options, field_selector=f"metadata.name={name}")
+    return replace(options, field_selector=f"metadata.name={name}")

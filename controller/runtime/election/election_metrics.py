@@ -2,81 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
+
+from handloop.controller.runtime.metrics.instruments import Instruments
 
 HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0, 20.0, 30.0, 60.0)
 
 
-class LeaderMetrics(Protocol):
-    """What an elector reports. Args: name is the lease's."""
-
-    def leader_off(self, name: str) -> None:
-        """We do not lead, or no longer."""
-
-    def leader_on(self, name: str) -> None:
-        """We lead."""
-
-    def slowpath(self, name: str) -> None:
-        """A renewal had to read the lease first."""
-
-    def handed_over(self, name: str, seconds: float) -> None:
-        """We took the lease over, so long after its last change by another holder."""
-
-
-class NoLeaderMetrics:
-    """Measures nothing."""
-
-    def leader_off(self, name: str) -> None:
-        """Nothing."""
-
-    leader_on = slowpath = leader_off
-
-    def handed_over(self, name: str, seconds: float) -> None:
-        """Nothing."""
-
-
 class LeaderElectionMetrics:
-    """The instruments of every lease. Implements LeaderMetrics."""
+    """The instruments of every lease. Args: name is the lease's. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._status = Gauge(
-            "leader_election_master_status",
+        new = Instruments(registry, "leader_election", "name")
+        self._status = new.gauge(
+            "master_status",
             "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 "
             "indicates master. 'name' is the string used to identify the lease",
-            ("name",),
-            registry=registry,
         )
-        self._slowpath = Counter(
-            "leader_election_slowpath_total",
+        self._slowpath = new.counter(
+            "slowpath_total",
             "Total number of slow path exercised in renewing leader leases. 'name' is the string used to "
             "identify the lease",
-            ("name",),
-            registry=registry,
         )
-        self._hand_over = Histogram(
-            "handloop_lease_handover_seconds",
+        self._hand_over = Instruments(registry, "handloop", "name").histogram(
+            "lease_handover_seconds",
             "Seconds between the last change of a lease by another holder and our taking it over",
-            ("name",),
-            buckets=HAND_OVER_BUCKETS,
-            registry=registry,
+            HAND_OVER_BUCKETS,
         )
 
     def leader_off(self, name: str) -> None:
-        """Set the status to 0; the other series exist from here on, at 0."""
+        """We do not lead, or no longer; the other series exist from here on, at 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)
 
     def leader_on(self, name: str) -> None:
-        """Set the status to 1."""
+        """We lead."""
         self._status.labels(name).set(1)
 
     def slowpath(self, name: str) -> None:
-        """Count it."""
+        """A renewal had to read the lease first."""
         self._slowpath.labels(name).inc()
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """Observe it."""
+        """We took the lease over, so long after its last change by another holder."""
         self._hand_over.labels(name).observe(seconds)

@@ -32,8 +32,7 @@ from handloop.controller.runtime.election.candidacy import Candidacy, ElectionSt
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.coordinated_election import CoordinatedCandidacy
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
-from handloop.controller.runtime.election.election_metrics import LeaderMetrics, NoLeaderMetrics
-from handloop.controller.runtime.serving.health import Well
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("leaderelection")
@@ -102,7 +101,7 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    State: _candidacy, which guards itself; _reported, the last holder that on_new_leader got, of the
+    State: candidacy, which guards itself; _reported, the last holder that on_new_leader got, of the
     elector's thread alone.
     Threads: one runs `run` and renews; `leading` does the guarded work; any asks.
     """
@@ -112,7 +111,7 @@ class LeaderElector:
         config: LeaderElection,
         callbacks: LeaderCallbacks,
         *,
-        metrics: LeaderMetrics | None = None,
+        metrics: LeaderElectionMetrics,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
@@ -127,7 +126,7 @@ class LeaderElector:
         self._random = seams.random
         self._spawn = seams.spawn
         candidacy = CoordinatedCandidacy if config.coordinated else Candidacy
-        self._candidacy = candidacy(config, clock=seams.clock, metrics=metrics or NoLeaderMetrics())
+        self.candidacy = candidacy(config, clock=seams.clock, metrics=metrics)
         self._reported = ""
 
     def run(self, stop: threading.Event) -> None:
@@ -143,30 +142,6 @@ class LeaderElector:
         finally:
             self._callbacks.on_stopped_leading()
 
-    def is_leader(self) -> bool:
-        """Whether we are the holder as last seen, however long ago."""
-        return self._candidacy.is_leader()
-
-    def get_leader(self) -> str:
-        """The holder as last seen, "" for nobody."""
-        return self._candidacy.get_leader()
-
-    def seconds_to_write(self) -> float:
-        """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
-        return self._candidacy.seconds_to_write()
-
-    def check(self, tolerance_seconds: float = 0.0) -> str | None:
-        """A health check; see Candidacy.check."""
-        return self._candidacy.check(tolerance_seconds)
-
-    def statistics(self) -> ElectionStatistics:
-        """Who leads, for messages."""
-        return self._candidacy.statistics()
-
-    def state_check(self) -> Well:
-        """A health check that is never bad: a standby is ready, or a rollout would wait for ever."""
-        return self.statistics().state()
-
     # the stages of a run, all on the elector's thread
 
     def _acquire(self, stop: threading.Event) -> bool:
@@ -179,7 +154,7 @@ class LeaderElector:
                 lock.record_event("became leader")
                 return True
             if self._callbacks.on_waiting is not None:
-                self._callbacks.on_waiting(self.statistics())
+                self._callbacks.on_waiting(self.candidacy.statistics())
             self._wait_for_turn(stop)
         return False
 
@@ -190,9 +165,9 @@ class LeaderElector:
         while not stop.is_set():
             left = next_try_at - self._clock.now()
             # 0 = the lease has expired already, and another candidate may be about to take it
-            expires_in = self.statistics().expires_in_seconds or left
+            expires_in = self.candidacy.statistics().expires_in_seconds or left
             self._clock.sleep(max(min(left, expires_in, retry / LOOKS_PER_RETRY), 0.0), stop)
-            if stop.is_set() or self._clock.now() >= next_try_at or self._candidacy.is_free():
+            if stop.is_set() or self._clock.now() >= next_try_at or self.candidacy.is_free():
                 return
             self._report_transition()
 
@@ -202,7 +177,7 @@ class LeaderElector:
             self._work(work, stop)
             self._release()
         except LeadershipLost:
-            if self._candidacy.term_is_over() and self._ends_in_time(work):
+            if self.candidacy.term_is_over() and self._ends_in_time(work):
                 self._release()
             raise
         finally:
@@ -210,17 +185,17 @@ class LeaderElector:
 
     def _release(self) -> None:
         if self._config.release_on_cancel:
-            self._candidacy.release()
+            self.candidacy.release()
             self._report_transition()
 
     def _ends_in_time(self, work: GuardedWork) -> bool:
         """Whether the work, told to stop, has ended before the renew deadline."""
-        left = self._candidacy.renew_deadline() - self._clock.now()
+        left = self.candidacy.renew_deadline() - self._clock.now()
         return self._clock.sleep(max(left, 0.0), work.ended)
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
         """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
-        self._candidacy.start_leading()
+        self.candidacy.start_leading()
         self._spawn("leading", work.run)
         try:
             self._renew(stop, work)
@@ -229,7 +204,7 @@ class LeaderElector:
             self._renew(work.ended, work)
             work.raise_error()
         finally:
-            self._candidacy.stop_leading()
+            self.candidacy.stop_leading()
             work.stop.set()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
@@ -244,24 +219,24 @@ class LeaderElector:
 
     def _renew_in_time(self, until: threading.Event) -> bool:
         """Try every retry period until one succeeds. Returns: False when it is too late, or until is set."""
-        deadline = self._candidacy.renew_deadline()
+        deadline = self.candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):
                 return True
-            if self._candidacy.held_by_another() or self._candidacy.term_is_over():
+            if self.candidacy.held_by_another() or self.candidacy.term_is_over():
                 return False
             left = deadline - self._clock.now()
             self._clock.sleep(max(min(self._config.retry_period_seconds, left), 0.0), until)
         return False
 
     def _try(self, deadline: float) -> bool:
-        ours = self._candidacy.try_acquire_or_renew(deadline=deadline)
+        ours = self.candidacy.try_acquire_or_renew(deadline=deadline)
         self._report_transition()
         return ours
 
     def _report_transition(self) -> None:
         """Report a new holder to on_new_leader, once."""
-        holder = self.get_leader()
+        holder = self.candidacy.get_leader()
         if holder == self._reported:
             return
         self._reported = holder
@@ -273,18 +248,18 @@ class LeaderElector:
             log.exception("on_new_leader raised")
 
     def _why(self, seen: ElectionStatistics) -> str:
-        if self._candidacy.held_by_another():
+        if self.candidacy.held_by_another():
             return f"held by {seen.holder}"
-        if self._candidacy.term_is_over():
+        if self.candidacy.term_is_over():
             return "another one is preferred"
         return f"last error: {seen.last_error or 'none'}"
 
     def _lost(self) -> LeadershipLost:
-        seen = self.statistics()
+        seen = self.candidacy.statistics()
         why = self._why(seen)
-        age = self._clock.now() - self._candidacy.renew_deadline() + self._config.renew_deadline_seconds
+        age = self._clock.now() - self.candidacy.renew_deadline() + self._config.renew_deadline_seconds
         lost = LeadershipLost(seen.lease, age, why)
-        self._candidacy.stop_leading()
+        self.candidacy.stop_leading()
         log.error("Failed to renew lease", lease=seen.lease, err=str(lost))
         if self._callbacks.on_lost is not None:
             self._callbacks.on_lost(lost)

@@ -1,7 +1,10 @@
 """
 The lock of leader election: one Lease, changed only in the version that was read.
 
-Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d.
+Its LeaseSpec says who leads, for how long without a sign of life, and since when. Times stay as the server
+spells them: another machine's clock may be wrong, so nothing computes with them.
+Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
+lock, so the LeaseSpec is the record.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from handloop.apis.coordination_v1 import Lease, LeaseSpec
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.resource_client import ResourceClient
-from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EventRecorder
 
 EVENT_REASON: Final = "LeaderElection"
@@ -35,6 +37,7 @@ class LeaseLock:
     Its resource version makes every update conditional: of two candidates that read the same state, the
     server lets one win.
 
+    Fields: name of the Lease; identity, unlike any other candidate's.
     State: _lease, as last read or written; an update that fails leaves it as it was.
     Threads: the elector's only.
     """
@@ -52,46 +55,36 @@ class LeaseLock:
         """Args: labels are set on create and merged on update; recorder None = no Events on the lease."""
         self._leases = leases
         self._namespace = namespace
-        self._name = name
-        self._identity = identity
+        self.name = name
+        self.identity = identity
         self._labels = labels or {}
         self._recorder = recorder
         self._lease: Lease | None = None
 
-    @property
-    def identity(self) -> str:
-        """Our identity, unlike any other candidate's."""
-        return self._identity
-
-    @property
-    def name(self) -> str:
-        """The Lease's name."""
-        return self._name
-
     def describe(self) -> str:
         """`namespace/name`."""
-        return f"{self._namespace}/{self._name}"
+        return f"{self._namespace}/{self.name}"
 
-    def get(self, timeout_seconds: float) -> LeaderElectionRecord:
+    def get(self, timeout_seconds: float) -> LeaseSpec:
         """
         Read the lease.
 
         Raises: NotFound without a lease, other ClientErrors when it cannot be read.
         """
-        lease = self._leases.within(timeout_seconds).get(self._name, namespace=self._namespace)
+        lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
         return self._remember(lease)
 
-    def create(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+    def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
         Make the lease.
 
         Raises: AlreadyExists when another candidate was first, other ClientErrors.
         """
-        metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=FrozenMap(self._labels))
-        lease = Lease(metadata=metadata, spec=spec_from_record(record))
+        metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=FrozenMap(self._labels))
+        lease = Lease(metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).create(lease))
 
-    def update(self, record: LeaderElectionRecord, timeout_seconds: float) -> None:
+    def update(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
         Replace the state that was last read or written.
 
@@ -103,7 +96,7 @@ class LeaseLock:
         if self._labels:
             labels = FrozenMap({**metadata.labels, **self._labels})
             metadata = msgspec.structs.replace(metadata, labels=labels)
-        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec_from_record(record))
+        lease = msgspec.structs.replace(self._lease, metadata=metadata, spec=spec)
         self._remember(self._leases.within(timeout_seconds).update(lease))
 
     def record_event(self, text: str) -> None:
@@ -113,37 +106,11 @@ class LeaseLock:
                 api_version=Lease.resource.api_version,
                 kind=Lease.resource.kind,
                 namespace=self._namespace,
-                name=self._name,
+                name=self.name,
                 uid=self._lease.metadata.uid if self._lease is not None else "",
             )
-            self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self._identity} {text}")
+            self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
-    def _remember(self, lease: Lease) -> LeaderElectionRecord:
+    def _remember(self, lease: Lease) -> LeaseSpec:
         self._lease = lease
-        return record_from_spec(lease.spec)
-
-
-def record_from_spec(spec: LeaseSpec) -> LeaderElectionRecord:
-    """The record in a Lease; a missing field reads as "" or 0."""
-    return LeaderElectionRecord(
-        holder_identity=spec.holder_identity or "",
-        lease_duration_seconds=spec.lease_duration_seconds or 0,
-        acquire_time=spec.acquire_time or "",
-        renew_time=spec.renew_time or "",
-        leader_transitions=spec.lease_transitions or 0,
-        strategy=spec.strategy or "",
-        preferred_holder=spec.preferred_holder or "",
-    )
-
-
-def spec_from_record(record: LeaderElectionRecord) -> LeaseSpec:
-    """A record for a Lease; strategy and preferred holder only where they are set."""
-    return LeaseSpec(
-        holder_identity=record.holder_identity,
-        lease_duration_seconds=record.lease_duration_seconds,
-        acquire_time=record.acquire_time or None,
-        renew_time=record.renew_time or None,
-        lease_transitions=record.leader_transitions,
-        strategy=record.strategy or None,
-        preferred_holder=record.preferred_holder or None,
-    )
+        return lease.spec

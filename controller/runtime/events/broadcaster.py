@@ -14,25 +14,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any
 
 from handloop.apis.core_v1 import Event, EventSource, ObjectReference
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_time
 from handloop.controller.runtime.events.correlator import EventCorrelator
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink
 from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.seams import REAL_SEAMS, Seams
-
-
-class EventStatistics(NamedTuple):
-    """Over all watchers: Events waiting, lost to full queues or a shutdown, and the counts of the sinks."""
-
-    queued: int
-    dropped: int
-    sinks: SinkStatistics
 
 
 class EventWriter:
@@ -40,7 +33,7 @@ class EventWriter:
     Correlates Events and writes the outcome to a sink, one at a time.
 
     Follows: client-go tools/record/event.go (recordToSink).
-    Threads: write() from one thread; statistics() from any.
+    State: delivery, which guards itself. Threads: write() from one.
     """
 
     def __init__(
@@ -52,7 +45,7 @@ class EventWriter:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self._correlator = correlator
-        self._delivery: EventDelivery[Event] = EventDelivery(
+        self.delivery: EventDelivery[Event] = EventDelivery(
             sink,
             lambda event: event.involved_object,
             stop,
@@ -60,28 +53,20 @@ class EventWriter:
             seams=seams,
         )
 
-    def statistics(self) -> SinkStatistics:
-        """The outcomes so far."""
-        return self._delivery.statistics()
-
     def write(self, event: Event) -> None:
-        """
-        Write one Event, if the correlator lets it through; never raises for an error of the sink.
-
-        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
-        """
+        """Write one Event, if the correlator lets it through. Blocks: as EventDelivery.deliver."""
         correlation = self._correlator.correlate(event)
         if correlation.skip:
-            self._delivery.skip()
+            self.delivery.skip()
         else:
-            self._delivery.deliver(correlation.event, correlation.patch)
+            self.delivery.deliver(correlation.event, correlation.patch)
 
 
 class EventBroadcaster(EventFanout[Event]):
     """
     Gives each Event to every watcher: sinks, logs, and functions.
 
-    State and threads: as EventFanout; _writers, under _lock.
+    State and threads: as EventFanout.
     """
 
     def __init__(
@@ -91,26 +76,17 @@ class EventBroadcaster(EventFanout[Event]):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         super().__init__(queue_length=queue_length, seams=seams)
-        self._writers: list[EventWriter] = []
+        self._sink_numbers = count(1)
 
     def start_recording_to_sink(self, sink: EventSink[Event]) -> EventWatcher[Event]:
         """Write every Event from here on to a sink, such as `client.resource(Event)`, with its own counts."""
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
-        with self._lock:
-            self._writers.append(writer)
-            number = len(self._writers)
-        return self.start_event_watcher(f"sink-{number}", writer.write)
+        return self.start_event_watcher(f"sink-{next(self._sink_numbers)}", writer.write)
 
     def new_recorder(self, component: str, *, host: str = "") -> EventRecorder:
         """A recorder that reports in the name of a component."""
         return _Recorder(self, EventSource(component=component, host=host), self._clock)
-
-    def statistics(self) -> EventStatistics:
-        """A snapshot, for metrics and tests."""
-        with self._lock:
-            sinks = [writer.statistics() for writer in self._writers]
-        return EventStatistics(*self.backlog(), SinkStatistics(*map(sum, zip(*sinks, strict=True))))
 
     def facts(self, event: Event) -> dict[str, Any]:
         """What the log says of an Event."""

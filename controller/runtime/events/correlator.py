@@ -5,8 +5,7 @@ Which Events become one: aggregate, count, filter, in this order.
                 "(combined from similar events): ..."
     count       a repeated Event is the old one with count + 1: a patch instead of a new object
     filter      a token bucket per source and object: burst 25, then one per 5 minutes. It runs last, so
-    skipped
-                Events are still counted
+                skipped Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
 Threads: none of these classes locks; a correlator belongs to the one thread that records to a sink.
@@ -57,11 +56,6 @@ def aggregate_key(event: Event) -> tuple[EventKey, str]:
     """The group of an Event, by reason and without its message; and its message, distinct in the group."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
-
-
-def aggregate_message(event: Event) -> str:
-    """The message of the Event that stands for a group."""
-    return AGGREGATE_PREFIX + event.message
 
 
 def spam_key(event: Event) -> EventKey:
@@ -125,52 +119,42 @@ class EventAggregator:
         return replace(
             event,
             metadata=ObjectMeta(name=name, namespace=event.metadata.namespace),
-            message=aggregate_message(event),
+            message=AGGREGATE_PREFIX + event.message,
             first_timestamp=at,
             last_timestamp=at,
             count=1,
         )
 
 
-class _Observation(NamedTuple):
-    """The Event that was written, or is about to be, for one key."""
-
-    times: int
-    first_timestamp: str | None
-    name: str
-    resource_version: str
-
-
 class EventLogger:
-    """Counts: a repeated Event takes the name of the old one and becomes a patch of it."""
+    """
+    Counts: a repeated Event takes the name of the old one and becomes a patch of it.
+
+    State: _seen, the Event that was written, or is about to be, for each key.
+    """
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS) -> None:
-        self._seen: LRUCache[EventKey, _Observation] = LRUCache(options.cache_size)
+        self._seen: LRUCache[EventKey, Event] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
         """The Event as the server should have it, and the patch that makes it so; None for a new Event."""
-        seen: _Observation | None = self._seen.get(key)
+        seen: Event | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:
             event = _continue(event, seen)
             patch = {"count": event.count, "lastTimestamp": event.last_timestamp, "message": event.message}
-        self._remember(event, key)
+        self._seen[key] = event
         return event, patch
 
     def update_state(self, written: Event) -> None:
         """Take over the server's answer: the object may have got another name or count."""
-        self._remember(written, event_key(written))
-
-    def _remember(self, event: Event, key: EventKey) -> None:
-        metadata = event.metadata
-        self._seen[key] = _Observation(
-            event.count, event.first_timestamp, metadata.name, metadata.resource_version
-        )
+        self._seen[event_key(written)] = written
 
 
-def _continue(event: Event, seen: _Observation) -> Event:
-    metadata = replace(event.metadata, name=seen.name, resource_version=seen.resource_version)
-    return replace(event, metadata=metadata, first_timestamp=seen.first_timestamp, count=seen.times + 1)
+def _continue(event: Event, seen: Event) -> Event:
+    before = seen.metadata
+    metadata = replace(event.metadata, name=before.name, resource_version=before.resource_version)
+    return replace(event, metadata=metadata, first_timestamp=seen.first_timestamp, count=seen.count + 1)
 
 
 class EventSourceObjectSpamFilter:

@@ -17,8 +17,8 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import structlog
 from msgspec.structs import replace
 
-from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.meta import ObjectMeta
+from handloop.apis import events_v1
+from handloop.apis.core_v1 import Event, ObjectReference
 from handloop.client.errors import AlreadyExists, APIError, NotFound
 from handloop.client.resource_client import PatchType
 from handloop.workqueue.locks import new_lock
@@ -31,19 +31,7 @@ SLEEP_SECONDS: Final = 10.0
 _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
-class WritableEvent(Protocol):
-    """The common part of the Events of both groups."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Name and namespace."""
-
-    @property
-    def reason(self) -> str:
-        """The reason, for programs."""
-
-
-E = TypeVar("E", bound=WritableEvent)
+E = TypeVar("E", bound=Event | events_v1.Event)
 
 
 class EventSink(Protocol[E]):
@@ -159,7 +147,7 @@ class EventDelivery(Generic[E]):
                     metadata.name, patch, namespace=metadata.namespace, patch_type=PatchType.STRATEGIC
                 )
             except NotFound:  # Events expire on the server after an hour
-                event = replace(event, metadata=replace(metadata, resource_version=""))  # type: ignore[type-var]
+                event = replace(event, metadata=replace(metadata, resource_version=""))
         return self._sink.create(event, namespace=metadata.namespace)
 
     def _count(self, *, written: int = 0, skipped: int = 0, abandoned: int = 0) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
@@ -70,12 +70,10 @@ class EventWatcher(Generic[E]):
             self._closed = True
             self._changed.notify()
 
-    def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after the Event in hand. Returns: how many."""
+    def discard(self) -> None:
+        """Drop the queued Events, so that the thread ends after the Event in hand."""
         with self._changed:
-            discarded = len(self._queue)
             self._queue.clear()
-            return discarded
 
     def join(self, timeout_seconds: float) -> bool:
         """
@@ -95,10 +93,7 @@ class EventWatcher(Generic[E]):
             try:
                 self._handle(event)
             except Exception as error:  # noqa: BLE001 - one Event must not end the recording of all others
-                self._report(error)
-
-    def _report(self, error: Exception) -> None:
-        log.error("Event watcher failed", watcher=self.name, err=repr(error))
+                log.error("Event watcher failed", watcher=self.name, err=repr(error))  # noqa: TRY400
 
     def _next(self) -> E | None:
         """The oldest Event; None once closed and empty. Blocks until then."""
@@ -108,18 +103,11 @@ class EventWatcher(Generic[E]):
             return self._queue.popleft() if self._queue else None
 
 
-class FanoutStatistics(NamedTuple):
-    """Over all watchers: Events waiting, and lost to full queues or a shutdown."""
-
-    queued: int
-    dropped: int
-
-
 class EventFanout(Generic[E]):
     """
     Gives each Event to every watcher that has room for it. The broadcasters of both groups are fanouts.
 
-    State, under _lock: _watchers; _dropped; _closed (never goes back). stopping is set by shutdown, and ends
+    State, under _lock: _watchers; _closed (never goes back). stopping is set by shutdown, and ends
     the waits of watchers.
     Threads: any; each watcher has its own thread `events-<name>`.
     Locks: _lock is held while watchers take theirs, so all watchers see one order.
@@ -140,7 +128,6 @@ class EventFanout(Generic[E]):
         self._seams = seams
         self._lock = new_lock("EventFanout._lock", 95)
         self._watchers: list[EventWatcher[E]] = []
-        self._dropped = 0
         self._closed = False
 
     def start_event_watcher(self, name: str, handle: Callable[[E], None]) -> EventWatcher[E]:
@@ -176,10 +163,8 @@ class EventFanout(Generic[E]):
         """
         with self._lock:
             if self._closed:
-                self._dropped += 1
                 return "broadcaster is shut down"
             full = [watcher.name for watcher in self._watchers if not watcher.offer(event)]
-            self._dropped += len(full)
         return f"too many queued events for {', '.join(full)}" if full else ""
 
     def shutdown(self, timeout_seconds: float = 5.0) -> bool:
@@ -197,12 +182,6 @@ class EventFanout(Generic[E]):
             watcher.close()
         deadline = self._clock.now() + timeout_seconds
         late = [w for w in watchers if not w.join(max(0.0, deadline - self._clock.now()))]
-        discarded = sum(watcher.discard() for watcher in late)
-        with self._lock:
-            self._dropped += discarded
+        for watcher in late:
+            watcher.discard()
         return not late
-
-    def backlog(self) -> FanoutStatistics:
-        """A snapshot."""
-        with self._lock:
-            return FanoutStatistics(sum(len(watcher) for watcher in self._watchers), self._dropped)

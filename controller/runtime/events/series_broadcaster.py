@@ -5,11 +5,15 @@ Events of events.k8s.io/v1, from recorders to a sink and a log.
                                      '--> watcher "series-sink"  --> count --> create or patch
                                           upkeep, every 6 min    --> patch series that go on, or have ended
 
-Guarantees: as broadcaster.py. Events that repeat are one object on the server, with the note of the first.
+Guarantees: as broadcaster.py. Events that differ only in time and note are one object on the server, with the
+note of the first. The first Event is written as it is. The second makes it a series of two, which is written.
+From the third on Events are only counted; the count is written from time to time and at the end. A series, or
+an Event that stayed alone, ends when it was not seen for six minutes.
 RBAC: SERIES_EVENTS_ACCESS.
 Follows: client-go tools/events/event_broadcaster.go, differs: no second queue before the sink; one thread
 writes, not eight, so a series is never written before its first Event; shutdown() tries each queued Event
-once. Counts that are not written by then are lost, as upstream.
+once; at most 4096 Events are remembered, and the server's answers are not kept, as only the series is ever
+patched. Counts that are not written by the end are lost, as upstream.
 """
 
 from __future__ import annotations
@@ -17,26 +21,111 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from cachetools import LRUCache
+from msgspec.structs import replace
 
 from handloop.apis.core_v1 import ObjectReference
-from handloop.apis.events_v1 import Event
+from handloop.apis.events_v1 import Event, EventSeries
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.time import format_micro_time
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome, SinkStatistics
-from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
+from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome
+from handloop.controller.runtime.events.fanout import EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
-from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.locks import new_lock
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 from handloop.workqueue.spawn import Joinable
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
 """What a controller that reports through a SeriesRecorder asks of the server."""
 
+FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
+CACHE_SIZE: Final = 4096
 _FINISHES_PER_REFRESH: Final = round(REFRESH_SECONDS / FINISH_SECONDS)
+
+
+SeriesKey = tuple[str | ObjectReference | None, ...]
+
+
+def series_key(event: Event) -> SeriesKey:
+    """Events with the same key are the same Event. References count whole, with their resource versions."""
+    return (
+        event.type,
+        event.action,
+        event.reason,
+        event.reporting_controller,
+        event.reporting_instance,
+        event.regarding,
+        event.related,
+    )
+
+
+class Remembered(NamedTuple):
+    """An Event as it was last counted; last_at as Clock.now() counts."""
+
+    event: Event
+    last_at: float
+
+
+class SeriesCache:
+    """
+    Counts Events.
+
+    State, under _lock: _seen, the newest state by key. Entries are replaced, never mutated, so `is` tells
+    whether an Event was seen again.
+    Threads: any.
+    """
+
+    def __init__(self, *, size: int = CACHE_SIZE, clock: Clock = REAL_CLOCK) -> None:
+        self._clock = clock
+        self._lock = new_lock("SeriesCache._lock", 96)
+        self._seen: LRUCache[SeriesKey, Remembered] = LRUCache(size)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._seen)
+
+    def observe(self, event: Event) -> Event | None:
+        """
+        Count an Event.
+
+        Returns: the Event to write: this one, or the first one with a series; None if no write is due.
+        """
+        key = series_key(event)
+        with self._lock:
+            known = self._seen.get(key)
+            counted = event if known is None else self._counted(known.event)
+            self._seen[key] = Remembered(counted, self._clock.now())
+        return counted if known is None or known.event.series is None else None
+
+    def series(self) -> list[Event]:
+        """Each Event that was seen more than once, as it was last counted."""
+        with self._lock:
+            return [one.event for one in self._seen.values() if one.event.series is not None]
+
+    def ended(self) -> list[Remembered]:
+        """The Events that were not seen for longer than FINISH_SECONDS."""
+        before = self._clock.now() - FINISH_SECONDS
+        with self._lock:
+            return [one for one in self._seen.values() if one.last_at < before]
+
+    def forget(self, ended: Remembered) -> None:
+        """Forget an Event that ended, unless it was seen again meanwhile."""
+        key = series_key(ended.event)
+        with self._lock:
+            if self._seen.get(key) is ended:
+                del self._seen[key]
+
+    def _counted(self, event: Event) -> Event:
+        count = 1 if event.series is None else event.series.count
+        return replace(event, series=EventSeries(count=count + 1, last_observed_time=self._now()))
+
+    def _now(self) -> str:
+        return format_micro_time(self._clock.time())
 
 
 class SeriesWriter:
@@ -45,7 +134,7 @@ class SeriesWriter:
 
     Follows: client-go tools/events/event_broadcaster.go (recordToSink, refreshExistingEventSeries,
     finishSeries).
-    Threads: write() from one, refresh() and finish() from another.
+    State: delivery, which guards itself. Threads: write() from one, refresh() and finish() from another.
     """
 
     def __init__(
@@ -57,30 +146,22 @@ class SeriesWriter:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         self._cache = cache
-        self._delivery: EventDelivery[Event] = EventDelivery(
+        self.delivery: EventDelivery[Event] = EventDelivery(
             sink, lambda event: event.regarding, stop, seams=seams
         )
 
-    def statistics(self) -> SinkStatistics:
-        """The outcomes so far."""
-        return self._delivery.statistics()
-
     def write(self, event: Event) -> None:
-        """
-        Count one Event, and write it if it is due; never raises for an error of the sink.
-
-        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
-        """
+        """Count one Event, and write it if it is due. Blocks: as EventDelivery.deliver."""
         due = self._cache.observe(event)
         if due is None:
-            self._delivery.skip()
+            self.delivery.skip()
         else:
-            self._delivery.deliver(due, series_patch(due))
+            self.delivery.deliver(due, series_patch(due))
 
     def refresh(self) -> None:
         """Write the count of every series, so that a server that forgets Events after an hour keeps it."""
         for event in self._cache.series():
-            self._delivery.try_once(event, series_patch(event))
+            self.delivery.try_once(event, series_patch(event))
 
     def finish(self) -> None:
         """Write the last count of every series that ended; forget it, and Events that stayed alone."""
@@ -90,7 +171,7 @@ class SeriesWriter:
 
     def _write_end(self, event: Event) -> bool:
         """Whether that is settled: written, or not worth another try."""
-        return self._delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
+        return self.delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
 
 
 def series_patch(event: Event) -> dict[str, Any] | None:
@@ -111,13 +192,8 @@ class SeriesBroadcaster(EventFanout[Event]):
 
     log_name = "series-log"
 
-    def __init__(
-        self,
-        *,
-        queue_length: int = QUEUE_LENGTH,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
-        super().__init__(queue_length=queue_length, seams=seams)
+    def __init__(self, *, seams: Seams = REAL_SEAMS) -> None:
+        super().__init__(seams=seams)
         self._writer: SeriesWriter | None = None
         self._upkeep: Joinable | None = None
 
@@ -154,12 +230,6 @@ class SeriesBroadcaster(EventFanout[Event]):
             return done
         upkeep.join(max(0.0, deadline - self._clock.now()))
         return done and not upkeep.is_alive()
-
-    def statistics(self) -> SinkStatistics:
-        """The outcomes of the Events for the sink."""
-        with self._lock:
-            writer = self._writer
-        return SinkStatistics() if writer is None else writer.statistics()
 
     def facts(self, event: Event) -> dict[str, Any]:
         """What the log says of an Event."""

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.controller.runtime.metrics.instruments import B_EXP, Instruments
 from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
@@ -33,31 +33,24 @@ class InformerMetricsProvider:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"informer_{name}", text, ("name",), registry=registry)
-
-        def counter(name: str, text: str, *more: str) -> Counter:
-            return Counter(f"informer_{name}", text, ("name", *more), registry=registry)
-
-        self._objects = gauge("cached_objects", "Objects in the informer's store")
-        self._queued = gauge("queued_items", "Keys waiting in the informer's FIFO")
-        self._version = gauge("store_resource_version", "Last 15 digits of the store's resource version")
-        self._last_event = gauge(
+        new = Instruments(registry, "informer", "name")
+        self._objects = new.gauge("cached_objects", "Objects in the informer's store")
+        self._queued = new.gauge("queued_items", "Keys waiting in the informer's FIFO")
+        self._version = new.gauge("store_resource_version", "Last 15 digits of the store's resource version")
+        self._last_event = new.gauge(
             "last_event_timestamp_seconds", "Unix time at which the server was last heard of"
         )
-        self._quarantined = gauge(
+        self._quarantined = new.gauge(
             "quarantined_objects", "Objects that do not fit their type and are kept out of the store"
         )
-        self._latency = Histogram(
-            "informer_processing_latency_seconds",
+        self._latency = new.histogram(
+            "processing_latency_seconds",
             "Seconds that a batch took from the FIFO into the store and the handlers' buffers",
-            ("name",),
-            buckets=B_EXP,
-            registry=registry,
+            B_EXP,
         )
-        self._relists = counter("relists_total", "Lists after the first one, by reason", "reason")
-        self._watch_restarts = counter("watch_restarts_total", "Watches opened after the first one")
-        self._panics = counter("handler_panics_total", "Handler calls that raised")
+        self._relists = new.counter("relists_total", "Lists after the first one, by reason", "reason")
+        self._watch_restarts = new.counter("watch_restarts_total", "Watches opened after the first one")
+        self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
     def new_objects_metric(self, name: str) -> Gauge:
         """Objects in the store. Relists exist from here on, at 0: a counter that begins at 1 has no rate."""

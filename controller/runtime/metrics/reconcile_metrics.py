@@ -8,52 +8,43 @@ Follows: controller-runtime pkg/internal/controller/metrics.
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from handloop.controller.runtime.metrics.buckets import B_SMALL
+from handloop.controller.runtime.metrics.instruments import B_SMALL, Instruments
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 """How a reconcile ended. `requeue` counts controller-runtime's deprecated flag: always 0 here."""
-
-_CONTROLLER: Final = ("controller",)
 
 
 class ReconcileMetrics:
     """Makes the controller_runtime_* instruments of each controller. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *more: str) -> Counter:
-            return Counter(f"controller_runtime_{name}", text, (*_CONTROLLER, *more), registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"controller_runtime_{name}", text, _CONTROLLER, registry=registry)
-
-        self._total = counter("reconcile_total", "Total number of reconciliations per controller", "result")
-        self._errors = counter(
+        new = Instruments(registry, "controller_runtime", "controller")
+        self._total = new.counter(
+            "reconcile_total", "Total number of reconciliations per controller", "result"
+        )
+        self._errors = new.counter(
             "reconcile_errors_total", "Total number of reconciliation errors per controller"
         )
-        self._terminal = counter(
+        self._terminal = new.counter(
             "terminal_reconcile_errors_total", "Total number of terminal reconciliation errors per controller"
         )
-        self._panics = counter(
+        self._panics = new.counter(
             "reconcile_panics_total", "Total number of reconciliation panics per controller"
         )
-        self._timeouts = counter(
+        self._timeouts = new.counter(
             "reconcile_timeouts_total", "Total number of reconciliation timeouts per controller"
         )
-        self._time = Histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Length of time per reconciliation per controller",
-            _CONTROLLER,
-            buckets=B_SMALL,
-            registry=registry,
+        self._time = new.histogram(
+            "reconcile_time_seconds", "Length of time per reconciliation per controller", B_SMALL
         )
-        self._max_concurrent = gauge(
+        self._max_concurrent = new.gauge(
             "max_concurrent_reconciles", "Maximum number of concurrent reconciles per controller"
         )
-        self._active = gauge("active_workers", "Number of currently used workers per controller")
+        self._active = new.gauge("active_workers", "Number of currently used workers per controller")
 
     def for_controller(self, name: str, max_concurrent: int) -> ControllerMetrics:
         """The instruments of a controller; all their series exist at once, at 0."""
@@ -69,86 +60,51 @@ class ReconcileMetrics:
         )
 
 
-class ControllerMetrics:
-    """The controller_runtime_* instruments of one controller. Threads: any."""
+class ControllerMetrics(NamedTuple):
+    """
+    The controller_runtime_* instruments of one controller. Threads: any.
 
-    __slots__ = ("_active", "_errors", "_panics", "_terminal", "_time", "_timeouts", "_total")
+    errors counts reconciles that failed; terminal those of them that failed for good, until the object
+    changes; panics those that raised an unexpected error, a bug. timeouts counts deadlines that passed while
+    a reconcile ran. active is the number of workers that have an item.
+    """
 
-    def __init__(
-        self,
-        *,
-        total: dict[ReconcileResult, Counter],
-        errors: Counter,
-        terminal: Counter,
-        panics: Counter,
-        timeouts: Counter,
-        time: Histogram,
-        active: Gauge,
-    ) -> None:
-        self._total = total
-        self._errors = errors
-        self._terminal = terminal
-        self._panics = panics
-        self._timeouts = timeouts
-        self._time = time
-        self._active = active
+    total: dict[ReconcileResult, Counter]
+    errors: Counter
+    terminal: Counter
+    panics: Counter
+    timeouts: Counter
+    time: Histogram
+    active: Gauge
 
     def observe(self, result: ReconcileResult, seconds: float) -> None:
-        """A reconcile ended; error() also counts an error."""
-        self._total[result].inc()
-        self._time.observe(seconds)
-
-    def error(self) -> None:
-        """A reconcile failed; terminal errors are among these."""
-        self._errors.inc()
-
-    def terminal_error(self) -> None:
-        """A reconcile failed for good, until the object changes."""
-        self._terminal.inc()
-
-    def panic(self) -> None:
-        """A reconcile raised an unexpected error: a bug."""
-        self._panics.inc()
-
-    def timeout(self) -> None:
-        """The deadline of a reconcile passed while it ran."""
-        self._timeouts.inc()
-
-    def worker_started(self) -> None:
-        """A worker took an item."""
-        self._active.inc()
-
-    def worker_ended(self) -> None:
-        """A worker gave its item back."""
-        self._active.dec()
+        """A reconcile ended; an error counts in errors, too."""
+        self.total[result].inc()
+        self.time.observe(seconds)
 
 
 class OwnWriteMetrics:
     """The handloop_* series of reconciles: waits for our own writes, and causes. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *more: str) -> Counter:
-            return Counter(f"handloop_{name}", text, (*_CONTROLLER, *more), registry=registry)
-
-        self._waits = counter(
+        new = Instruments(registry, "handloop", "controller")
+        self._waits = new.counter(
             "own_write_waits_total", "Reconciles that waited until a cache had seen our own last write"
         )
-        self._timeouts = counter(
+        self._timeouts = new.counter(
             "own_write_timeouts_total", "Waits for our own last write that were given up"
         )
-        self._seconds = Histogram(
-            "handloop_own_write_wait_seconds",
-            "How long in seconds reconciles waited for our own last write",
-            _CONTROLLER,
-            buckets=B_SMALL,
-            registry=registry,
+        self._seconds = new.histogram(
+            "own_write_wait_seconds", "How long in seconds reconciles waited for our own last write", B_SMALL
         )
-        self._causes = counter("reconcile_causes_total", "What led to reconciles, by kind of cause", "cause")
+        self._causes = new.counter(
+            "reconcile_causes_total", "What led to reconciles, by kind of cause", "cause"
+        )
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
         """The instruments of a controller, at 0."""
         return ControllerOwnWrites(
-            name,
+            name=name,
             waits=self._waits.labels(name),
             timeouts=self._timeouts.labels(name),
             seconds=self._seconds.labels(name),
@@ -156,34 +112,23 @@ class OwnWriteMetrics:
         )
 
 
-class ControllerOwnWrites:
-    """The handloop_* instruments of one controller. Threads: any."""
+class ControllerOwnWrites(NamedTuple):
+    """
+    The handloop_* instruments of one controller. Threads: any.
 
-    __slots__ = ("_causes", "_name", "_seconds", "_timeouts", "_waits")
+    timeouts counts writes that did not show up in time: the reconcile went on without them.
+    """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        waits: Counter,
-        timeouts: Counter,
-        seconds: Histogram,
-        causes: Counter,
-    ) -> None:
-        self._name = name
-        self._waits = waits
-        self._timeouts = timeouts
-        self._seconds = seconds
-        self._causes = causes
+    name: str
+    waits: Counter
+    timeouts: Counter
+    seconds: Histogram
+    causes: Counter
 
     def waited(self, seconds: float) -> None:
         """A reconcile waited for our own write, whether or not it came in time."""
-        self._waits.inc()
-        self._seconds.observe(seconds)
-
-    def timed_out(self) -> None:
-        """The write did not show up in time, and the reconcile went on without it."""
-        self._timeouts.inc()
+        self.waits.inc()
+        self.seconds.observe(seconds)
 
     def caused_by(self, cause: str) -> None:
         """
@@ -191,4 +136,4 @@ class ControllerOwnWrites:
 
         Args: cause is a kind of cause without an object's name, such as `Deployment updated` or `requeue`.
         """
-        self._causes.labels(self._name, cause).inc()
+        self.causes.labels(self.name, cause).inc()

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from functools import partial
+from prometheus_client import CollectorRegistry
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
-
-from handloop.controller.runtime.metrics.buckets import B_REST, B_SIZE
+from handloop.controller.runtime.metrics.instruments import B_REST, B_SIZE, Instruments
 
 
 class ClientMetrics:
     """Counts requests as rest_client_*. Implements handloop.client.request_metrics.RequestMetrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "rest_client_requests_total",
+        new = Instruments(registry, "rest_client")
+        self._requests = new.counter(
+            "requests_total",
             "Number of HTTP requests, partitioned by status code, method, and host",
-            ("code", "method", "host"),
-            registry=registry,
+            *("code", "method", "host"),
         )
-        self._retries = Counter(
-            "rest_client_request_retries_total",
+        self._retries = new.counter(
+            "request_retries_total",
             "Number of request retries, partitioned by status code, verb, and host",
-            ("code", "verb", "host"),
-            registry=registry,
+            *("code", "verb", "host"),
         )
-        seconds, sizes = partial(self._by_verb, registry, B_REST), partial(self._by_verb, registry, B_SIZE)
-        self._duration = seconds("request_duration_seconds", "Request latency in seconds")
-        self._limited = seconds("rate_limiter_duration_seconds", "Client side rate limiter wait in seconds")
-        self._request_size = sizes("request_size_bytes", "Request size in bytes")
-        self._response_size = sizes("response_size_bytes", "Response size in bytes")
-        self._dns = Histogram(
-            "rest_client_dns_resolution_duration_seconds",
-            "DNS resolver latency in seconds",
-            ("host",),
-            buckets=B_REST,
-            registry=registry,
+        target = ("verb", "host")
+        self._duration = new.histogram(
+            "request_duration_seconds", "Request latency in seconds", B_REST, *target
         )
-
-    @staticmethod
-    def _by_verb(registry: CollectorRegistry, buckets: tuple[float, ...], name: str, text: str) -> Histogram:
-        return Histogram(f"rest_client_{name}", text, ("verb", "host"), buckets=buckets, registry=registry)
+        self._limited = new.histogram(
+            "rate_limiter_duration_seconds", "Client side rate limiter wait in seconds", B_REST, *target
+        )
+        self._request_size = new.histogram("request_size_bytes", "Request size in bytes", B_SIZE, *target)
+        self._response_size = new.histogram("response_size_bytes", "Response size in bytes", B_SIZE, *target)
+        self._dns = new.histogram(
+            "dns_resolution_duration_seconds", "DNS resolver latency in seconds", B_REST, "host"
+        )
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
         """An attempt ended."""

@@ -14,11 +14,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from handloop.controller.runtime.metrics.buckets import B_EXP
+from handloop.controller.runtime.metrics.instruments import B_EXP, Instruments
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
-
-_QUEUE_LABELS: Final = ("name", "controller")
 
 
 class WorkqueueMetricsProvider:
@@ -31,44 +29,25 @@ class WorkqueueMetricsProvider:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._depth = QueueDepth()
         registry.register(self._depth)
-        self._adds = Counter(
-            "workqueue_adds_total",
-            "Total number of adds handled by workqueue",
-            _QUEUE_LABELS,
-            registry=registry,
-        )
-        self._latency = Histogram(
-            "workqueue_queue_duration_seconds",
+        new = Instruments(registry, "workqueue", "name", "controller")
+        self._adds = new.counter("adds_total", "Total number of adds handled by workqueue")
+        self._latency = new.histogram(
+            "queue_duration_seconds",
             "How long in seconds an item stays in workqueue before being requested",
-            _QUEUE_LABELS,
-            buckets=B_EXP,
-            registry=registry,
+            B_EXP,
         )
-        self._work_duration = Histogram(
-            "workqueue_work_duration_seconds",
-            "How long in seconds processing an item from workqueue takes",
-            _QUEUE_LABELS,
-            buckets=B_EXP,
-            registry=registry,
+        self._work_duration = new.histogram(
+            "work_duration_seconds", "How long in seconds processing an item from workqueue takes", B_EXP
         )
-        self._unfinished = Gauge(
-            "workqueue_unfinished_work_seconds",
+        self._unfinished = new.gauge(
+            "unfinished_work_seconds",
             "Seconds of work in progress that work_duration has not observed; large values are stuck threads",
-            _QUEUE_LABELS,
-            registry=registry,
         )
-        self._longest = Gauge(
-            "workqueue_longest_running_processor_seconds",
+        self._longest = new.gauge(
+            "longest_running_processor_seconds",
             "How many seconds the longest running processor has been running",
-            _QUEUE_LABELS,
-            registry=registry,
         )
-        self._retries = Counter(
-            "workqueue_retries_total",
-            "Total number of retries handled by workqueue",
-            _QUEUE_LABELS,
-            registry=registry,
-        )
+        self._retries = new.counter("retries_total", "Total number of retries handled by workqueue")
 
     def new_depth_metric(self, name: str) -> PlainDepth:
         """Items ready or added again while in work."""

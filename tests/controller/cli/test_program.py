@@ -117,7 +117,7 @@ def test_dead_workers_fail_both_checks() -> None:
     world.install()
     with world.running():
         world.wait_ready()
-        until(lambda: foo_of(world).statistics().workers_alive == 3, "all at work", seconds=SECONDS)
+        until(lambda: foo_of(world).workers_alive() == 3, "all at work", seconds=SECONDS)
         foo_of(world)._count_worker(-1)
         assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
         assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
@@ -181,7 +181,7 @@ def test_several_namespaces_are_watched_as_one() -> None:
     world.create_foo("web")
     with world.running():
         world.wait_ready()
-        until(lambda: foo_of(world).statistics().synced, "synced", seconds=SECONDS)
+        until(lambda: foo_of(world).outcomes.statistics().synced, "synced", seconds=SECONDS)
     names = [informer.name for informer in world.program.informers]
     assert names == [
         "deployments.apps@default",

@@ -422,7 +422,7 @@ def test_a_settled_item_is_forgotten() -> None:
         rig.queue.add_rate_limited(EXAMPLE)
         rig.work()
         assert rig.queue.num_requeues(EXAMPLE) == 0
-        assert rig.controller.statistics()[1:] == (1, 0, 0)
+        assert rig.controller.outcomes.statistics() == (1, 0, 0)
     assert ("Successfully synced", EXAMPLE) in [(entry["event"], entry.get("objectName")) for entry in logs]
 
 
@@ -438,7 +438,7 @@ def test_a_failed_item_comes_back_with_back_off() -> None:
             rig.clock.advance(delay)
             assert rig.queue.get() == EXAMPLE
             rig.queue.done(EXAMPLE)
-        assert rig.controller.statistics()[1:] == (0, 2, 0)
+        assert rig.controller.outcomes.statistics() == (0, 2, 0)
 
 
 def test_a_server_that_asks_for_time_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +470,7 @@ def test_no_exception_ends_a_worker(error: BaseException, monkeypatch: pytest.Mo
         monkeypatch.setattr(rig.controller, "sync_handler", explode)
         rig.work()
         assert rig.queue.num_requeues(EXAMPLE) == 1
-        assert rig.controller.statistics()[1:] == (0, 1, 1)
+        assert rig.controller.outcomes.statistics() == (0, 1, 1)
     failure, stack = logs[-2:]
     assert failure["event"] == "Error syncing; requeuing for later retry"
     assert failure["err"] == repr(error)
@@ -502,7 +502,7 @@ def test_a_worker_outlives_a_broken_log(monkeypatch: pytest.MonkeyPatch) -> None
         return stop.is_set()
 
     with FooRig(new_foo(available=0), new_foo("other", available=0)) as rig:
-        monkeypatch.setattr(rig.controller._outcomes, "succeeded", broken)
+        monkeypatch.setattr(rig.controller.outcomes, "succeeded", broken)
         monkeypatch.setattr(rig.clock, "sleep", slept)
         rig.queue.add(EXAMPLE)
         rig.queue.add(ObjectName("default", "other"))
@@ -557,14 +557,15 @@ def test_run_works_with_as_many_workers_as_asked_for(monkeypatch: pytest.MonkeyP
     with FooRig() as rig, _Running(rig, monkeypatch, workers=2) as running:
         rig.queue.add_all(_NAMES)
         running.wait_for_syncs(2)
-        assert rig.controller.statistics().workers_alive == 2
+        assert rig.controller.workers_alive() == 2
         assert len(rig.queue) == 1
         running.release.set()
         running.wait_for_syncs(1)
         running.stop.set()
         assert running.join()
         assert sorted(running.started) == _NAMES
-        assert rig.controller.statistics() == (0, 3, 0, 0)
+        assert rig.controller.workers_alive() == 0
+        assert rig.controller.outcomes.statistics() == (3, 0, 0)
 
 
 def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -576,7 +577,8 @@ def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pyt
         running.release.set()
         assert running.join()
         assert running.started == _NAMES[:1]
-        assert rig.controller.statistics() == (0, 1, 0, 0)
+        assert rig.controller.workers_alive() == 0
+        assert rig.controller.outcomes.statistics() == (1, 0, 0)
 
 
 def test_a_stop_does_not_wait_for_ever_for_a_sync_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -590,7 +592,7 @@ def test_a_stop_does_not_wait_for_ever_for_a_sync_that_hangs(monkeypatch: pytest
         running.wait_for_syncs(1)
         running.stop.set()
         assert running.join()
-        assert rig.controller.statistics().workers_alive == 1
+        assert rig.controller.workers_alive() == 1
     assert ("Workers did not end in time", 1) in [(entry["event"], entry.get("workers")) for entry in logs]
 
 

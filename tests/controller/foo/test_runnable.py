@@ -55,7 +55,7 @@ def controller_of(runnable: FooRunnable) -> FooController:
 
 def workers_alive(runnable: FooRunnable) -> int:
     """How many of them work."""
-    return controller_of(runnable).statistics().workers_alive
+    return controller_of(runnable).workers_alive()
 
 
 def test_foo_works_on_the_informers_of_the_manager(cluster: ManagedSandbox) -> None:
@@ -83,7 +83,9 @@ def test_foo_works_in_several_namespaces(cluster: ManagedSandbox) -> None:
     manager = cluster.manager(namespaces=("one", "two"))
     runnable = add_foo(manager, workers=2)
     with cluster.running(manager):
-        eventually(lambda: runnable.controller and runnable.controller.statistics().synced >= 2, "synced")
+        eventually(
+            lambda: runnable.controller and runnable.controller.outcomes.statistics().synced >= 2, "synced"
+        )
     found = [ns for ns in ("one", "two", "three") if has_deployment(cluster, "a", namespace=ns)]
     assert found == ["one", "two"]
 
@@ -131,14 +133,14 @@ class Scripted:
 
     def __init__(self, error: Exception | None, workers_alive: int) -> None:
         self._error = error
-        self.workers_alive = workers_alive
+        self._workers_alive = workers_alive
 
     def run(self, workers: int, stop: threading.Event) -> None:
         if self._error is not None:
             raise self._error
 
-    def statistics(self) -> Scripted:
-        return self
+    def workers_alive(self) -> int:
+        return self._workers_alive
 
 
 def scripted(cluster: ManagedSandbox, error: Exception | None, workers_alive: int = 0) -> FooRunnable:

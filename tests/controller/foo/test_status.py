@@ -46,7 +46,7 @@ def test_a_crd_without_status_is_said_once_and_not_written_again(crd: FooCRD, la
             rig.work()
             rig.sync_caches()
         assert rig.writes == [_PUT]
-        assert rig.controller.statistics().failed == 0
+        assert rig.controller.outcomes.statistics().failed == 0
         assert rig.foo().status.available_replicas is None
     (warning,) = [entry for entry in logs if entry["log_level"] == "warning"]
     assert warning["event"] == f"status updates are ignored: CRD lacks {lacking}"

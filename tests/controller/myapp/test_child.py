@@ -22,7 +22,7 @@ TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs
 
 
 class Writes:
-    """Implements handloop.controller.runtime.reconcile.WriteObserver: notes resource versions and UIDs."""
+    """Notes resource versions and UIDs of what was written."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, str]] = []
@@ -44,7 +44,7 @@ class ChildRig:
         (self.app,) = self.rig.lister_for(MyApp).list()
         self.child = Child(Service, Client(self.rig.transport), self.rig.lister_for(Service))
         self.writes = Writes()
-        self.context = ReconcileContext(writes=self.writes)
+        self.context = ReconcileContext(wrote=self.writes.wrote, deleted=self.writes.deleted)
 
     def ensure(self, app: MyApp | None = None) -> tuple[Service, bool]:
         """Create or correct it."""

@@ -286,17 +286,17 @@ def test_every_write_is_told_of() -> None:
     """Children and status alike: the next reconcile waits until the cache has them."""
     told: list[tuple[type[Kind], str]] = []
 
-    class Writes:
-        def wrote(self, obj: Kind) -> None:
-            told.append((type(obj), obj.metadata.resource_version))
+    def wrote(obj: Kind) -> None:
+        told.append((type(obj), obj.metadata.resource_version))
 
-        def deleted(self, obj: Kind) -> None:
-            raise AssertionError(f"nothing is deleted here, and not {obj}")
+    def deleted(obj: Kind) -> None:
+        raise AssertionError(f"nothing is deleted here, and not {obj}")
 
     rig = MyAppRig()
     rig.create_app(autoScaling=SCALING)
     rig.sync_caches()
-    rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), ReconcileContext(writes=Writes()))
+    context = ReconcileContext(wrote=wrote, deleted=deleted)
+    rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
     written = (Deployment, Service, HorizontalPodAutoscaler, MyApp)
     assert told == [(kind, rig.raw(kind)["metadata"]["resourceVersion"]) for kind in written]
 
@@ -336,16 +336,13 @@ def test_a_myapp_deleted_unseen_is_waited_for() -> None:
     rig.delete(MyApp)
     gone: list[object] = []
 
-    class Writes:
-        def wrote(self, obj: Kind) -> None:
-            """Ours are not about a MyApp here."""
-            assert type(obj) is Deployment
+    def wrote(obj: Kind) -> None:
+        """Ours are not about a MyApp here."""
+        assert type(obj) is Deployment
 
-        def deleted(self, obj: Kind) -> None:
-            gone.append(obj)
-
+    context = ReconcileContext(wrote=wrote, deleted=gone.append)
     with pytest.raises(NotFound):
-        rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), ReconcileContext(writes=Writes()))
+        rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
     assert gone == rig.caches[MyApp].list()
     assert rig.sync() is None
     assert rig.events() == []

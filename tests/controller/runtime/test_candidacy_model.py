@@ -12,12 +12,13 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import Candidacy
 from handloop.controller.runtime.election.config import LeaderElection
-from handloop.controller.runtime.election.election_metrics import NoLeaderMetrics
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from support.fake_clock import FakeClock
 from support.lease_api import LeaseAPI, refusal
@@ -54,7 +55,7 @@ class Elections(RuleBasedStateMachine):
             name: Candidacy(
                 LeaderElection(LeaseLock(self.api.client(), namespace="demo", name="foo", identity=name)),
                 clock=_SkewedClock(self.clock, skew),
-                metrics=NoLeaderMetrics(),
+                metrics=LeaderElectionMetrics(CollectorRegistry()),
             )
             for name, skew in zip(NAMES, (0.0, 86_400.0, -3_600.0), strict=True)
         }

@@ -663,8 +663,8 @@ def test_a_write_of_the_managers_client_has_until_the_renew_deadline_to_leave(
     manager = electing(cluster, LeaseAPI())
     elector = manager.elector
     assert elector is not None
-    elector._candidacy.try_acquire_or_renew()
-    elector._candidacy.start_leading()
+    elector.candidacy.try_acquire_or_renew()
+    elector.candidacy.start_leading()
     manager.client.rest.send(Call("delete", "DELETE", "/x"))
     manager.client.rest.send(Call("get", "GET", "/x"))
     write, read = (sent.send_seconds for sent in transport.sent)

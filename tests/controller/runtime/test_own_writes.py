@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, ObjectMeta
+from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics
 from handloop.controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment
@@ -17,44 +19,36 @@ CHILD = ObjectName("default", "child")
 OTHER = ObjectName("default", "other")
 
 
-class Told:
-    """Implements WaitMetrics, and counts."""
-
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-        self.timeouts = 0
-
-    def waited(self, seconds: float) -> None:
-        self.waits.append(seconds)
-
-    def timed_out(self) -> None:
-        self.timeouts += 1
-
-
 class Floors:
     """Own writes over one mirror of Deployments."""
 
     def __init__(self, *, timeout_seconds: float = 5) -> None:
         self.mirror = FakeMirror()
         self.clock = FakeClock()
-        self.told = Told()
+        self.registry = CollectorRegistry()
         self.woken: list[ObjectName] = []
         mirrors: dict[type[Kind], FakeMirror] = {Deployment: self.mirror}
         self.writes = OwnWrites(
             mirrors.get,
             wake=self.woken.append,
-            metrics=self.told,
+            metrics=OwnWriteMetrics(self.registry).for_controller("rig"),
             timeout_seconds=timeout_seconds,
             clock=self.clock,
         )
 
     def wrote(self, obj: Kind, name: ObjectName = NAME) -> None:
         """A reconcile wrote something."""
-        self.writes.observer(name).wrote(obj)
+        self.writes.note(name, obj, gone=False)
 
     def deleted(self, obj: Kind) -> None:
         """A reconcile deleted something."""
-        self.writes.observer(NAME).deleted(obj)
+        self.writes.note(NAME, obj, gone=True)
+
+    def told(self, what: str) -> float:
+        """What is measured so far: handloop_own_write_<what>."""
+        value = self.registry.get_sample_value(f"handloop_own_write_{what}", {"controller": "rig"})
+        assert value is not None
+        return value
 
     def wait(self, name: ObjectName = NAME) -> float:
         """Ask as a worker does."""
@@ -69,7 +63,7 @@ def test_without_writes_nobody_waits() -> None:
     """The usual case costs nothing and counts nothing."""
     floors = Floors()
     assert floors.wait() == 0
-    assert floors.told.waits == []
+    assert floors.told("waits_total") == 0
 
 
 def test_an_older_cache_is_waited_for() -> None:
@@ -82,7 +76,7 @@ def test_an_older_cache_is_waited_for() -> None:
     assert floors.wait() == 3
     floors.mirror.put(deployment("child", 11))
     assert floors.wait() == 0
-    assert floors.told.waits == [2]
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 2)
 
 
 def test_a_cache_that_is_new_enough_is_no_wait() -> None:
@@ -91,7 +85,7 @@ def test_a_cache_that_is_new_enough_is_no_wait() -> None:
     floors.wrote(deployment("child", 10))
     floors.mirror.put(deployment("child", 10))
     assert floors.wait() == 0
-    assert floors.told.waits == []
+    assert floors.told("waits_total") == 0
 
 
 def test_only_the_name_that_wrote_waits() -> None:
@@ -179,7 +173,8 @@ def test_an_object_that_a_list_skipped_ends_the_wait_without_an_event() -> None:
     floors.mirror.seen = 20
     floors.clock.advance(LOOK_AGAIN_SECONDS)
     assert floors.wait() == 0
-    assert (floors.told.waits, floors.told.timeouts) == ([LOOK_AGAIN_SECONDS], 0)
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, LOOK_AGAIN_SECONDS)
+    assert floors.told("timeouts_total") == 0
 
 
 def test_looking_again_does_not_make_the_wait_longer() -> None:
@@ -192,7 +187,8 @@ def test_looking_again_does_not_make_the_wait_longer() -> None:
     assert floors.wait() == LOOK_AGAIN_SECONDS / 2
     floors.clock.advance(LOOK_AGAIN_SECONDS / 2)
     assert floors.wait() == 0
-    assert (floors.told.waits, floors.told.timeouts) == ([5], 1)
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 5)
+    assert floors.told("timeouts_total") == 1
 
 
 def test_the_event_of_a_write_wakes_who_waits() -> None:
@@ -229,9 +225,10 @@ def test_a_wait_is_given_up_in_time() -> None:
     floors.wait()
     floors.clock.advance(5)
     assert floors.wait() == 0
-    assert (floors.told.waits, floors.told.timeouts) == ([5], 1)
+    assert (floors.told("waits_total"), floors.told("wait_seconds_sum")) == (1, 5)
+    assert floors.told("timeouts_total") == 1
     assert floors.wait() == 0
-    assert floors.told.timeouts == 1
+    assert floors.told("timeouts_total") == 1
     assert not floors.writes._floors
     assert not floors.writes._waiting
     assert not floors.writes._parked_at

@@ -41,21 +41,14 @@ def test_a_context_can_be_made_for_a_test() -> None:
     assert context.causes == ()
 
 
-def test_writes_are_told_to_the_observer() -> None:
+def test_writes_are_told() -> None:
     """Both wrote and deleted pass the object on."""
-    told: list[tuple[str, Kind]] = []
-
-    class Observer:
-        def wrote(self, obj: Kind) -> None:
-            told.append(("wrote", obj))
-
-        def deleted(self, obj: Kind) -> None:
-            told.append(("deleted", obj))
-
-    context = ReconcileContext(writes=Observer())
+    written: list[Kind] = []
+    gone: list[Kind] = []
+    context = ReconcileContext(wrote=written.append, deleted=gone.append)
     context.wrote(deployment("a"))
     context.deleted(deployment("b"))
-    assert told == [("wrote", deployment("a")), ("deleted", deployment("b"))]
+    assert (written, gone) == ([deployment("a")], [deployment("b")])
 
 
 @pytest.mark.parametrize("error", [TerminalError("x"), DeadlineExceededError("x")])

@@ -116,6 +116,16 @@ def test_a_released_lease_is_taken_though_its_time_is_not_over(rig: Rig) -> None
     assert rig.held() == ("baz", 1)
 
 
+def test_a_lease_without_fields_is_free(rig: Rig) -> None:
+    """LE-10: what is missing reads as no holder, no duration and no transition."""
+    rig.api.put(PATH)
+    candidate = rig.candidate()
+    assert candidate.is_free()
+    assert (candidate.get_leader(), candidate.statistics().expires_in_seconds) == ("", 0.0)
+    assert candidate.try_acquire_or_renew()
+    assert rig.held() == ("baz", 1)
+
+
 def test_a_valid_lease_of_another_is_left_alone(rig: Rig) -> None:
     """LE-07: no update, and the holder is known."""
     rig.api.put(PATH, **BING)

@@ -183,7 +183,7 @@ def test_a_leader_makes_room_for_a_better_one() -> None:
 
     def work(stop: threading.Event) -> None:
         wait_for_stop(stop)
-        assert rig.elector.seconds_to_write() == 0
+        assert rig.elector.candidacy.seconds_to_write() == 0
         assert rig.api.spec(PATH)["holderIdentity"] == "baz"
 
     rig.work = work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics, NoLeaderMetrics
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 
 NAMES = (
     "leader_election_master_status",
@@ -44,12 +44,3 @@ def test_each_step_moves_its_own_series(registry: CollectorRegistry) -> None:
     metrics.leader_off("foo")
     assert values(registry) == [0, 1, 1]
     assert registry.get_sample_value("handloop_lease_handover_seconds_sum", {"name": "foo"}) == 3.5
-
-
-def test_nobody_need_listen() -> None:
-    """The calls are accepted and forgotten."""
-    metrics = NoLeaderMetrics()
-    for tell in (metrics.leader_off, metrics.leader_on, metrics.slowpath):
-        tell("foo")
-    metrics.handed_over("foo", 1.0)
-    assert vars(metrics) == {}

@@ -14,11 +14,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import DeadlineExceeded
 from handloop.client.http.response import Response
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
     LeaderCallbacks,
     LeaderElector,
@@ -257,7 +259,7 @@ def test_a_leader_without_a_server_gives_up_at_the_renew_deadline() -> None:
     assert lost.value.why == "last error: https://test:6443: no answer within 5 s"
     assert lost.value.lease == PATH
     assert set(rig.calls) >= {"started", "stopped"}
-    assert rig.elector.seconds_to_write() == 0
+    assert rig.elector.candidacy.seconds_to_write() == 0
     assert rig.status() == 0
 
 
@@ -363,7 +365,7 @@ def test_a_machine_that_slept_does_not_go_on() -> None:
     def act(number: int) -> None:
         if number == 2:
             rig.clock.advance(600.0)
-            assert rig.elector.seconds_to_write() == 0
+            assert rig.elector.candidacy.seconds_to_write() == 0
 
     rig.at_sleep = act
     with pytest.raises(LeadershipLost) as lost:
@@ -396,11 +398,11 @@ def test_checks_and_renewals_do_not_race() -> None:
 
     def ask() -> None:
         while not over.is_set():
-            wrong.extend(found for found in (rig.elector.check(0.0),) if found is not None)
-            statistics = rig.elector.statistics()
+            wrong.extend(found for found in (rig.elector.candidacy.check(0.0),) if found is not None)
+            statistics = rig.elector.candidacy.statistics()
             if statistics.leading and statistics.holder != "baz":
                 wrong.append(statistics)
-            assert rig.elector.seconds_to_write() >= 0
+            assert rig.elector.candidacy.seconds_to_write() >= 0
             time.sleep(0)
 
     rig.at_sleep = stopping(rig, 500)
@@ -436,6 +438,7 @@ def test_of_many_candidates_one_leads_at_a_time() -> None:
         return LeaderElector(
             LeaderElection(held, 15.0, 10.0, 0.01),
             LeaderCallbacks(on_started_leading=work),
+            metrics=LeaderElectionMetrics(CollectorRegistry()),
             seams=Seams(random=random.Random(identity).random),
         )
 
@@ -455,15 +458,15 @@ def test_a_configuration_that_makes_no_sense_is_refused() -> None:
 def test_the_leader_is_known_to_all() -> None:
     """get_leader and is_leader, on both sides."""
     rig = ElectionRig()
-    assert rig.elector.get_leader() == ""
+    assert rig.elector.candidacy.get_leader() == ""
     seen: list[tuple[str, bool]] = []
 
     def work(stop: threading.Event) -> None:
-        seen.append((rig.elector.get_leader(), rig.elector.is_leader()))
+        seen.append((rig.elector.candidacy.get_leader(), rig.elector.candidacy.is_leader()))
         rig.stop.set()
         wait_for_stop(stop)
 
     rig.work = work
     rig.run()
     assert seen == [("baz", True)]
-    assert not rig.elector.is_leader()
+    assert not rig.elector.candidacy.is_leader()

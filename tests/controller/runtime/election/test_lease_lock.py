@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
-from handloop.controller.runtime.election.config import LeaderElectionRecord
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
-from handloop.controller.runtime.events.fake import FakeRecorder
+from support.fake_recorder import FakeRecorder
 from support.lease_api import LeaseAPI
 
-RECORD = LeaderElectionRecord(holder_identity="baz", lease_duration_seconds=15)
+RECORD = LeaseSpec(holder_identity="baz", lease_duration_seconds=15)
+FULL = LeaseSpec(
+    holder_identity="baz",
+    lease_duration_seconds=15,
+    acquire_time="2026-01-01T00:00:00.000001Z",
+    renew_time="2026-01-01T00:00:02.500000Z",
+    lease_transitions=3,
+)
+COORDINATED = replace(FULL, strategy="OldestEmulationVersion", preferred_holder="bing")
 SECONDS = 5.0
 
 
@@ -54,6 +63,15 @@ def test_what_was_created_can_be_read_and_updated(api: LeaseAPI) -> None:
     lock.update(RECORD, SECONDS)
     assert lock.get(SECONDS) == RECORD
     assert api.timeouts == [SECONDS] * 4
+
+
+@pytest.mark.parametrize("spec", [FULL, COORDINATED, LeaseSpec()])
+def test_every_field_is_kept(api: LeaseAPI, spec: LeaseSpec) -> None:
+    """LE-10: there and back."""
+    lock = lock_on(api)
+    lock.create(spec, SECONDS)
+    assert lock.get(SECONDS) == spec
+    assert ("strategy" in api.spec("demo/foo")) == (spec is COORDINATED)
 
 
 def test_an_update_over_somebody_elses_is_a_conflict(api: LeaseAPI) -> None:

@@ -15,7 +15,6 @@ from handloop.controller.runtime.events.correlator import (
     EventCorrelator,
     EventSourceObjectSpamFilter,
     aggregate_key,
-    aggregate_message,
 )
 from support.event_builders import new_event
 from support.fake_clock import FakeClock
@@ -50,7 +49,9 @@ def test_events_group_by_reason_and_differ_by_message() -> None:
 
 def test_an_aggregate_says_so_in_its_message() -> None:
     """EV-02. The message begins with the prefix. Follows TestEventAggregatorByReasonMessageFunc."""
-    assert aggregate_message(new_event(message="end")) == "(combined from similar events): end"
+    aggregator = EventAggregator(CorrelatorOptions(max_events=1), clock=FakeClock())
+    combined, _ = aggregator.aggregate(new_event(message="end"))
+    assert combined.message == "(combined from similar events): end"
 
 
 def test_the_first_event_has_count_one_and_no_patch() -> None:

@@ -60,7 +60,7 @@ def test_only_what_may_get_through_later_is_retried(error: Exception, attempts: 
     rig = _Rig(lambda _call: error)
     rig.write()
     assert len(rig.sink.calls) == attempts
-    assert rig.writer.statistics() == SinkStatistics(abandoned=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(abandoned=1)
 
 
 def test_one_failure_costs_one_more_try() -> None:
@@ -68,7 +68,7 @@ def test_one_failure_costs_one_more_try() -> None:
     rig = _Rig(lambda call: ConnectionRefused("refused") if call == 0 else None)
     rig.write()
     assert len(rig.sink.calls) == 2
-    assert rig.writer.statistics() == SinkStatistics(written=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(written=1)
 
 
 def test_the_first_sleep_is_random_and_the_others_ten_seconds() -> None:
@@ -89,7 +89,7 @@ def test_an_expired_event_is_created_anew() -> None:
     assert second.event is not None
     assert second.event.count == 2
     assert second.event.metadata.resource_version == ""
-    assert rig.writer.statistics().written == 2
+    assert rig.writer.delivery.statistics().written == 2
 
 
 def test_the_third_time_patches_what_was_created_anew() -> None:
@@ -117,7 +117,7 @@ def test_after_shutdown_there_is_one_try_and_no_sleep() -> None:
     assert len(rig.sink.calls) == 1
     assert rig.clock.slept == []
     assert logs[-1]["event"] == "Unable to write event (broadcaster is shut down)"
-    assert rig.writer.statistics() == SinkStatistics(abandoned=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(abandoned=1)
 
 
 def test_skipped_events_are_not_written() -> None:
@@ -126,7 +126,7 @@ def test_skipped_events_are_not_written() -> None:
     rig.write()
     rig.write()
     assert len(rig.sink.calls) == 1
-    assert rig.writer.statistics() == SinkStatistics(written=1, skipped=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(written=1, skipped=1)
 
 
 def test_the_last_try_says_so() -> None:

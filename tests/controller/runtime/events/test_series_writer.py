@@ -10,8 +10,7 @@ import pytest
 from handloop.apis.events_v1 import Event, EventSeries
 from handloop.client.errors import ConnectionRefused
 from handloop.controller.runtime.events.delivery import SinkStatistics
-from handloop.controller.runtime.events.series import SeriesCache
-from handloop.controller.runtime.events.series_broadcaster import SeriesWriter, series_patch
+from handloop.controller.runtime.events.series_broadcaster import SeriesCache, SeriesWriter, series_patch
 from handloop.workqueue.seams import Seams
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
@@ -52,7 +51,7 @@ def test_an_event_is_created_and_its_series_patched() -> None:
         SeriesCall("patch", "first", {"series": series}),
     ]
     assert [event.series and event.series.count for event in rig.stored] == [2]
-    assert rig.writer.statistics() == SinkStatistics(written=2, skipped=1)
+    assert rig.writer.delivery.statistics() == SinkStatistics(written=2, skipped=1)
 
 
 def test_a_series_that_is_written_alone_is_created() -> None:

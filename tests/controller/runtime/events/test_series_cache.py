@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event, EventSeries
-from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache, series_key
+from handloop.controller.runtime.events.series_broadcaster import FINISH_SECONDS, SeriesCache, series_key
 from support.fake_clock import FakeClock
 from support.series_builders import new_series_event
 
