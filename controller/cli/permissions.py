@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
 from handloop.client.access_review import Permission
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.options import FLAGS, Options, spelling
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
@@ -90,18 +89,18 @@ def rbac_command(options: Options) -> str:
 
 def _given(options: Options) -> Iterator[tuple[str, Any]]:
     """Name and value of each option that changes the roles and differs from its default."""
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if "manifests" in field.metadata.get("commands", ()) and value != field.default:
-            yield field.name, value
+    default = Options()
+    for name, flag in FLAGS.items():
+        value = getattr(options, name)
+        if "manifests" in flag.commands and value != getattr(default, name):
+            yield name, value
 
 
 def _flag(name: str, value: object) -> list[str]:
     """One flag as it is typed."""
     if name == "namespace":
         return ["-n", shlex.quote(str(value))]
-    flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
-        return [flag if value else f"{flag}=false"]
+        return [spelling(name) if value else f"{spelling(name)}=false"]
     words = ",".join(value) if isinstance(value, tuple) else str(value)
-    return [f"{flag}={shlex.quote(words)}"]
+    return [f"{spelling(name)}={shlex.quote(words)}"]
