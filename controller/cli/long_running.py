@@ -42,7 +42,7 @@ def execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
 def _execute(options: Options, stop: threading.Event, out: TextIO, err: TextIO) -> int:
     match options.command:
         case "doctor":
-            from handloop.controller.cli.doctor_command import doctor  # noqa: PLC0415
+            from handloop.controller.cli.preflight import doctor  # noqa: PLC0415
 
             return doctor(options, stop, out)
         case "sandbox":
