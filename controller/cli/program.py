@@ -28,10 +28,8 @@ from handloop.controller.foo.runnable import add_foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.serving.health import Check
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
-from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
@@ -70,10 +68,8 @@ class Program:
         """
         self._client = client
         self._stop = stop
-        self._clock = seams.clock
-        self._spawn = seams.spawn
+        self._seams = seams
         self._namespaces = options.namespaces
-        self._setups = setups(options.controllers)
         # a missing CRD may come later: the log says so, and the controller starts when it appears
         self.manager = Manager(
             client,
@@ -89,23 +85,11 @@ class Program:
         )
         if elect is not None:
             elect(self.manager)
+        chosen = setups(options.controllers)
         self.controllers = {
-            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in self._setups
+            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in chosen
         }
-        self._mirrored = {setup.name: self.manager.informer_for(setup.kind) for setup in self._setups}
-
-    @property
-    def informers(self) -> tuple[SharedIndexInformer[Any], ...]:
-        """The informers, for tests and statistics."""
-        return tuple(self.manager.informers())
-
-    def liveness_checks(self) -> Mapping[str, Check]:
-        """`/healthz`."""
-        return self.manager.liveness_checks()
-
-    def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`."""
-        return self.manager.readiness_checks()
+        self._mirrored = [(setup, self.manager.informer_for(setup.kind)) for setup in chosen]
 
     def run(self) -> None:
         """
@@ -114,7 +98,7 @@ class Program:
         Raises: as Manager.run.
         Blocks: until then, and then as Manager.run, and a second more for a hint.
         """
-        hint = self._spawn("hint", self._say_nothing_to_do)
+        hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
@@ -124,16 +108,16 @@ class Program:
 
     def _say_nothing_to_do(self) -> None:
         """Say E15, once: the caches are filled, and hold no object of our kinds."""
-        while not self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
-            known = [setup for setup in self._setups if self._mirrored[setup.name].has_synced()]
+        while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
+            known = [(setup, informer) for setup, informer in self._mirrored if informer.has_synced()]
             if not known:
                 continue
-            if not any(_holds_any(self._mirrored[setup.name]) for setup in known):
+            if not any(_holds_any(informer) for _, informer in known):
                 problem = nothing_to_do(
-                    " or ".join(setup.kind.resource.kind for setup in known),
+                    " or ".join(setup.kind.resource.kind for setup, _ in known),
                     self._namespaces,
-                    self._count_elsewhere([setup.kind for setup in known]),
-                    samples=[setup.sample for setup in known],
+                    self._count_elsewhere([setup.kind for setup, _ in known]),
+                    samples=[setup.sample for setup, _ in known],
                 )
                 log.info(problem.what, **problem.facts())
             return

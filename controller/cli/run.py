@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from contextlib import ExitStack, closing
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import structlog
 
@@ -15,7 +15,7 @@ from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
-from handloop.controller.cli.banner import Facts, show_banner
+from handloop.controller.cli.banner import show_banner
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
@@ -30,6 +30,7 @@ from handloop.controller.cli.problems import (
     version_skew,
 )
 from handloop.controller.cli.servers import Servers
+from handloop.controller.cli.values import format_duration
 from handloop.controller.cli.version import version
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.metrics.metrics_page import new_registry
@@ -117,7 +118,7 @@ class _Run:
                     self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
                 ):
                     return report.exit_code
-                show_banner(self._facts(report, servers), self._options, self._stream)
+                show_banner(self._facts(report, servers), self._stream)
                 return self._work(client, servers, stack)
 
     def _say(self, problem: Problem) -> None:
@@ -148,20 +149,26 @@ class _Run:
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, servers: Servers) -> Facts:
+    def _facts(self, report: Report, servers: Servers) -> dict[str, Any]:
+        """What the banner says; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
-        return Facts(
-            host=shown_server(self._config.host),
-            context=self._config.context_name,
-            source=self._config.source,
-            server_version=report.server_version,
-            user=report.user or self._config.user_name,
-            metrics=servers.metrics,
-            health=servers.health,
-            checks=report.summary + election,
-        )
+        return {
+            "version": version(),
+            "cluster": shown_server(self._config.host),
+            "serverVersion": report.server_version,
+            "context": self._config.context_name,
+            "source": self._config.source,
+            "identity": report.user or self._config.user_name,
+            "controllers": ",".join(options.controllers),
+            "namespaces": options.namespace or "all",
+            "workers": options.workers,
+            "resync": format_duration(options.resync),
+            "metrics": servers.metrics,
+            "health": servers.health,
+            "checks": report.summary + election,
+        }
 
     def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
@@ -172,9 +179,8 @@ class _Run:
 
         options = self._options
         # after a loss it ends the process in time, even if the servers do not stop
-        election = stack.enter_context(
-            Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
-        )
+        election = Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
+        stack.enter_context(closing(election))
         program = Program(
             client,
             options,
@@ -184,7 +190,7 @@ class _Run:
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        servers.show(program.liveness_checks, program.readiness_checks)
+        servers.show(program.manager.liveness_checks, program.manager.readiness_checks)
         clean = True
         try:
             program.run()

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -47,7 +48,8 @@ class Servers:
         # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
         self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
-        self._checks: tuple[Checks, Checks] = (_alive, _not_ready)
+        self._checks: dict[str, Checks] = {"live": _alive, "ready": _not_ready}
+        live = partial(self._answer, "live")
         try:
             certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
@@ -60,7 +62,7 @@ class Servers:
             self.health = self._bind(
                 options.health_probe_bind_address,
                 "health",
-                {"/healthz": self._live, "/livez": self._live, "/readyz": self._ready},
+                {"/healthz": live, "/livez": live, "/readyz": partial(self._answer, "ready")},
             )
         except BaseException:
             self._stop()
@@ -69,17 +71,12 @@ class Servers:
     def show(self, live: Checks, ready: Checks) -> None:
         """Answer by these checks from here on. Until then the program is alive and not ready."""
         with self._lock:
-            self._checks = (live, ready)
+            self._checks = {"live": live, "ready": ready}
 
-    def _live(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+    def _answer(self, which: str, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
         with self._lock:
-            live, _ = self._checks
-        return health_page(live())(query)
-
-    def _ready(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        with self._lock:
-            _, ready = self._checks
-        return health_page(ready())(query)
+            checks = self._checks[which]
+        return health_page(checks())(query)
 
     def _bind(
         self,

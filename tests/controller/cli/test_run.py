@@ -114,6 +114,15 @@ def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
         text.wait_for("  identity  sandbox-admin · namespaces: all")
 
 
+def test_the_log_says_what_was_started(cluster: SandboxCluster) -> None:
+    """Where no terminal reads it: the choices of the command line, as people write them."""
+    argv = ("--controllers=myapp,foo", "-n=a,b", "--workers=3", "--resync=0", "--preflight=off")
+    with running(options_for(cluster, *NO_SERVERS, *argv)) as text:
+        text.wait_for('controllers="foo,myapp" namespaces="a,b" workers=3 resync="0s"')
+    with running(options_for(cluster, *NO_SERVERS)) as text:
+        text.wait_for('controllers="foo" namespaces="all" workers=2 resync="30s"')
+
+
 def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
     """--preflight=off asks for nothing and says so; the user is the kubeconfig's."""
     with running(options_for(cluster, *NO_SERVERS, "--preflight=off")) as text:
