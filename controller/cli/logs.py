@@ -15,10 +15,10 @@ import datetime as dt
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TextIO
 
 import structlog
@@ -28,6 +28,7 @@ from handloop.client import request_log
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
@@ -36,7 +37,6 @@ log = structlog.get_logger("controller")
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4
-MAX_VERBOSITY: Final = 9
 _MAX_REMEMBERED: Final = 1000
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
@@ -67,24 +67,18 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
     return problem.exit_code
 
 
-def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> LogLevel:
+def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> LogLevel:
     """
     Set structlog up for this process; the last call wins.
 
     Returns: the level, which may be changed while the program runs.
     """
-    out = sys.stderr if stream is None else stream
-    log_format = log_format or default_format(out)
     level = LogLevel()
+    renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            VerbosityFilter(level),
-            RepeatFilter(),
-            *_renderers(log_format, out),
-        ],
-        logger_factory=_NamedLoggers(out),
+        processors=[structlog.contextvars.merge_contextvars, level, RepeatFilter(), *renderers],
+        logger_factory=partial(_NamedLogger, stream),
         cache_logger_on_first_use=False,
     )
     level.set(verbosity)
@@ -99,18 +93,6 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
     return [TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ)]
 
 
-class _NamedLoggers:
-    """Makes loggers that write to one stream and know their name."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def __call__(self, *args: str) -> WrappedLogger:
-        logger = _NamedLogger(self._out)
-        logger.name = args[0] if args else ""
-        return logger
-
-
 class _NamedLogger(structlog.WriteLogger):
     """
     A full disk, or a reader that has gone, costs lines of the log and nothing else.
@@ -119,7 +101,9 @@ class _NamedLogger(structlog.WriteLogger):
     klog, which ignores what a write returns.
     """
 
-    name = ""
+    def __init__(self, out: TextIO, name: str = "") -> None:
+        super().__init__(out)
+        self.name = name
 
     def msg(self, message: str) -> None:
         """Write a line, or lose it."""
@@ -133,7 +117,7 @@ class _NamedLogger(structlog.WriteLogger):
 
 class LogLevel:
     """
-    The -v level of this process.
+    The -v level of this process: drops lines whose `v` is above it, and tracebacks below level 4.
 
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
@@ -154,27 +138,17 @@ class LogLevel:
         self.set((self.value + 1) % (MAX_VERBOSITY + 1))
         return self.value
 
-
-class VerbosityFilter:
-    """Drops lines whose `v` is above the chosen level, and tracebacks below level 4."""
-
-    def __init__(self, level: LogLevel) -> None:
-        self._level = level
-
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Drop the event or name its severity and logger."""
-        if event.setdefault("v", 1 if method == "debug" else 0) > self._level.value:
+        if event.setdefault("v", 1 if method == "debug" else 0) > self.value:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
         event["logger"] = getattr(logger, "name", "")
         trace = event.pop("exc_info", None)
-        if trace and self._level.value >= TRACEBACK_VERBOSITY:
-            event["stack"] = _stack(trace)
+        if trace and self.value >= TRACEBACK_VERBOSITY:
+            formatted = structlog.processors.format_exc_info(None, "", {"exc_info": trace})
+            event["stack"] = str(formatted.get("exception", ""))
         return event
-
-
-def _stack(trace: object) -> str:
-    return str(structlog.processors.format_exc_info(None, "", {"exc_info": trace}).get("exception", ""))
 
 
 class RepeatFilter:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from handloop.client.access_review import Permission
 from handloop.controller.cli.options import FLAGS, Options, spelling
@@ -82,22 +82,16 @@ def _binding(user: str, place: RolePlace) -> str:
 
 def rbac_command(options: Options) -> str:
     """The `manifests rbac` that prints the roles for these options."""
-    return " ".join(
-        [PROGRAM, "manifests rbac", *(word for name, value in _given(options) for word in _flag(name, value))]
-    )
-
-
-def _given(options: Options) -> Iterator[tuple[str, Any]]:
-    """Name and value of each option that changes the roles and differs from its default."""
-    default = Options()
+    words, default = [PROGRAM, "manifests rbac"], Options()
     for name, flag in FLAGS.items():
         value = getattr(options, name)
         if "manifests" in flag.commands and value != getattr(default, name):
-            yield name, value
+            words += _typed(name, value)
+    return " ".join(words)
 
 
-def _flag(name: str, value: object) -> list[str]:
-    """One flag as it is typed."""
+def _typed(name: str, value: object) -> list[str]:
+    """One option as it is typed."""
     if name == "namespace":
         return ["-n", shlex.quote(str(value))]
     if isinstance(value, bool):

@@ -19,8 +19,7 @@ from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
-from handloop.controller.cli.cached_fields import cached_fields
-from handloop.controller.cli.controllers import setups
+from handloop.controller.cli.controllers import cached_fields, setups
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import nothing_to_do
 from handloop.controller.cli.terminal import PROGRAM

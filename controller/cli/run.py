@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import Any, Final, TextIO
 
@@ -15,7 +18,6 @@ from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
-from handloop.controller.cli.banner import show_banner
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
@@ -30,8 +32,9 @@ from handloop.controller.cli.problems import (
     version_skew,
 )
 from handloop.controller.cli.servers import Servers
+from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
-from handloop.controller.cli.version import version
+from handloop.controller.cli.version import DISTRIBUTION, version
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
@@ -202,3 +205,28 @@ class _Run:
             for error in several.exceptions:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
+
+
+def show_banner(facts: Mapping[str, Any], stream: TextIO) -> None:
+    """Write the banner to a terminal; to anything else one log line, whose pairs are the facts."""
+    if stream.isatty():
+        show(banner(facts), stream)
+    else:
+        log.info("Starting handloop", **facts)
+
+
+def banner(facts: Mapping[str, Any]) -> str:
+    """Six lines for people. A fact that is "" is not known."""
+    server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
+    context = f"  context {facts['context']}" if facts["context"] else ""
+    source = f"  from {facts['source']}" if facts["source"] else ""
+    controllers = facts["controllers"].replace(",", ", ")
+    rows = [
+        f"{DISTRIBUTION} {facts['version']} · python {platform.python_version()} · pid {os.getpid()}",
+        f"  cluster   {facts['cluster']}{server}{context}{source}",
+        f"  identity  {facts['identity'] or 'unknown'} · namespaces: {facts['namespaces']}",
+        f"  running   {controllers} · workers {facts['workers']} each · resync {facts['resync']}",
+        f"  serving   metrics {facts['metrics']} · health {facts['health']}",
+        f"  checks    {facts['checks']}",
+    ]
+    return "\n".join(map(printable, rows)) + "\n"

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.client.auth.credentials import StaticCredentials
-from handloop.client.auth.tls import TLSOptions
-from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.controllers import kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
@@ -43,39 +39,41 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from handloop.sandbox.server import Sandbox  # noqa: PLC0415
 
+    address, port = options.sandbox_address, options.sandbox_port
     try:
-        sandbox = Sandbox(
-            port=options.sandbox_port,
-            speed=options.sandbox_speed,
-            address=options.sandbox_address,
-            tls=options.sandbox_tls,
-        )
+        sandbox = Sandbox(port=port, speed=options.sandbox_speed, address=address, tls=options.sandbox_tls)
     except NoCertificateError as error:
         fix = "pip install 'handloop[tls]', or leave out --sandbox-tls"
         raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
     try:
         sandbox.start()
     except OSError as error:
-        raise listen_error(error, options.sandbox_address, options.sandbox_port, "the sandbox") from error
+        raise listen_error(error, address, port, "the sandbox") from error
     try:
-        server = ClientConfig(
-            host=sandbox.url,
-            credentials=StaticCredentials(f"Bearer {sandbox.token}"),
-            tls=TLSOptions(ca=sandbox.certificate),
-        )
-        for kind in kinds(NAMES):
-            _install(server, custom_resource_definition(kind))
-        with _kubeconfig(sandbox.kubeconfig_text(), sandbox.write_kubeconfig, options) as path:
+        _install(sandbox.transport().request)
+        path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
+        try:
             yield path
+        finally:
+            # another sandbox may have written its own meanwhile
+            if path.exists() and path.read_text(encoding="utf-8") == sandbox.kubeconfig_text():
+                path.unlink()
     finally:
         sandbox.stop()
 
 
-@contextmanager
-def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> Iterator[Path]:
-    given = options.sandbox_kubeconfig
+def _install(request: Callable[..., Any]) -> None:
+    """Create the CRDs, each by a request, as kubectl would."""
+    for kind in kinds(NAMES):
+        body = json.dumps(custom_resource_definition(kind)).encode()
+        answer = request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
+        if answer.status != HTTPStatus.CREATED:
+            raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
+
+
+def _written(write: Callable[[Path], Path], given: str) -> Path:
     try:
-        path = write(Path(given))
+        return write(Path(given))
     except OSError as error:
         raise ConfigError(
             ConfigProblem.UNREADABLE,
@@ -84,22 +82,6 @@ def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> I
             fix="--sandbox-kubeconfig PATH",
             path=given,
         ) from error
-    try:
-        yield path
-    finally:
-        # another sandbox may have written its own meanwhile
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            path.unlink()
-
-
-def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
-    """Create a CRD by a request, as kubectl would."""
-    transport = HTTPTransport(server)
-    body = json.dumps(definition).encode()
-    answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
-    transport.close()
-    if answer.status != HTTPStatus.CREATED:
-        raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
 
 
 def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""E01, E02, E03 and E06 in words."""
+"""What keeps the program from its server, in words: E01 to E06 and E09; and when credentials end."""
 
 from __future__ import annotations
 
