@@ -55,10 +55,7 @@ def _no_configuration(error: ConfigError) -> Problem:
         exit_code=EXIT_CONFIG,
         what="no cluster configuration found",
         causes=(f"looked in: {looked}",),
-        fixes=(
-            f"{PROGRAM} --sandbox   (no cluster needed)",
-            f"{PROGRAM} --kubeconfig PATH",
-        ),
+        fixes=(f"{PROGRAM} --sandbox   (no cluster needed)", f"{PROGRAM} --kubeconfig PATH"),
     )
 
 

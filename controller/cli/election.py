@@ -139,13 +139,14 @@ class StandbyReport:
 
 def standby(seen: ElectionStatistics) -> Problem:
     """E11: this replica runs, and another one works."""
+    namespace, _, name = seen.lease.partition("/")
     return Problem(
         code="E11",
         exit_code=EXIT_OK,
         severity="info",
         what=f"standby: lease {seen.lease} {_state(seen)}",
         causes=(_cause(seen),),
-        fixes=(_look(seen.lease),),
+        fixes=(f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)",),
     )
 
 
@@ -164,11 +165,6 @@ def _cause(seen: ElectionStatistics) -> str:
     if not seen.holder:
         return "this replica takes over in a moment"
     return "this is normal: one replica works, the others wait with warm caches"
-
-
-def _look(lease: str) -> str:
-    namespace, _, name = lease.partition("/")
-    return f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)"
 
 
 def lost_lease(lost: LeadershipLost) -> Problem:

@@ -54,7 +54,6 @@ examples:
   {PROGRAM} manifests crd | kubectl apply -f -
 """
 
-SANDBOX_INSTALL: Final = 'pip install "handloop[sandbox]"'
 SANDBOX_LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
@@ -129,7 +128,7 @@ def _commands_text(command: str) -> str:
 def _require_sandbox() -> None:
     """Raises: UsageError where the sandbox, or the HTTP server that it needs, is not installed."""
     if find_spec("handloop.sandbox") is None or find_spec("aiohttp") is None:
-        raise UsageError("the sandbox is not installed", fix=SANDBOX_INSTALL)
+        raise UsageError("the sandbox is not installed", fix='pip install "handloop[sandbox]"')
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
@@ -143,10 +142,7 @@ def _double_dashes(argv: Sequence[str]) -> list[str]:
 
 
 def parse_options(
-    argv: Sequence[str],
-    environment: Mapping[str, str] = os.environ,
-    *,
-    service_account: str = "",
+    argv: Sequence[str], environment: Mapping[str, str] = os.environ, *, service_account: str = ""
 ) -> Options:
     """
     Read a command line.

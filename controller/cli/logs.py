@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any, Final, TextIO
 
 import structlog
+from structlog.processors import CallsiteParameter, CallsiteParameterAdder
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from handloop.client import request_log
@@ -40,8 +41,6 @@ TRACEBACK_VERBOSITY: Final = 4
 _MAX_REMEMBERED: Final = 1000
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
-_FILENAME: Final = structlog.processors.CallsiteParameter.FILENAME
-_LINENO: Final = structlog.processors.CallsiteParameter.LINENO
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
 
@@ -53,11 +52,7 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
 
 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
-    """
-    Say what is wrong: as lines on stream, or as one log line where logs are JSON.
-
-    Returns: the problem's exit code.
-    """
+    """Say a problem: as lines on stream, or as one log line where logs are JSON. Returns: its exit code."""
     if (options.log_format or default_format(stream)) == "json":
         # a collector of these logs expects one object per line
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
@@ -68,11 +63,7 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
 
 
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> LogLevel:
-    """
-    Set structlog up for this process; the last call wins.
-
-    Returns: the level, which may be changed while the program runs.
-    """
+    """Set structlog up for this process; the last call wins. Returns: the level, which may be changed."""
     level = LogLevel()
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
@@ -87,7 +78,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> Log
 
 def _renderers(log_format: str, out: TextIO) -> list[Processor]:
     if log_format == "klog":
-        return [structlog.processors.CallsiteParameterAdder([_FILENAME, _LINENO]), render_klog]
+        return [CallsiteParameterAdder([CallsiteParameter.FILENAME, CallsiteParameter.LINENO]), render_klog]
     if log_format == "json":
         return [render_json]
     return [TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ)]

@@ -20,11 +20,7 @@ from handloop.controller.cli.terminal import printable, show
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """
-    Run one command line.
-
-    Returns: the exit code; see docs/errors.md.
-    """
+    """Run one command line. Returns: the exit code; see docs/errors.md."""
     try:
         options = parse_options(sys.argv[1:] if argv is None else argv)
     except UsageError as error:

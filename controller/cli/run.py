@@ -8,7 +8,7 @@ import platform
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 import structlog
 
@@ -21,7 +21,7 @@ from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Preflight, Report
+from handloop.controller.cli.preflight import REQUEST_SECONDS, TRIES, Preflight, Report
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -42,8 +42,6 @@ from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
-
-PREFLIGHT_TRIES_WHEN_EXITING: Final = 3
 
 
 def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
@@ -143,7 +141,7 @@ class _Run:
     def _preflight(self, reachability: Reachability) -> Report:
         if self._options.preflight == "off":
             return Report(summary="off")
-        tries = PREFLIGHT_TRIES_WHEN_EXITING if self._options.preflight == "exit" else 1
+        tries = TRIES if self._options.preflight == "exit" else 1
         quick = HTTPTransport(
             self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, seams=self._seams
         )

@@ -97,11 +97,7 @@ def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
 
 
 def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
-    """
-    Serve until stop is set.
-
-    Returns: the exit code.
-    """
+    """Serve until stop is set. Returns: the exit code."""
     try:
         with running_sandbox(options) as kubeconfig:
             show(SANDBOX_LIMITS, stream)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, TypeVar
 
 from handloop.apis.duration import DurationError, parse_duration
+
+N = TypeVar("N", int, float)
 
 MAX_VERBOSITY: Final = 9
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
@@ -20,11 +23,11 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 MAX_PORT: Final = 65535
 
 
-def _whole_number(least: int, most: float, otherwise: str) -> Callable[[str], int]:
-    """A parser of whole numbers in a range. Its error has the text otherwise."""
+def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
+    """A parser of numbers in a range. Its error for others has the text otherwise."""
 
-    def parse(text: str) -> int:
-        number = int(text)
+    def parse(text: str) -> N:
+        number = kind(text)
         if not least <= number <= most:
             raise ValueError(otherwise)
         return number
@@ -32,10 +35,11 @@ def _whole_number(least: int, most: float, otherwise: str) -> Callable[[str], in
     return parse
 
 
-whole: Final = _whole_number(0, math.inf, "must be 0 or more")
-workers_count: Final = _whole_number(1, math.inf, "at least 1 worker is needed")
-verbosity_level: Final = _whole_number(0, MAX_VERBOSITY, "levels are 0 to 9")
-port_number: Final = _whole_number(0, MAX_PORT, "ports are 0 to 65535")
+not_negative: Final = _number(float, 0, sys.float_info.max, "must be 0 or more")
+whole: Final = _number(int, 0, math.inf, "must be 0 or more")
+workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
+verbosity_level: Final = _number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
+port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
 """0 picks a free one."""
 
 
@@ -62,14 +66,6 @@ def one_of(*choices: str) -> Callable[[str], str]:
         return text
 
     return parse
-
-
-def not_negative(text: str) -> float:
-    """A finite number of 0 or more."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise ValueError("must be 0 or more")
-    return number
 
 
 def ip_address_text(text: str) -> str:
@@ -135,15 +131,11 @@ class BindAddress:
         On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
         uses the pod's address, Prometheus that or a Service.
         """
-        if not self._is_loopback():
-            return None
-        return ("127.0.0.1", "localhost", "[::1]", self.host)
-
-    def _is_loopback(self) -> bool:
         try:
-            return ip_address(self.host).is_loopback
+            loopback = ip_address(self.host).is_loopback
         except ValueError:
-            return self.host == "localhost"
+            loopback = self.host == "localhost"
+        return ("127.0.0.1", "localhost", "[::1]", self.host) if loopback else None
 
 
 METRICS_ADDRESS: Final = BindAddress("127.0.0.1", 8080)

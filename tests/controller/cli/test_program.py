@@ -15,8 +15,9 @@ from prometheus_client import generate_latest
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
+from handloop.controller.cli.controllers import setups
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program
+from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
@@ -324,3 +325,17 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
         world.program.run()
     with pytest.raises(CachesNotSyncedError):
         original(foo_of(world), 1, world.stop)  # ends the queue's threads
+
+
+def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
+    """Nothing to do is information, not an error."""
+    foo = setups(("foo",))
+    everywhere = nothing_to_do(foo, ())
+    assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
+    scoped = nothing_to_do(foo, ("demo",), 12)
+    assert scoped.what == 'no Foo in namespace "demo" (12 in other namespaces)'
+    assert "-A" in scoped.fixes[0]
+    assert scoped.fixes[1].endswith("-n demo")
+    assert str(scoped).startswith("info: ")
+    alone = nothing_to_do(setups(("foo", "myapp")), ("demo",))
+    assert alone.what == 'no Foo or MyApp in namespace "demo"'
