@@ -81,7 +81,7 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
         return [CallsiteParameterAdder([CallsiteParameter.FILENAME, CallsiteParameter.LINENO]), render_klog]
     if log_format == "json":
         return [render_json]
-    return [TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ)]
+    return [partial(render_text, in_colour=out.isatty() and "NO_COLOR" not in os.environ)]
 
 
 class _NamedLogger(structlog.WriteLogger):
@@ -243,22 +243,16 @@ def _json_value(value: object) -> object:
     return str(value)
 
 
-class TextRenderer:
+def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
     """`07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
-
-    def __init__(self, *, colours: bool) -> None:
-        self._colours = colours
-
-    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
-        """One line."""
-        severity, said, stack = _take_head(event)
-        message = printable(said)
-        at = dt.datetime.now(tz=dt.UTC).astimezone()
-        pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
-        if not self._colours:
-            return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip() + stack
-        head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
-        return f"{head} {message} {_DIM}{pairs}{_RESET}{stack}"
+    severity, said, stack = _take_head(event)
+    message = printable(said)
+    at = dt.datetime.now(tz=dt.UTC).astimezone()
+    pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
+    if not in_colour:
+        return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip() + stack
+    head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
+    return f"{head} {message} {_DIM}{pairs}{_RESET}{stack}"
 
 
 def _bare(value: object) -> str:

@@ -28,6 +28,7 @@ EXIT_PORT: Final = 7
 DOCS: Final = "docs/errors.md"
 OLDEST: Final = (1, 28)
 NEWEST: Final = (1, 36)
+_TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 # the first version that offers a feature by default, and what happens without it
 _FEATURES: Final = (
@@ -156,7 +157,7 @@ def version_skew(server_version: str) -> Problem | None:
         code="E13",
         exit_code=EXIT_OK,
         severity="warning",
-        what=f"server {server_version} is {age} than the tested range {_spell(OLDEST)}-{_spell(NEWEST)}",
+        what=f"server {server_version} is {age} than the tested range {_TESTED}",
         causes=(
             f"the program goes on without {'; '.join(lost)}"
             if lost
@@ -164,7 +165,3 @@ def version_skew(server_version: str) -> Problem | None:
         ),
         fixes=("kubectl version   (the server's version)",),
     )
-
-
-def _spell(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))

@@ -6,13 +6,17 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.client.auth.credentials import StaticCredentials
+from handloop.client.auth.tls import TLSOptions
+from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
+from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.controllers import kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
@@ -50,7 +54,9 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     except OSError as error:
         raise listen_error(error, address, port, "the sandbox") from error
     try:
-        _install(sandbox.transport().request)
+        credentials = StaticCredentials(f"Bearer {sandbox.token}")
+        tls = TLSOptions(ca=sandbox.certificate)
+        _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls))
         path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
         try:
             yield path
@@ -62,13 +68,14 @@ def running_sandbox(options: Options) -> Iterator[Path]:
         sandbox.stop()
 
 
-def _install(request: Callable[..., Any]) -> None:
+def _install(server: ClientConfig) -> None:
     """Create the CRDs, each by a request, as kubectl would."""
-    for kind in kinds(NAMES):
-        body = json.dumps(custom_resource_definition(kind)).encode()
-        answer = request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
-        if answer.status != HTTPStatus.CREATED:
-            raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
+    with closing(HTTPTransport(server)) as transport:
+        for kind in kinds(NAMES):
+            body = json.dumps(custom_resource_definition(kind)).encode()
+            answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
+            if answer.status != HTTPStatus.CREATED:
+                raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
 
 
 def _written(write: Callable[[Path], Path], given: str) -> Path:

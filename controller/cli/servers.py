@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
@@ -28,6 +29,10 @@ from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 
 Checks = Callable[[], Mapping[str, Check]]
+_STARTING: Final[Mapping[str, Checks]] = {
+    "live": lambda: {"ping": lambda: None},
+    "ready": lambda: {"preflight": lambda: "not finished"},
+}
 
 
 class Servers:
@@ -48,7 +53,7 @@ class Servers:
         # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
         self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
-        self._checks: dict[str, Checks] = {"live": _alive, "ready": _not_ready}
+        self._checks = _STARTING
         live = partial(self._answer, "live")
         try:
             certificates = CertificateMetrics(registry)
@@ -134,11 +139,3 @@ def _certificate(
         raise ListenError(
             str(options.metrics_bind_address), "metrics", f"{pair}: {reason.lower()}"
         ) from error
-
-
-def _alive() -> Mapping[str, Check]:
-    return {"ping": lambda: None}
-
-
-def _not_ready() -> Mapping[str, Check]:
-    return {"preflight": lambda: "not finished"}
