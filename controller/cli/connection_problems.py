@@ -1,11 +1,22 @@
-"""What keeps the program from the API server, in words: E01 to E06, and E09 for a 403 to everything."""
+"""
+What keeps the program from the API server, in words: E01 to E06, and E09 for a 403 to everything.
+
+Of credentials that have expired an age is told, never a part of them.
+"""
 
 from __future__ import annotations
 
+import base64
 import difflib
-from dataclasses import dataclass
+import ssl
 from typing import Final
 
+import msgspec
+
+from handloop.apis.time import parse_time
+from handloop.client.auth.bounded_file import read_file
+from handloop.client.auth.tls import KeyPair
+from handloop.client.config import ClientConfig
 from handloop.client.errors import (
     APIError,
     ConfigError,
@@ -21,9 +32,9 @@ from handloop.client.errors import (
     TransportError,
     Unauthorized,
 )
+from handloop.client.http.certificate import parse_certificate
 from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
 from handloop.controller.cli.terminal import PROGRAM
-from handloop.controller.cli.values import format_duration
 
 
 def config_problem(error: ConfigError) -> Problem:
@@ -44,10 +55,7 @@ def _no_configuration(error: ConfigError) -> Problem:
         exit_code=EXIT_CONFIG,
         what="no cluster configuration found",
         causes=(f"looked in: {looked}",),
-        fixes=(
-            f"{PROGRAM} --sandbox   (no cluster needed)",
-            f"{PROGRAM} --kubeconfig PATH",
-        ),
+        fixes=(f"{PROGRAM} --sandbox   (no cluster needed)", f"{PROGRAM} --kubeconfig PATH"),
     )
 
 
@@ -112,26 +120,12 @@ def _no_credentials(error: ConfigError) -> Problem:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """How often a server was asked, and for how long in all."""
-
-    tries: int = 1
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        return (
-            f" (tried {self.tries} times, {format_duration(round(self.seconds))})" if self.tries > 1 else ""
-        )
-
-
-def server_problem(
-    error: Exception, *, host: str, effort: Effort = Effort(), credentials: str = ""
-) -> Problem:
+def server_problem(error: Exception, *, host: str, effort: str = "", credentials: str = "") -> Problem:
     """
     What a failed request means: E04, E05, E06 or E09.
 
-    Args: credentials says what is known to be wrong with ours, such as that they have expired.
+    Args: effort says how often the server was asked; credentials what is known to be wrong with ours, such as
+    that they have expired.
     """
     if isinstance(error, CredentialsError):
         return config_problem(error.problem)
@@ -155,7 +149,7 @@ _CAUSES: Final[tuple[tuple[type[TransportError], str], ...]] = (
 _INSIDE: Final = "in a container 127.0.0.1 is the container itself: use the host's address"
 
 
-def _unreachable(error: TransportError, host: str, effort: Effort) -> Problem:
+def _unreachable(error: TransportError, host: str, effort: str) -> Problem:
     cause = next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection broke")
     local = isinstance(error, ConnectionRefused) and ("127.0.0.1" in host or "localhost" in host)
     return Problem(
@@ -216,7 +210,7 @@ def _forbidden(error: APIError) -> Problem:
     )
 
 
-def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
+def _unexpected_answer(error: Exception, host: str, effort: str) -> Problem:
     """E04: something answers, but not as a healthy API server does."""
     failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
     what = "is not well" if failing else "does not answer like a Kubernetes API server"
@@ -231,3 +225,57 @@ def _unexpected_answer(error: Exception, host: str, effort: Effort) -> Problem:
             else "kubectl config view --minify   (is this the right address and port?)",
         ),
     )
+
+
+_JWT_PARTS: Final = 3
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_END: Final = b"-----END CERTIFICATE-----"
+
+
+class _Claims(msgspec.Struct):
+    exp: float
+
+
+def expired_credentials(config: ClientConfig, now: float) -> str:
+    """
+    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" when not, or not known.
+
+    Args: now in Unix seconds.
+    """
+    try:
+        authorization = config.credentials.authorization()
+        pair = config.credentials.key_pair() or config.tls.key_pair
+    except ConfigError:
+        return ""
+    ends = (("token", token_end(authorization)), ("client certificate", certificate_end(pair)))
+    return next(
+        (f"{what} expired {_age(now - at)} ago" for what, at in ends if at is not None and at < now), ""
+    )
+
+
+def token_end(authorization: str) -> float | None:
+    """When a bearer token ends, in Unix seconds; None for one that does not say."""
+    parts = authorization.removeprefix("Bearer ").split(".")
+    if len(parts) != _JWT_PARTS:
+        return None
+    try:
+        claims = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        return msgspec.json.decode(claims, type=_Claims).exp
+    except (ValueError, msgspec.DecodeError):
+        return None
+
+
+def certificate_end(pair: KeyPair) -> float | None:
+    """When a client certificate ends, in Unix seconds; None when there is none, or it cannot be read."""
+    try:
+        pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
+        first, end, _ = pem.partition(_END)
+        der = ssl.PEM_cert_to_DER_cert((first[first.find(b"-----BEGIN") :] + end).decode("ascii"))
+        return parse_time(parse_certificate(der).not_after)
+    except (OSError, ValueError):
+        return None
+
+
+def _age(seconds: float) -> str:
+    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    return f"{int(seconds // size)} {unit}"

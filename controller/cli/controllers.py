@@ -1,12 +1,16 @@
-"""The controllers of this program: what each is about, and what it needs of a cluster."""
+"""The controllers of this program: what they are about, what they need of a cluster, what caches keep."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from handloop.apis.meta import Kind
+from msgspec.structs import replace
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.core_v1 import PodTemplateSpec
+from handloop.apis.meta import EMPTY_MAP, Kind, controller_of
 from handloop.controller.cli.options import Options
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
@@ -56,4 +60,34 @@ def declared_access(options: Options) -> tuple[Access, ...]:
         *merged(entry for setup in setups(options.controllers) for entry in setup.access),
         *(lease if options.leader_elect else ()),
         *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
+    )
+
+
+_MYAPP: Final = (MyApp.resource.group, MyApp.resource.kind)
+_NO_TEMPLATE: Final = PodTemplateSpec()
+
+
+def cached_fields(obj: Any) -> Any:
+    """
+    The transform of the shared informers: the fields of an object that the caches keep. Pure and idempotent.
+
+    Most Deployments of a cluster belong neither to a Foo nor to a MyApp. Of these, and of those that Foos
+    own, it is enough to know the owner and the replicas, wanted and available. Pod template, conditions and
+    annotations, with the copy that kubectl apply leaves there, are more than half of a Deployment in memory.
+
+    Other kinds, and Deployments that a MyApp controls, are kept whole.
+    """
+    if obj.__class__ is not Deployment:
+        return obj
+    owner = controller_of(obj)
+    if owner is not None and (owner.api_version.partition("/")[0], owner.kind) == _MYAPP:
+        return obj
+    metadata, spec, status = obj.metadata, obj.spec, obj.status
+    if spec.template is _NO_TEMPLATE and not metadata.annotations and not status.conditions:
+        return obj
+    return replace(
+        obj,
+        metadata=replace(metadata, annotations=EMPTY_MAP),
+        spec=replace(spec, template=_NO_TEMPLATE),
+        status=replace(status, conditions=()),
     )

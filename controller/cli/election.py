@@ -7,8 +7,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from handloop.apis.coordination_v1 import Lease
 from handloop.client.config import ClientConfig
@@ -55,18 +54,13 @@ class Election:
         self._options = options
         self._say = say
         self._metrics = metrics
-        self._clock = seams.clock
         self._seams = seams
         self._end_process = end_process
         self._over = threading.Event()
         self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Say that the work has ended in order, and give the connections back."""
         self._over.set()
         self._transport.close()
 
@@ -86,7 +80,7 @@ class Election:
             renew_deadline_seconds=options.leader_elect_renew_deadline,
             retry_period_seconds=options.leader_elect_retry_period,
         )
-        manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._clock), on_lost=self._lost)
+        manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._seams.clock), on_lost=self._lost)
 
     def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
         # a stopped client neither repeats nor waits: the elector does that, in its own rhythm
@@ -108,7 +102,7 @@ class Election:
         self._say(lost_lease(lost))
 
     def _end_in_time(self) -> None:
-        if not self._clock.sleep(LINGER_SECONDS, self._over):
+        if not self._seams.clock.sleep(LINGER_SECONDS, self._over):
             self._end_process(EXIT_FATAL)
 
 
@@ -145,13 +139,14 @@ class StandbyReport:
 
 def standby(seen: ElectionStatistics) -> Problem:
     """E11: this replica runs, and another one works."""
+    namespace, _, name = seen.lease.partition("/")
     return Problem(
         code="E11",
         exit_code=EXIT_OK,
         severity="info",
         what=f"standby: lease {seen.lease} {_state(seen)}",
         causes=(_cause(seen),),
-        fixes=(_look(seen.lease),),
+        fixes=(f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)",),
     )
 
 
@@ -170,11 +165,6 @@ def _cause(seen: ElectionStatistics) -> str:
     if not seen.holder:
         return "this replica takes over in a moment"
     return "this is normal: one replica works, the others wait with warm caches"
-
-
-def _look(lease: str) -> str:
-    namespace, _, name = lease.partition("/")
-    return f"kubectl -n {namespace} get lease {name}   (who holds it, and since when)"
 
 
 def lost_lease(lost: LeadershipLost) -> Problem:

@@ -1,23 +1,34 @@
 """
-The command line and the environment, read into Options.
+The command line and the environment, read into Options that suit the place: a pod, a laptop, the sandbox.
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
+
+Follows: controller-runtime pkg/leaderelection for the namespace of the lease (the program's own; outside a
+cluster a flag names it), client-go for the durations.
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from handloop.controller.cli.options import ASKING, Options
+from handloop.controller.cli.options import ASKING, FLAGS, Options, spelling
 from handloop.controller.cli.terminal import PROGRAM
-from handloop.controller.cli.values import boolean
+from handloop.controller.cli.values import (
+    HEALTH_ADDRESS,
+    LOOPBACK,
+    METRICS_ADDRESS,
+    boolean,
+    format_duration,
+    nearest,
+)
+from handloop.controller.runtime.election.durations import validate_durations
 
 
 class UsageError(Exception):
@@ -43,21 +54,11 @@ examples:
   {PROGRAM} manifests crd | kubectl apply -f -
 """
 
-SANDBOX_INSTALL: Final = 'pip install "handloop[sandbox]"'
 SANDBOX_LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
 
-_FLAGS: Final = {
-    f.name: ("--verbosity" if f.name == "verbosity" else "--" + f.name.replace("_", "-"))
-    for f in fields(Options)
-    if "parse" in f.metadata
-}
 _SWITCHES: Final = ("sandbox", "all-namespaces", "help")
-
-
-def _metadata(name: str) -> Mapping[str, Any]:
-    return next(f.metadata for f in fields(Options) if f.name == name)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,15 +67,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
         if unknown and unknown[1].startswith("-"):
-            raise UsageError(_unknown_flag(unknown[1], self._option_string_actions))
+            name = unknown[1].split("=", 1)[0]
+            hint = nearest("--" + name.lstrip("-"), self._option_string_actions)
+            raise UsageError(f"unknown flag {name}{hint}")
         raise UsageError(message)
-
-
-def _unknown_flag(flag: str, known: Mapping[str, Any]) -> str:
-    name = flag.split("=", 1)[0]
-    near = difflib.get_close_matches("--" + name.lstrip("-"), list(known), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"unknown flag {name}{hint}"
 
 
 def _parser(command: str) -> _Parser:
@@ -91,15 +87,16 @@ def _parser(command: str) -> _Parser:
         parser.add_argument(
             "--sandbox", action="store_true", help="run on a built-in sandbox in this process"
         )
-    for name, flag in _FLAGS.items():
-        meta = _metadata(name)
-        if command not in meta["commands"]:
+    for name, flag in FLAGS.items():
+        if command not in flag.commands:
             continue
-        spellings = [f"-{meta['short']}"] if meta["short"] else []
+        spellings = [f"-{flag.short}"] if flag.short else []
         # `--leader-elect` alone means true, as with Go's flags
-        bare: dict[str, Any] = {"nargs": "?", "const": "true"} if meta["parse"] is boolean else {}
-        parser.add_argument(*spellings, flag, dest=name, metavar=meta["metavar"], help=meta["help"], **bare)
-    if command in _metadata("namespace")["commands"]:
+        bare: dict[str, Any] = {"nargs": "?", "const": "true"} if flag.parse is boolean else {}
+        parser.add_argument(
+            *spellings, spelling(name), dest=name, metavar=flag.metavar, help=flag.help, **bare
+        )
+    if command in FLAGS["namespace"].commands:
         parser.add_argument(
             "-A", "--all-namespaces", dest="namespace", action="store_const", const="", help="all namespaces"
         )
@@ -108,38 +105,35 @@ def _parser(command: str) -> _Parser:
 
 def _environment(command: str) -> str:
     rows = [
-        f"  {meta['env']:42} {_FLAGS[name]}"
-        for name, meta in ((name, _metadata(name)) for name in _FLAGS)
-        if meta["env"] and command in meta["commands"]
+        f"  {flag.variable(name):42} {spelling(name)}"
+        for name, flag in FLAGS.items()
+        if flag.env and command in flag.commands
     ]
     return "\nenvironment (a flag wins):\n" + "\n".join(rows) + "\n" if rows else ""
 
 
 def _commands_text(command: str) -> str:
     if command == "sandbox":
-        return f"\nlimits:\n  {SANDBOX_LIMITS}{_sandbox_differences()}"
+        # an image does not contain it
+        from handloop.sandbox.differences import bullets  # noqa: PLC0415
+
+        differences = f"where it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}"
+        return f"\nlimits:\n  {SANDBOX_LIMITS}\n{differences}"
     if command != "run":
         return ""
     rows = [f"  {name:12} {text}" for name, text in COMMANDS.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
 
 
-def _sandbox_differences() -> str:
-    # an image does not contain it
-    from handloop.sandbox.differences import bullets  # noqa: PLC0415
-
-    return f"\nwhere it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}"
-
-
 def _require_sandbox() -> None:
     """Raises: UsageError where the sandbox, or the HTTP server that it needs, is not installed."""
     if find_spec("handloop.sandbox") is None or find_spec("aiohttp") is None:
-        raise UsageError("the sandbox is not installed", fix=SANDBOX_INSTALL)
+        raise UsageError("the sandbox is not installed", fix='pip install "handloop[sandbox]"')
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
     """Go's `-kubeconfig=x` as `--kubeconfig=x`; `-v4`, `-n x` and `-A` stay."""
-    names = {flag[2:] for flag in _FLAGS.values()} | set(_SWITCHES)
+    names = {spelling(name)[2:] for name in FLAGS} | set(_SWITCHES)
     out = []
     for word in argv:
         name = word[1:].split("=", 1)[0]
@@ -148,10 +142,7 @@ def _double_dashes(argv: Sequence[str]) -> list[str]:
 
 
 def parse_options(
-    argv: Sequence[str],
-    environment: Mapping[str, str] = os.environ,
-    *,
-    service_account: str = "",
+    argv: Sequence[str], environment: Mapping[str, str] = os.environ, *, service_account: str = ""
 ) -> Options:
     """
     Read a command line.
@@ -162,8 +153,7 @@ def parse_options(
     words = list(argv)
     command = words.pop(0) if words and words[0] in COMMANDS else "run"
     if words and not words[0].startswith("-") and command == "run":
-        near = difflib.get_close_matches(words[0], list(COMMANDS), n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; have: {', '.join(COMMANDS)}"
+        hint = nearest(words[0], COMMANDS, otherwise=f"; have: {', '.join(COMMANDS)}")
         raise UsageError(f'unknown command "{words[0]}"{hint}')
     if command == "sandbox":
         _require_sandbox()
@@ -172,36 +162,84 @@ def parse_options(
     given["sandbox"] = parsed.get("sandbox", False)
     if given["sandbox"]:
         _require_sandbox()
-    for name, flag in _FLAGS.items():
-        value = _value(name, flag, parsed.get(name), environment)
-        if value is not None:
-            given[name] = value[0]
+    for name in FLAGS:
+        given |= _given(name, parsed.get(name), environment)
     if command not in ASKING:
         return Options(**given)
-    # whether this is a pod is the client's to say, and matters to commands that talk to a server
-    from handloop.controller.cli.surroundings import options_here  # noqa: PLC0415
-
     try:
-        return options_here(given, environment, service_account)
+        return _options_here(given, environment, service_account)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def _value(name: str, flag: str, word: str | None, environment: Mapping[str, str]) -> tuple[Any] | None:
-    """The parsed value in a 1-tuple, as a value may be None; None when neither flag nor variable is set."""
-    meta = _metadata(name)
-    source = flag
+def _given(name: str, word: str | None, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The option and its value; {} if neither its flag nor its variable is set."""
+    flag = FLAGS[name]
+    source = spelling(name)
     # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded
-    if word is None and meta["env"] and name != "kubeconfig":
-        word, source = environment.get(meta["env"]) or None, f"${meta['env']}"
+    if word is None and flag.env and name != "kubeconfig":
+        variable = flag.variable(name)
+        word, source = environment.get(variable) or None, f"${variable}"
     if word is None:
-        return None
-    if flag == "--verbosity":
+        return {}
+    if name == "verbosity":
         word = word.removeprefix("=")
     try:
-        return (meta["parse"](word),)
+        return {name: flag.parse(word)}
     except ValueError as error:
         reason = str(error)
         if reason.startswith(("invalid literal for int", "could not convert")):
             reason = f'"{word}" is not a number'
         raise UsageError(f"{source}: {reason}") from None
+
+
+def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], service_account: str) -> Options:
+    """
+    The options that were given, and defaults that suit the place.
+
+    Raises: ValueError for options that do not go together, or a lease without a namespace.
+    """
+    # the client knows whether this is a pod; other commands do not load it
+    from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible  # noqa: PLC0415
+
+    account = service_account or SERVICE_ACCOUNT
+    in_cluster = in_cluster_possible(environment, account)
+    defaults: dict[str, Any] = {"in_cluster": in_cluster}
+    if given["sandbox"]:
+        # a laptop: loopback only, and no clash with a server that listens on 8080 already
+        defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
+    elif in_cluster:
+        # probes and scrapes come from other addresses
+        defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
+        defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
+    options = Options(**defaults | dict(given))
+    _check_durations(options)
+    if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
+        raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
+    if not options.leader_elect or options.leader_elect_resource_namespace:
+        return options
+    namespace = _own_namespace(options, environment, account)
+    return replace(options, leader_elect_resource_namespace=namespace)
+
+
+def _check_durations(options: Options) -> None:
+    names = ("leader_elect_lease_duration", "leader_elect_renew_deadline", "leader_elect_retry_period")
+    durations = [getattr(options, name) for name in names]
+    try:
+        validate_durations(*durations)
+    except ValueError as error:
+        said = zip(names, durations, strict=True)
+        words = " ".join(f"{spelling(name)}={format_duration(seconds)}" for name, seconds in said)
+        raise ValueError(f"{error} ({words})") from None
+
+
+def _own_namespace(options: Options, environment: Mapping[str, str], service_account: str) -> str:
+    from handloop.client.auth.in_cluster import in_cluster_namespace  # noqa: PLC0415
+
+    if environment.get("POD_NAMESPACE") or Path(service_account, "namespace").exists():
+        return in_cluster_namespace(environment, service_account)
+    if options.sandbox:
+        return "default"
+    raise ValueError(
+        "outside a cluster --leader-elect needs --leader-elect-resource-namespace=NAME, for the lease"
+    )

@@ -15,19 +15,21 @@ import datetime as dt
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TextIO
 
 import structlog
+from structlog.processors import CallsiteParameter, CallsiteParameterAdder
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from handloop.client import request_log
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
@@ -36,12 +38,9 @@ log = structlog.get_logger("controller")
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4
-MAX_VERBOSITY: Final = 9
 _MAX_REMEMBERED: Final = 1000
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}
-_FILENAME: Final = structlog.processors.CallsiteParameter.FILENAME
-_LINENO: Final = structlog.processors.CallsiteParameter.LINENO
 _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
 
@@ -53,11 +52,7 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
 
 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
-    """
-    Say what is wrong: as lines on stream, or as one log line where logs are JSON.
-
-    Returns: the problem's exit code.
-    """
+    """Say a problem: as lines on stream, or as one log line where logs are JSON. Returns: its exit code."""
     if (options.log_format or default_format(stream)) == "json":
         # a collector of these logs expects one object per line
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
@@ -67,24 +62,14 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
     return problem.exit_code
 
 
-def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None = None) -> LogLevel:
-    """
-    Set structlog up for this process; the last call wins.
-
-    Returns: the level, which may be changed while the program runs.
-    """
-    out = sys.stderr if stream is None else stream
-    log_format = log_format or default_format(out)
+def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> LogLevel:
+    """Set structlog up for this process; the last call wins. Returns: the level, which may be changed."""
     level = LogLevel()
+    renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            VerbosityFilter(level),
-            RepeatFilter(),
-            *_renderers(log_format, out),
-        ],
-        logger_factory=_NamedLoggers(out),
+        processors=[structlog.contextvars.merge_contextvars, level, RepeatFilter(), *renderers],
+        logger_factory=partial(_NamedLogger, stream),
         cache_logger_on_first_use=False,
     )
     level.set(verbosity)
@@ -93,22 +78,10 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO | None 
 
 def _renderers(log_format: str, out: TextIO) -> list[Processor]:
     if log_format == "klog":
-        return [structlog.processors.CallsiteParameterAdder([_FILENAME, _LINENO]), render_klog]
+        return [CallsiteParameterAdder([CallsiteParameter.FILENAME, CallsiteParameter.LINENO]), render_klog]
     if log_format == "json":
         return [render_json]
-    return [TextRenderer(colours=out.isatty() and "NO_COLOR" not in os.environ)]
-
-
-class _NamedLoggers:
-    """Makes loggers that write to one stream and know their name."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def __call__(self, *args: str) -> WrappedLogger:
-        logger = _NamedLogger(self._out)
-        logger.name = args[0] if args else ""
-        return logger
+    return [partial(render_text, in_colour=out.isatty() and "NO_COLOR" not in os.environ)]
 
 
 class _NamedLogger(structlog.WriteLogger):
@@ -119,7 +92,9 @@ class _NamedLogger(structlog.WriteLogger):
     klog, which ignores what a write returns.
     """
 
-    name = ""
+    def __init__(self, out: TextIO, name: str = "") -> None:
+        super().__init__(out)
+        self.name = name
 
     def msg(self, message: str) -> None:
         """Write a line, or lose it."""
@@ -133,7 +108,7 @@ class _NamedLogger(structlog.WriteLogger):
 
 class LogLevel:
     """
-    The -v level of this process.
+    The -v level of this process: drops lines whose `v` is above it, and tracebacks below level 4.
 
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
@@ -154,27 +129,17 @@ class LogLevel:
         self.set((self.value + 1) % (MAX_VERBOSITY + 1))
         return self.value
 
-
-class VerbosityFilter:
-    """Drops lines whose `v` is above the chosen level, and tracebacks below level 4."""
-
-    def __init__(self, level: LogLevel) -> None:
-        self._level = level
-
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Drop the event or name its severity and logger."""
-        if event.setdefault("v", 1 if method == "debug" else 0) > self._level.value:
+        if event.setdefault("v", 1 if method == "debug" else 0) > self.value:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
         event["logger"] = getattr(logger, "name", "")
         trace = event.pop("exc_info", None)
-        if trace and self._level.value >= TRACEBACK_VERBOSITY:
-            event["stack"] = _stack(trace)
+        if trace and self.value >= TRACEBACK_VERBOSITY:
+            formatted = structlog.processors.format_exc_info(None, "", {"exc_info": trace})
+            event["stack"] = str(formatted.get("exception", ""))
         return event
-
-
-def _stack(trace: object) -> str:
-    return str(structlog.processors.format_exc_info(None, "", {"exc_info": trace}).get("exception", ""))
 
 
 class RepeatFilter:
@@ -278,22 +243,16 @@ def _json_value(value: object) -> object:
     return str(value)
 
 
-class TextRenderer:
+def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
     """`07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
-
-    def __init__(self, *, colours: bool) -> None:
-        self._colours = colours
-
-    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
-        """One line."""
-        severity, said, stack = _take_head(event)
-        message = printable(said)
-        at = dt.datetime.now(tz=dt.UTC).astimezone()
-        pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
-        if not self._colours:
-            return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip() + stack
-        head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
-        return f"{head} {message} {_DIM}{pairs}{_RESET}{stack}"
+    severity, said, stack = _take_head(event)
+    message = printable(said)
+    at = dt.datetime.now(tz=dt.UTC).astimezone()
+    pairs = " ".join(f"{key}={_bare(value)}" for key, value in event.items())
+    if not in_colour:
+        return f"{at:%H:%M:%S} {severity} {message} {pairs}".rstrip() + stack
+    head = f"{_DIM}{at:%H:%M:%S}{_RESET} {_COLOURS[severity]}{severity}{_RESET}"
+    return f"{head} {message} {_DIM}{pairs}{_RESET}{stack}"
 
 
 def _bare(value: object) -> str:

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from typing import TextIO
 
 from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import EXIT_OK, EXIT_USAGE
-from handloop.controller.cli.terminal import show
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.terminal import printable, show
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """
-    Run one command line.
-
-    Returns: the exit code; see docs/errors.md.
-    """
+    """Run one command line. Returns: the exit code; see docs/errors.md."""
     try:
         options = parse_options(sys.argv[1:] if argv is None else argv)
     except UsageError as error:
@@ -62,6 +59,56 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
             out.write(manifests(options))
             return EXIT_OK
         case _:
-            from handloop.controller.cli.long_running import execute_until_stopped  # noqa: PLC0415
+            return _execute_until_stopped(options, out, err)
 
-            return execute_until_stopped(options, out, err)
+
+def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
+    """
+    Ask a server, or be one, until that ends or a signal asks for the end. In the main thread only.
+
+    Says what nobody expected: in one line, or from level 4 on with its traceback.
+    """
+    import structlog  # noqa: PLC0415
+
+    from handloop.controller.cli import logs  # noqa: PLC0415
+    from handloop.controller.cli.signals import SignalHandler  # noqa: PLC0415
+
+    log = structlog.get_logger("controller")
+    level = logs.configure_logging(options.log_format, options.verbosity, stream=err)
+    stop = threading.Event()
+
+    def say_signal(name: str) -> None:
+        log.info("Received signal, shutting down", signal=name)
+
+    def cycle_level() -> None:
+        log.info("Log level changed", verbosity=level.cycle())
+
+    with SignalHandler(stop, on_stop=say_signal, on_usr1=cycle_level):
+        try:
+            return _ask_or_serve(options, stop, out, err)
+        except Exception as error:
+            what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
+            if (options.log_format or logs.default_format(err)) == "json":
+                # a collector of these logs expects one object per line, the traceback in it
+                log.exception(what, fix=fix)
+            elif options.verbosity >= logs.TRACEBACK_VERBOSITY:
+                raise
+            else:
+                show(f"error: {printable(what)}\n  fix: {fix}\n", err)
+            return EXIT_FATAL
+
+
+def _ask_or_serve(options: Options, stop: threading.Event, out: TextIO, err: TextIO) -> int:
+    match options.command:
+        case "doctor":
+            from handloop.controller.cli.preflight import doctor  # noqa: PLC0415
+
+            return doctor(options, stop, out)
+        case "sandbox":
+            from handloop.controller.cli.sandbox_command import run_sandbox  # noqa: PLC0415
+
+            return run_sandbox(options, stop, err)
+        case _:
+            from handloop.controller.cli.run import run  # noqa: PLC0415
+
+            return run(options, stop, err)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -21,17 +20,9 @@ def manifests(options: Options) -> str:
 
     With a namespace the roles are Roles in it, except for kinds without a namespace; else ClusterRoles.
     """
-    documents = {"crd": _definitions, "rbac": _roles}[options.what](options)
-    return HEADER.format(what=options.what) + _yaml(documents)
-
-
-def _definitions(options: Options) -> list[dict[str, Any]]:
-    return [custom_resource_definition(kind) for kind in kinds(options.controllers)]
-
-
-def _roles(options: Options) -> list[dict[str, Any]]:
-    return roles(declared_access(options), namespaces=options.namespaces)
-
-
-def _yaml(documents: Iterable[dict[str, Any]]) -> str:
-    return "---\n".join(yaml.safe_dump(document, sort_keys=False, width=110) for document in documents)
+    if options.what == "crd":
+        documents = [custom_resource_definition(kind) for kind in kinds(options.controllers)]
+    else:
+        documents = roles(declared_access(options), namespaces=options.namespaces)
+    texts = [yaml.safe_dump(document, sort_keys=False, width=110) for document in documents]
+    return HEADER.format(what=options.what) + "---\n".join(texts)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from handloop.client.access_review import Permission
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.options import FLAGS, Options, spelling
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
@@ -83,25 +82,19 @@ def _binding(user: str, place: RolePlace) -> str:
 
 def rbac_command(options: Options) -> str:
     """The `manifests rbac` that prints the roles for these options."""
-    return " ".join(
-        [PROGRAM, "manifests rbac", *(word for name, value in _given(options) for word in _flag(name, value))]
-    )
+    words, default = [PROGRAM, "manifests rbac"], Options()
+    for name, flag in FLAGS.items():
+        value = getattr(options, name)
+        if "manifests" in flag.commands and value != getattr(default, name):
+            words += _typed(name, value)
+    return " ".join(words)
 
 
-def _given(options: Options) -> Iterator[tuple[str, Any]]:
-    """Name and value of each option that changes the roles and differs from its default."""
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if "manifests" in field.metadata.get("commands", ()) and value != field.default:
-            yield field.name, value
-
-
-def _flag(name: str, value: object) -> list[str]:
-    """One flag as it is typed."""
+def _typed(name: str, value: object) -> list[str]:
+    """One option as it is typed."""
     if name == "namespace":
         return ["-n", shlex.quote(str(value))]
-    flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
-        return [flag if value else f"{flag}=false"]
+        return [spelling(name) if value else f"{spelling(name)}=false"]
     words = ",".join(value) if isinstance(value, tuple) else str(value)
-    return [f"{flag}={shlex.quote(words)}"]
+    return [f"{spelling(name)}={shlex.quote(words)}"]

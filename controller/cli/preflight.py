@@ -1,25 +1,27 @@
 """
 The checks before the controller starts: the server answers, the CRDs are there, all permissions are granted.
 
-Everything that is wrong is reported at once, not one thing per attempt.
+Everything that is wrong is reported at once, not one thing per attempt. `doctor` checks without starting.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Final, TextIO, TypeVar
 
 from handloop.apis.resource import Resource
 from handloop.client.access_review import check_access, who_am_i
-from handloop.client.config import ClientConfig
+from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import APIError, ClientError, ConfigError, Unauthorized
 from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
-from handloop.controller.cli.connection_problems import Effort, config_problem, server_problem
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.connection_problems import config_problem, expired_credentials, server_problem
 from handloop.controller.cli.controllers import declared_access, kinds
-from handloop.controller.cli.expiry import expired_credentials
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
@@ -30,7 +32,11 @@ from handloop.controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
+from handloop.controller.cli.terminal import printable
+from handloop.controller.cli.values import format_duration
+from handloop.controller.cli.version import version
 from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 T = TypeVar("T")
 
@@ -67,10 +73,6 @@ class Report:
         """That of the first problem that is an error; without one 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
-
-    def after(self, finding: Finding) -> Report:
-        """The same, with one more finding in front."""
-        return replace(self, findings=(finding, *self.findings))
 
 
 class _StoppedError(Exception):
@@ -112,23 +114,23 @@ class Preflight:
         Args: tries limits how often an unreachable server is asked.
         Blocks: until all answers are there; after a stop, for the request under way at most.
         """
-        version = ""
+        server = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
             # a stop ends the login, too: nothing is wrong with the credentials
             _go_on_unless(stop)
             if problem is None:
-                version, problem = self._reach(stop, tries)
+                server, problem = self._reach(stop, tries)
             if problem is not None:
                 return self._unreached(problem, f"✗ reachable ({problem.code})")
-            return self._look_around(version, stop)
+            return self._look_around(server, stop)
         except ClientError as error:
-            problem = self._problem(error, Effort())
-            return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=version)
+            problem = self._problem(error)
+            return replace(self._unreached(problem, f"✗ {problem.what}"), server_version=server)
         except _StoppedError:
             finding = Finding(check="server", subject="stopped before the checks were complete", ok=False)
-            return Report(findings=(finding,), server_version=version, summary="stopped", stopped=True)
+            return Report(findings=(finding,), server_version=server, summary="stopped", stopped=True)
 
     def _unreached(self, problem: Problem, summary: str) -> Report:
         finding = Finding(check="server", subject=self._host, ok=False, code=problem.code)
@@ -152,15 +154,15 @@ class Preflight:
             try:
                 return str(self._client.version()), None
             except ClientError as error:
-                effort = Effort(tries=attempt + 1, seconds=self._clock.now() - began_at)
-                problem = self._problem(error, effort)
+                tried = f"tried {attempt + 1} times, {format_duration(round(self._clock.now() - began_at))}"
+                problem = self._problem(error, f" ({tried})" if attempt else "")
                 if problem.exit_code == EXIT_CONFIG:
                     break
                 if isinstance(error, APIError) and error.code < _SERVER_FAILED:
                     return "", None
         return "", problem
 
-    def _problem(self, error: ClientError, effort: Effort) -> Problem:
+    def _problem(self, error: ClientError, effort: str = "") -> Problem:
         now = self._clock.time()
         known = expired_credentials(self._config, now) if isinstance(error, Unauthorized) else ""
         return server_problem(error, host=self._host, effort=effort, credentials=known)
@@ -217,3 +219,73 @@ def _kind_finding(resource: Resource, problems: Sequence[Problem]) -> Finding:
 
 def _need_finding(need: Need, *, ok: bool) -> Finding:
     return Finding(check="permission", subject=f"{need.what} {need.scope}", ok=ok, code="" if ok else "E09")
+
+
+def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
+    """
+    Ask the server everything that a start asks, and write the answers.
+
+    Returns: the exit code with which `--preflight=exit` would end: that of the first class that fails.
+    """
+    report = _examine(options, stop, seams)
+    out.write(_json(report) if options.output == "json" else _table(report))
+    return report.exit_code
+
+
+def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
+    try:
+        config = load_config(
+            kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
+        )
+        with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, seams=seams)) as transport:
+            client = Client(transport, user_agent=f"handloop/{version()}", seams=seams, stop=stop)
+            report = Preflight(client, config, options, seams.clock).check(stop)
+    except ConfigError as error:
+        problem = config_problem(error)
+        finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
+        return Report(problems=(problem,), findings=(finding,))
+    # the file that counts, and its context
+    shown = f"{config.source}, context {config.context_name}" if config.context_name else config.source
+    return replace(
+        report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)
+    )
+
+
+def _table(report: Report) -> str:
+    """A line for each check, then each problem in full."""
+    rows = [printable(_row(finding)) for finding in report.findings]
+    failed = sum(not finding.ok for finding in report.findings)
+    counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"
+    return "\n".join([*rows, "", counted, *(f"\n{problem}" for problem in report.problems)]) + "\n"
+
+
+def _row(finding: Finding) -> str:
+    mark = "✓" if finding.ok else "✗"
+    return f"{mark} {finding.check:14} {finding.subject}{f'  {finding.code}' if finding.code else ''}"
+
+
+def _json(report: Report) -> str:
+    document = {
+        "ok": report.exit_code == 0,
+        "exitCode": report.exit_code,
+        "serverVersion": report.server_version,
+        "user": report.user,
+        "checks": [
+            {key: value for key, value in asdict(finding).items() if value != ""}
+            for finding in report.findings
+        ],
+        "problems": [
+            {
+                "code": problem.code,
+                "severity": problem.severity,
+                "what": problem.what,
+                "causes": problem.causes,
+                "fixes": problem.fixes,
+                "more": problem.more,
+                "exitCode": problem.exit_code,
+            }
+            for problem in report.problems
+        ],
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return "\n".join(map(printable, text.split("\n"))) + "\n"

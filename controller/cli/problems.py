@@ -2,13 +2,13 @@
 What goes wrong for newcomers, in words: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md. E01 to E06 stand in
-connection_problems.py, E09 in permissions.py, E11 and E12 in election.py. E14 is the Foo controller's.
+connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in program.py. E14 is the
+Foo controller's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +28,7 @@ EXIT_PORT: Final = 7
 DOCS: Final = "docs/errors.md"
 OLDEST: Final = (1, 28)
 NEWEST: Final = (1, 36)
+_TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 # the first version that offers a feature by default, and what happens without it
 _FEATURES: Final = (
@@ -126,38 +127,8 @@ def port_in_use(error: ListenError) -> Problem:
     )
 
 
-def nothing_to_do(
-    kind: str, namespaces: Sequence[str], elsewhere: int | None = None, *, samples: Sequence[str]
-) -> Problem:
-    """
-    E15: the program runs, and has no object to work on.
-
-    Args: kind may be several, as `Foo or MyApp`; namespaces () = all; elsewhere counts the objects in other
-    namespaces, None = not known; samples are manifests to try.
-    """
-    namespace = ",".join(namespaces)
-    where = f'in namespace "{namespace}"' if namespace else "in any namespace"
-    others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
-    there = f" -n {namespaces[0]}" if namespaces else ""
-    fixes = [f"kubectl apply -f {sample}{there}" for sample in samples]
-    if namespace:
-        fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
-    return Problem(
-        code="E15",
-        exit_code=EXIT_OK,
-        severity="info",
-        what=f"no {kind} {where}{others}",
-        causes=("the controller is running and has nothing to do",),
-        fixes=tuple(fixes),
-    )
-
-
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """
-    E16: something still ran when the time for the stop was over.
-
-    Args: left names it.
-    """
+    """E16: something, which left names, still ran when the time for the stop was over."""
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",
@@ -186,7 +157,7 @@ def version_skew(server_version: str) -> Problem | None:
         code="E13",
         exit_code=EXIT_OK,
         severity="warning",
-        what=f"server {server_version} is {age} than the tested range {_spell(OLDEST)}-{_spell(NEWEST)}",
+        what=f"server {server_version} is {age} than the tested range {_TESTED}",
         causes=(
             f"the program goes on without {'; '.join(lost)}"
             if lost
@@ -194,7 +165,3 @@ def version_skew(server_version: str) -> Problem | None:
         ),
         fixes=("kubectl version   (the server's version)",),
     )
-
-
-def _spell(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))

@@ -1,37 +1,29 @@
-"""
-The chosen controllers on one manager.
-
-The manager keeps the order of start and stop. A program without an object to work on says so, once.
-"""
+"""The chosen controllers on one manager, and E15 if they have no object to work on."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry
 
-from handloop.apis.meta import Kind
 from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
-from handloop.controller.cli.cached_fields import cached_fields
-from handloop.controller.cli.controllers import setups
+from handloop.controller.cli.controllers import Setup, cached_fields, setups
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import nothing_to_do
+from handloop.controller.cli.problems import EXIT_OK, Problem
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.serving.health import Check
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
-from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
@@ -70,10 +62,8 @@ class Program:
         """
         self._client = client
         self._stop = stop
-        self._clock = seams.clock
-        self._spawn = seams.spawn
+        self._seams = seams
         self._namespaces = options.namespaces
-        self._setups = setups(options.controllers)
         # a missing CRD may come later: the log says so, and the controller starts when it appears
         self.manager = Manager(
             client,
@@ -89,23 +79,11 @@ class Program:
         )
         if elect is not None:
             elect(self.manager)
+        chosen = setups(options.controllers)
         self.controllers = {
-            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in self._setups
+            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in chosen
         }
-        self._mirrored = {setup.name: self.manager.informer_for(setup.kind) for setup in self._setups}
-
-    @property
-    def informers(self) -> tuple[SharedIndexInformer[Any], ...]:
-        """The informers, for tests and statistics."""
-        return tuple(self.manager.informers())
-
-    def liveness_checks(self) -> Mapping[str, Check]:
-        """`/healthz`."""
-        return self.manager.liveness_checks()
-
-    def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`."""
-        return self.manager.readiness_checks()
+        self._mirrored = [(setup, self.manager.informer_for(setup.kind)) for setup in chosen]
 
     def run(self) -> None:
         """
@@ -114,7 +92,7 @@ class Program:
         Raises: as Manager.run.
         Blocks: until then, and then as Manager.run, and a second more for a hint.
         """
-        hint = self._spawn("hint", self._say_nothing_to_do)
+        hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
@@ -124,38 +102,58 @@ class Program:
 
     def _say_nothing_to_do(self) -> None:
         """Say E15, once: the caches are filled, and hold no object of our kinds."""
-        while not self._clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
-            known = [setup for setup in self._setups if self._mirrored[setup.name].has_synced()]
+        while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
+            known = [(setup, informer) for setup, informer in self._mirrored if informer.has_synced()]
             if not known:
                 continue
-            if not any(_holds_any(self._mirrored[setup.name]) for setup in known):
-                problem = nothing_to_do(
-                    " or ".join(setup.kind.resource.kind for setup in known),
-                    self._namespaces,
-                    self._count_elsewhere([setup.kind for setup in known]),
-                    samples=[setup.sample for setup in known],
-                )
+            if not any(_holds_any(informer) for _, informer in known):
+                idle = [setup for setup, _ in known]
+                problem = nothing_to_do(idle, self._namespaces, self._count_elsewhere(idle))
                 log.info(problem.what, **problem.facts())
             return
 
-    def _count_elsewhere(self, kinds: list[type[Kind]]) -> int | None:
+    def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
         """How many objects all namespaces hold, if we watch only some and may list all; else None."""
         if not self._namespaces:
             return None
         try:
             # asked first, so that a program with roles in some namespaces only is refused nothing
-            if not all(self._may_list_everywhere(kind) for kind in kinds):
-                return None
-            pages = [self._client.resource(kind).list(options=ListOptions(limit=1)) for kind in kinds]
+            for setup in idle:
+                if not check_access(self._client.rest, Permission("list", setup.kind.resource)).allowed:
+                    return None
+            first = ListOptions(limit=1)
+            pages = [self._client.resource(setup.kind).list(options=first) for setup in idle]
         except ClientError:
             return None
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
-
-    def _may_list_everywhere(self, kind: type[Kind]) -> bool:
-        return check_access(self._client.rest, Permission("list", kind.resource)).allowed
 
 
 def _holds_any(informer: KindInformer[Any]) -> bool:
     """Whether the cache holds an object, or quarantines one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)
+
+
+def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: int | None = None) -> Problem:
+    """
+    E15: the program runs, and has no object to work on.
+
+    Args: idle are controllers without one; namespaces () = all; elsewhere counts the objects in other
+    namespaces, None = not known.
+    """
+    kinds = " or ".join(setup.kind.resource.kind for setup in idle)
+    namespace = ",".join(namespaces)
+    where = f'in namespace "{namespace}"' if namespace else "in any namespace"
+    others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
+    there = f" -n {namespaces[0]}" if namespaces else ""
+    fixes = [f"kubectl apply -f {setup.sample}{there}" for setup in idle]
+    if namespace:
+        fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
+    return Problem(
+        code="E15",
+        exit_code=EXIT_OK,
+        severity="info",
+        what=f"no {kinds} {where}{others}",
+        causes=("the controller is running and has nothing to do",),
+        fixes=tuple(fixes),
+    )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from typing import Final, TextIO
+from typing import Any, TextIO
 
 import structlog
 
@@ -15,11 +18,10 @@ from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
-from handloop.controller.cli.banner import Facts, show_banner
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.preflight import REQUEST_SECONDS, Preflight, Report
+from handloop.controller.cli.preflight import REQUEST_SECONDS, TRIES, Preflight, Report
 from handloop.controller.cli.problems import (
     EXIT_CONFIG,
     EXIT_FATAL,
@@ -30,7 +32,9 @@ from handloop.controller.cli.problems import (
     version_skew,
 )
 from handloop.controller.cli.servers import Servers
-from handloop.controller.cli.version import version
+from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.values import format_duration
+from handloop.controller.cli.version import DISTRIBUTION, version
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
@@ -38,8 +42,6 @@ from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
-
-PREFLIGHT_TRIES_WHEN_EXITING: Final = 3
 
 
 def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
@@ -117,7 +119,7 @@ class _Run:
                     self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
                 ):
                     return report.exit_code
-                show_banner(self._facts(report, servers), self._options, self._stream)
+                show_banner(self._facts(report, servers), self._stream)
                 return self._work(client, servers, stack)
 
     def _say(self, problem: Problem) -> None:
@@ -139,7 +141,7 @@ class _Run:
     def _preflight(self, reachability: Reachability) -> Report:
         if self._options.preflight == "off":
             return Report(summary="off")
-        tries = PREFLIGHT_TRIES_WHEN_EXITING if self._options.preflight == "exit" else 1
+        tries = TRIES if self._options.preflight == "exit" else 1
         quick = HTTPTransport(
             self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, seams=self._seams
         )
@@ -148,20 +150,26 @@ class _Run:
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, servers: Servers) -> Facts:
+    def _facts(self, report: Report, servers: Servers) -> dict[str, Any]:
+        """What the banner says; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
-        return Facts(
-            host=shown_server(self._config.host),
-            context=self._config.context_name,
-            source=self._config.source,
-            server_version=report.server_version,
-            user=report.user or self._config.user_name,
-            metrics=servers.metrics,
-            health=servers.health,
-            checks=report.summary + election,
-        )
+        return {
+            "version": version(),
+            "cluster": shown_server(self._config.host),
+            "serverVersion": report.server_version,
+            "context": self._config.context_name,
+            "source": self._config.source,
+            "identity": report.user or self._config.user_name,
+            "controllers": ",".join(options.controllers),
+            "namespaces": options.namespace or "all",
+            "workers": options.workers,
+            "resync": format_duration(options.resync),
+            "metrics": servers.metrics,
+            "health": servers.health,
+            "checks": report.summary + election,
+        }
 
     def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
@@ -172,9 +180,8 @@ class _Run:
 
         options = self._options
         # after a loss it ends the process in time, even if the servers do not stop
-        election = stack.enter_context(
-            Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
-        )
+        election = Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
+        stack.enter_context(closing(election))
         program = Program(
             client,
             options,
@@ -184,7 +191,7 @@ class _Run:
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        servers.show(program.liveness_checks, program.readiness_checks)
+        servers.show(program.manager.liveness_checks, program.manager.readiness_checks)
         clean = True
         try:
             program.run()
@@ -196,3 +203,28 @@ class _Run:
             for error in several.exceptions:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
+
+
+def show_banner(facts: Mapping[str, Any], stream: TextIO) -> None:
+    """Write the banner to a terminal; to anything else one log line, whose pairs are the facts."""
+    if stream.isatty():
+        show(banner(facts), stream)
+    else:
+        log.info("Starting handloop", **facts)
+
+
+def banner(facts: Mapping[str, Any]) -> str:
+    """Six lines for people. A fact that is "" is not known."""
+    server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
+    context = f"  context {facts['context']}" if facts["context"] else ""
+    source = f"  from {facts['source']}" if facts["source"] else ""
+    controllers = facts["controllers"].replace(",", ", ")
+    rows = [
+        f"{DISTRIBUTION} {facts['version']} · python {platform.python_version()} · pid {os.getpid()}",
+        f"  cluster   {facts['cluster']}{server}{context}{source}",
+        f"  identity  {facts['identity'] or 'unknown'} · namespaces: {facts['namespaces']}",
+        f"  running   {controllers} · workers {facts['workers']} each · resync {facts['resync']}",
+        f"  serving   metrics {facts['metrics']} · health {facts['health']}",
+        f"  checks    {facts['checks']}",
+    ]
+    return "\n".join(map(printable, rows)) + "\n"

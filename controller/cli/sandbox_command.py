@@ -6,10 +6,10 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
@@ -43,39 +43,44 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     from handloop.sandbox.certificate import NoCertificateError  # noqa: PLC0415
     from handloop.sandbox.server import Sandbox  # noqa: PLC0415
 
+    address, port = options.sandbox_address, options.sandbox_port
     try:
-        sandbox = Sandbox(
-            port=options.sandbox_port,
-            speed=options.sandbox_speed,
-            address=options.sandbox_address,
-            tls=options.sandbox_tls,
-        )
+        sandbox = Sandbox(port=port, speed=options.sandbox_speed, address=address, tls=options.sandbox_tls)
     except NoCertificateError as error:
         fix = "pip install 'handloop[tls]', or leave out --sandbox-tls"
         raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
     try:
         sandbox.start()
     except OSError as error:
-        raise listen_error(error, options.sandbox_address, options.sandbox_port, "the sandbox") from error
+        raise listen_error(error, address, port, "the sandbox") from error
     try:
-        server = ClientConfig(
-            host=sandbox.url,
-            credentials=StaticCredentials(f"Bearer {sandbox.token}"),
-            tls=TLSOptions(ca=sandbox.certificate),
-        )
-        for kind in kinds(NAMES):
-            _install(server, custom_resource_definition(kind))
-        with _kubeconfig(sandbox.kubeconfig_text(), sandbox.write_kubeconfig, options) as path:
+        credentials = StaticCredentials(f"Bearer {sandbox.token}")
+        tls = TLSOptions(ca=sandbox.certificate)
+        _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls))
+        path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
+        try:
             yield path
+        finally:
+            # another sandbox may have written its own meanwhile
+            if path.exists() and path.read_text(encoding="utf-8") == sandbox.kubeconfig_text():
+                path.unlink()
     finally:
         sandbox.stop()
 
 
-@contextmanager
-def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> Iterator[Path]:
-    given = options.sandbox_kubeconfig
+def _install(server: ClientConfig) -> None:
+    """Create the CRDs, each by a request, as kubectl would."""
+    with closing(HTTPTransport(server)) as transport:
+        for kind in kinds(NAMES):
+            body = json.dumps(custom_resource_definition(kind)).encode()
+            answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
+            if answer.status != HTTPStatus.CREATED:
+                raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
+
+
+def _written(write: Callable[[Path], Path], given: str) -> Path:
     try:
-        path = write(Path(given))
+        return write(Path(given))
     except OSError as error:
         raise ConfigError(
             ConfigProblem.UNREADABLE,
@@ -84,22 +89,6 @@ def _kubeconfig(text: str, write: Callable[[Path], Path], options: Options) -> I
             fix="--sandbox-kubeconfig PATH",
             path=given,
         ) from error
-    try:
-        yield path
-    finally:
-        # another sandbox may have written its own meanwhile
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            path.unlink()
-
-
-def _install(server: ClientConfig, definition: dict[str, Any]) -> None:
-    """Create a CRD by a request, as kubectl would."""
-    transport = HTTPTransport(server)
-    body = json.dumps(definition).encode()
-    answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
-    transport.close()
-    if answer.status != HTTPStatus.CREATED:
-        raise OSError(f"the sandbox refused the CRD: {answer.body.decode(errors='replace')}")
 
 
 def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
@@ -115,11 +104,7 @@ def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
 
 
 def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
-    """
-    Serve until stop is set.
-
-    Returns: the exit code.
-    """
+    """Serve until stop is set. Returns: the exit code."""
     try:
         with running_sandbox(options) as kubeconfig:
             show(SANDBOX_LIMITS, stream)

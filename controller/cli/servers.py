@@ -6,7 +6,9 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
@@ -27,6 +29,10 @@ from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 
 Checks = Callable[[], Mapping[str, Check]]
+_STARTING: Final[Mapping[str, Checks]] = {
+    "live": lambda: {"ping": lambda: None},
+    "ready": lambda: {"preflight": lambda: "not finished"},
+}
 
 
 class Servers:
@@ -47,7 +53,8 @@ class Servers:
         # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
         self._any_host = options.in_cluster
         self._lock = new_lock("Servers._lock", 95)
-        self._checks: tuple[Checks, Checks] = (_alive, _not_ready)
+        self._checks = _STARTING
+        live = partial(self._answer, "live")
         try:
             certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
@@ -60,7 +67,7 @@ class Servers:
             self.health = self._bind(
                 options.health_probe_bind_address,
                 "health",
-                {"/healthz": self._live, "/livez": self._live, "/readyz": self._ready},
+                {"/healthz": live, "/livez": live, "/readyz": partial(self._answer, "ready")},
             )
         except BaseException:
             self._stop()
@@ -69,17 +76,12 @@ class Servers:
     def show(self, live: Checks, ready: Checks) -> None:
         """Answer by these checks from here on. Until then the program is alive and not ready."""
         with self._lock:
-            self._checks = (live, ready)
+            self._checks = {"live": live, "ready": ready}
 
-    def _live(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+    def _answer(self, which: str, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
         with self._lock:
-            live, _ = self._checks
-        return health_page(live())(query)
-
-    def _ready(self, query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
-        with self._lock:
-            _, ready = self._checks
-        return health_page(ready())(query)
+            checks = self._checks[which]
+        return health_page(checks())(query)
 
     def _bind(
         self,
@@ -137,11 +139,3 @@ def _certificate(
         raise ListenError(
             str(options.metrics_bind_address), "metrics", f"{pair}: {reason.lower()}"
         ) from error
-
-
-def _alive() -> Mapping[str, Check]:
-    return {"ping": lambda: None}
-
-
-def _not_ready() -> Mapping[str, Check]:
-    return {"preflight": lambda: "not finished"}

@@ -17,10 +17,10 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final, Self
 
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.spawn import Joinable, spawn_thread
 
 HARD_EXIT_CODE: Final = 1
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -38,12 +38,7 @@ class SignalHandler:
     """
 
     def __init__(
-        self,
-        stop: threading.Event,
-        *,
-        on_stop: Callable[[str], None],
-        on_usr1: Callable[[], None],
-        spawn: Spawn = spawn_thread,
+        self, stop: threading.Event, *, on_stop: Callable[[str], None], on_usr1: Callable[[], None]
     ) -> None:
         """
         Prepare.
@@ -54,7 +49,6 @@ class SignalHandler:
         self._stop = stop
         self._on_stop = on_stop
         self._on_usr1 = on_usr1
-        self._spawn = spawn
         self._asked = False
         self._reports: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._threads: list[Joinable] = []
@@ -63,13 +57,12 @@ class SignalHandler:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, _left_to_the_thread) for number in _handled()}
-        self._threads = [self._spawn("signals", self._run), self._spawn("signal-reports", self._report)]
+        handled = _STOPS if _USR1 is None else (*_STOPS, _USR1)
+        self._before = {number: signal.signal(number, _left_to_the_thread) for number in handled}
+        self._threads = [spawn_thread("signals", self._run), spawn_thread("signal-reports", self._report)]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
@@ -100,10 +93,6 @@ class SignalHandler:
     def _report(self) -> None:
         while (report := self._reports.get()) is not None:
             report()
-
-
-def _handled() -> tuple[signal.Signals, ...]:
-    return _STOPS if _USR1 is None else (*_STOPS, _USR1)
 
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, TypeVar
 
-from handloop.apis import duration as go_duration
+from handloop.apis.duration import DurationError, parse_duration
+
+N = TypeVar("N", int, float)
 
 MAX_VERBOSITY: Final = 9
 _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
@@ -19,28 +23,24 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 MAX_PORT: Final = 65535
 
 
-def duration(text: str) -> float:
-    """A duration of 0 or more in Go's form, such as `1m30s`, in seconds."""
-    seconds = parse_duration(text)
-    if seconds < 0:
-        raise ValueError(f'duration "{text}" must not be negative')
-    return seconds
+def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
+    """A parser of numbers in a range. Its error for others has the text otherwise."""
+
+    def parse(text: str) -> N:
+        number = kind(text)
+        if not least <= number <= most:
+            raise ValueError(otherwise)
+        return number
+
+    return parse
 
 
-def workers_count(text: str) -> int:
-    """How many workers: 1 or more."""
-    workers = int(text)
-    if workers < 1:
-        raise ValueError("at least 1 worker is needed")
-    return workers
-
-
-def verbosity_level(text: str) -> int:
-    """A level of klog, 0 to 9."""
-    level = int(text)
-    if not 0 <= level <= MAX_VERBOSITY:
-        raise ValueError("levels are 0 to 9")
-    return level
+not_negative: Final = _number(float, 0, sys.float_info.max, "must be 0 or more")
+whole: Final = _number(int, 0, math.inf, "must be 0 or more")
+workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
+verbosity_level: Final = _number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
+port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
+"""0 picks a free one."""
 
 
 def boolean(text: str) -> bool:
@@ -68,22 +68,6 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-def not_negative(text: str) -> float:
-    """A finite number of 0 or more."""
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise ValueError("must be 0 or more")
-    return number
-
-
-def whole(text: str) -> int:
-    """A whole number of 0 or more."""
-    number = int(text)
-    if number < 0:
-        raise ValueError("must be 0 or more")
-    return number
-
-
 def ip_address_text(text: str) -> str:
     """An IP address. A name is refused: it may have several."""
     try:
@@ -92,36 +76,36 @@ def ip_address_text(text: str) -> str:
         raise ValueError(f'"{text}" is not an IP address such as 127.0.0.1') from None
 
 
-def port_number(text: str) -> int:
-    """A port; 0 picks a free one."""
-    port = int(text)
-    if not 0 <= port <= MAX_PORT:
-        raise ValueError("ports are 0 to 65535")
-    return port
-
-
-def parse_duration(text: str) -> float:
+def duration(text: str) -> float:
     """
-    Seconds of a Go duration; "0" needs no unit.
+    Seconds of a Go duration such as `1m30s`, of 0 or more. "0" needs no unit.
 
     Raises: ValueError with the words of Go's time.ParseDuration, and an example.
     """
     try:
-        return go_duration.parse_duration(text) / 1e9
-    except go_duration.DurationError as error:
+        seconds = parse_duration(text) / 1e9
+    except DurationError as error:
         told = str(error).removeprefix("time: ")
         raise ValueError(f"{told} (write for example 30s, 1m30s or 500ms)") from error
+    if seconds < 0:
+        raise ValueError(f'duration "{text}" must not be negative')
+    return seconds
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest Go spelling that people write: `30s`, `1m30s`, `500ms`, `0s`."""
-    if 0 < abs(seconds) < 1:
+    """The shortest Go spelling that people write: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
+    if 0 < seconds < 1:
         return f"{seconds * 1000:g}ms"
-    sign = "-" if seconds < 0 else ""
-    minutes, rest = divmod(abs(seconds), 60)
+    minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest:g}s" if rest else ""]
-    return sign + ("".join(parts) or "0s")
+    return "".join(parts) or "0s"
+
+
+def nearest(word: str, known: Collection[str], *, otherwise: str = "") -> str:
+    """The end of a message about an unknown word: `; did you mean X?` if a known one is like it."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +131,11 @@ class BindAddress:
         On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
         uses the pod's address, Prometheus that or a Service.
         """
-        if not self._is_loopback():
-            return None
-        return ("127.0.0.1", "localhost", "[::1]", self.host)
-
-    def _is_loopback(self) -> bool:
         try:
-            return ip_address(self.host).is_loopback
+            loopback = ip_address(self.host).is_loopback
         except ValueError:
-            return self.host == "localhost"
+            loopback = self.host == "localhost"
+        return ("127.0.0.1", "localhost", "[::1]", self.host) if loopback else None
 
 
 METRICS_ADDRESS: Final = BindAddress("127.0.0.1", 8080)
@@ -188,11 +168,10 @@ def controller_names(text: str) -> tuple[str, ...]:
     Raises: ValueError for an unknown name, with the nearest one that exists.
     """
     wanted = [name.strip() for name in text.split(",") if name.strip()]
+    have = f"; have: {', '.join(NAMES)}"
     for name in wanted:
         if name != ALL and name not in NAMES:
-            near = difflib.get_close_matches(name, NAMES, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; have: {', '.join(NAMES)}"
-            raise ValueError(f'unknown controller "{name}"{hint}')
+            raise ValueError(f'unknown controller "{name}"{nearest(name, NAMES, otherwise=have)}')
     if not wanted:
-        raise ValueError(f"at least 1 controller is needed; have: {', '.join(NAMES)}")
+        raise ValueError(f"at least 1 controller is needed{have}")
     return NAMES if ALL in wanted else tuple(name for name in NAMES if name in wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,6 @@ from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 from support.threads import Background
@@ -58,9 +58,7 @@ def test_a_manager_works_under_the_lease_that_was_asked_for(config: ClientConfig
 
     transport = HTTPTransport(config)
     client = Client(transport)
-    with Election(
-        config, OPTIONS, say=said.append, metrics=NO_METRICS, seams=Seams(clock=REAL_CLOCK)
-    ) as election:
+    with closing(Election(config, OPTIONS, say=said.append, metrics=NO_METRICS)) as election:
         manager = Manager(client, registry=CollectorRegistry(auto_describe=True))
         manager.add(Worker())
         election.elect(manager)
@@ -97,7 +95,7 @@ def test_after_a_loss_the_process_has_a_second_to_end(config: ClientConfig, in_t
         seams=Seams(clock=clock, spawn=spawn),  # type: ignore[arg-type] # nobody joins it
         end_process=ended.append,
     )
-    with election:
+    with closing(election):
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
         assert [problem.code for problem in said] == ["E12"]
         clock.wait_for_deadline(1.0)
@@ -120,13 +118,14 @@ def test_the_end_is_certain_before_the_loss_is_said(config: ClientConfig) -> Non
     def spawn(name: str, _target: object) -> None:
         done.append(name)
 
-    with Election(
+    election = Election(
         config,
         OPTIONS,
         say=lambda problem: done.append(problem.code),
         metrics=NO_METRICS,
         seams=Seams(clock=FakeClock(), spawn=spawn),  # type: ignore[arg-type] # nobody joins it
-    ) as election:
+    )
+    with closing(election):
         election._lost(LeadershipLost("default/lock", 10.0, "timeout"))
     assert done == ["lost-lease", "E12"]
 

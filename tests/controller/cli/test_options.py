@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from handloop.controller.cli.flags import parse_options
-from handloop.controller.cli.options import Options
-
-FLAGS = [field for field in fields(Options) if "parse" in field.metadata]
+from handloop.controller.cli.options import FLAGS, Options, spelling
 
 
-@pytest.mark.parametrize("name", [field.name for field in FLAGS])
+@pytest.mark.parametrize("name", FLAGS)
 def test_every_field_is_explained_by_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever adds a field has added its flag, its help and its environment variable."""
-    metadata = next(field.metadata for field in FLAGS if field.name == name)
-    command = metadata["commands"][0]
+    command = FLAGS[name].commands[0]
     with pytest.raises(SystemExit):
         parse_options(["--help"] if command == "run" else [command, "--help"], {})
     text = capsys.readouterr().out
     assert f"--{name.replace('_', '-')}" in text
-    assert metadata["env"] in text
+    assert FLAGS[name].variable(name) in text
 
 
 def test_no_two_fields_share_a_variable_or_a_letter() -> None:
     """Each environment variable and each short flag means one thing."""
-    for key in ("env", "short"):
-        said = [field.metadata[key] for field in FLAGS if field.metadata[key]]
+    variables = [flag.variable(name) for name, flag in FLAGS.items() if flag.env]
+    letters = [flag.short for flag in FLAGS.values() if flag.short]
+    for said in (variables, letters):
         assert len(said) == len(set(said))
+
+
+def test_a_variable_is_named_after_its_option() -> None:
+    """But for those that people know by another name."""
+    named = {name: flag.variable(name) for name, flag in FLAGS.items()}
+    assert named["kube_api_qps"] == "CONTROLLER_KUBE_API_QPS"
+    assert (named["verbosity"], named["kubeconfig"], named["output"]) == ("CONTROLLER_V", "KUBECONFIG", "")
+    assert spelling("kube_api_qps") == "--kube-api-qps"
 
 
 def test_no_namespace_means_all_of_them() -> None:

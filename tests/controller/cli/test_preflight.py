@@ -210,6 +210,20 @@ def test_e04_tries_three_times_and_says_so() -> None:
     assert report.summary == "✗ reachable (E04)"
 
 
+def test_e04_says_how_long_in_whole_seconds() -> None:
+    """The time that the answers took counts, too."""
+    clock = FakeClock(moves_itself=True)
+
+    class Slow(ScriptedTransport):
+        def request(self, *args: Any, **kwargs: Any) -> Any:
+            clock.advance(0.9)
+            return super().request(*args, **kwargs)
+
+    client = Client(Slow([ConnectionRefused("refused")] * 3), seams=Seams(clock=clock))
+    problem = only(preflight(client, clock=clock).check(threading.Event()))
+    assert problem.what.endswith("(tried 3 times, 7s)")
+
+
 def test_e04_once_when_the_controller_goes_on_anyway() -> None:
     """One try delays nothing, and needs no count."""
     report, slept, _ = scripted(ConnectionRefused("connection refused"), tries=1)

@@ -62,20 +62,6 @@ def test_e10_for_an_address_that_is_not_ours() -> None:
     assert "--sandbox-port" in problem.fixes[0]
 
 
-def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
-    """Nothing to do is information, not an error."""
-    samples = ["manifests/samples/foo.yaml"]
-    everywhere = problems.nothing_to_do("Foo", (), samples=samples)
-    assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
-    scoped = problems.nothing_to_do("Foo", ("demo",), 12, samples=samples)
-    assert scoped.what == 'no Foo in namespace "demo" (12 in other namespaces)'
-    assert "-A" in scoped.fixes[0]
-    assert scoped.fixes[1].endswith("-n demo")
-    assert str(scoped).startswith("info: ")
-    alone = problems.nothing_to_do("Foo or MyApp", ("demo",), samples=samples)
-    assert alone.what == 'no Foo or MyApp in namespace "demo"'
-
-
 def test_e16_names_what_was_left_behind_and_the_flag() -> None:
     """Exit code 1: what was cut may be half done; the pod must not be killed before."""
     problem = problems.stop_took_too_long(WorkersBusyError("foo", 2, 30.0), 30.0)

@@ -15,8 +15,9 @@ from prometheus_client import generate_latest
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
+from handloop.controller.cli.controllers import setups
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program
+from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
@@ -70,7 +71,7 @@ class World:
 
     def unwell(self, checks: str) -> dict[str, str]:
         """What is wrong, by the name of the check."""
-        found = getattr(self.program, f"{checks}_checks")()
+        found = getattr(self.program.manager, f"{checks}_checks")()
         return {name: why for name, check in found.items() if (why := check())}
 
     @contextmanager
@@ -102,7 +103,7 @@ def test_readiness_says_what_it_waits_for() -> None:
     world = World(FOO)
     assert world.unwell("readiness")["informers-synced"] == "no complete list yet of deployments, foos"
     with world.running():
-        until(world.program.informers[0].has_synced, "Deployments listed", seconds=SECONDS)
+        until(world.program.manager.informers()[0].has_synced, "Deployments listed", seconds=SECONDS)
         assert world.unwell("readiness") == {"informers-synced": "no complete list yet of foos"}
         assert world.unwell("liveness") == {}
         world.install()
@@ -146,7 +147,7 @@ def test_only_the_chosen_namespace_is_watched() -> None:
     world.create_foo("web")
     with world.running():
         world.wait_ready()
-        assert world.program.informers[1].statistics().objects == 0
+        assert world.program.manager.informers()[1].statistics().objects == 0
 
 
 def test_a_missing_crd_stops_one_controller_only() -> None:
@@ -168,7 +169,7 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
 def test_what_several_controllers_mirror_is_mirrored_once() -> None:
     """Foo and MyApp share the Deployments."""
     world = World(Options())
-    plurals = [informer.kind.resource.plural for informer in world.program.informers]
+    plurals = [informer.kind.resource.plural for informer in world.program.manager.informers()]
     assert sorted(plurals) == ["deployments", "foos", "horizontalpodautoscalers", "myapps", "services"]
     with world.running():
         pass
@@ -182,7 +183,7 @@ def test_several_namespaces_are_watched_as_one() -> None:
     with world.running():
         world.wait_ready()
         until(lambda: foo_of(world).outcomes.statistics().synced, "synced", seconds=SECONDS)
-    names = [informer.name for informer in world.program.informers]
+    names = [informer.name for informer in world.program.manager.informers()]
     assert names == [
         "deployments.apps@default",
         "foos.samplecontroller.k8s.io@default",
@@ -272,7 +273,7 @@ def test_a_hint_that_hangs_keeps_no_stop_from_its_end() -> None:
             return True
 
     world = World(FOO)
-    world.program._spawn = lambda _name, _target: Hanging()
+    world.program._seams = Seams(spawn=lambda _name, _target: Hanging())
     with world.running():
         pass
     assert joined == [1.0]
@@ -324,3 +325,17 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
         world.program.run()
     with pytest.raises(CachesNotSyncedError):
         original(foo_of(world), 1, world.stop)  # ends the queue's threads
+
+
+def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
+    """Nothing to do is information, not an error."""
+    foo = setups(("foo",))
+    everywhere = nothing_to_do(foo, ())
+    assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
+    scoped = nothing_to_do(foo, ("demo",), 12)
+    assert scoped.what == 'no Foo in namespace "demo" (12 in other namespaces)'
+    assert "-A" in scoped.fixes[0]
+    assert scoped.fixes[1].endswith("-n demo")
+    assert str(scoped).startswith("info: ")
+    alone = nothing_to_do(setups(("foo", "myapp")), ("demo",))
+    assert alone.what == 'no Foo or MyApp in namespace "demo"'

@@ -1,7 +1,10 @@
-"""`run`: configuration, servers, checks and controller put together."""
+"""`run`: configuration, servers, checks, banner and controller put together."""
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -14,9 +17,10 @@ from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS
-from handloop.controller.cli.run import run
+from handloop.controller.cli.run import banner, run, show_banner
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
+from support.captured_logs import captured_logs
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
 from support.program import NO_SERVERS, ON_FREE_PORTS
@@ -112,6 +116,15 @@ def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
     with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
         text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 10/10\n")
         text.wait_for("  identity  sandbox-admin · namespaces: all")
+
+
+def test_the_log_says_what_was_started(cluster: SandboxCluster) -> None:
+    """Where no terminal reads it: the choices of the command line, as people write them."""
+    argv = ("--controllers=myapp,foo", "-n=a,b", "--workers=3", "--resync=0", "--preflight=off")
+    with running(options_for(cluster, *NO_SERVERS, *argv)) as text:
+        text.wait_for('controllers="foo,myapp" namespaces="a,b" workers=3 resync="0s"')
+    with running(options_for(cluster, *NO_SERVERS)) as text:
+        text.wait_for('controllers="foo" namespaces="all" workers=2 resync="30s"')
 
 
 def test_the_checks_can_be_turned_off(cluster: SandboxCluster) -> None:
@@ -233,3 +246,80 @@ def test_a_stop_during_the_checks_starts_nothing(preflight: str, monkeypatch: py
 def test_the_checks_wait_no_longer_than_a_stop_may_take() -> None:
     """P01: a pod has 30 s to end, and whoever presses Ctrl-C has less patience."""
     assert REQUEST_SECONDS <= 5
+
+
+FACTS = {
+    "version": "1.2.3",
+    "cluster": "https://10.0.0.1:6443",
+    "serverVersion": "v1.32.4",
+    "context": "kind-dev",
+    "source": "~/.kube/config",
+    "identity": "kind-dev-admin",
+    "controllers": "foo,myapp",
+    "namespaces": "all",
+    "workers": 2,
+    "resync": "30s",
+    "metrics": ":8080",
+    "health": ":8081",
+    "checks": "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9",
+}
+
+
+def test_a_terminal_gets_six_lines() -> None:
+    """What runs, against which cluster and where that was said, as whom, what it serves, what was checked."""
+    assert banner(FACTS).splitlines() == [
+        f"handloop 1.2.3 · python {platform.python_version()} · pid {os.getpid()}",
+        "  cluster   https://10.0.0.1:6443 (v1.32.4)  context kind-dev  from ~/.kube/config",
+        "  identity  kind-dev-admin · namespaces: all",
+        "  running   foo, myapp · workers 2 each · resync 30s",
+        "  serving   metrics :8080 · health :8081",
+        "  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 9/9",
+    ]
+
+
+def test_what_is_not_known_leaves_no_gap() -> None:
+    """No empty brackets or dangling words for a server that did not answer."""
+    unknown = dict.fromkeys(("serverVersion", "context", "source", "identity"), "")
+    lines = banner({**FACTS, **unknown, "cluster": "h", "controllers": "foo"}).splitlines()
+    assert lines[1:4] == [
+        "  cluster   h",
+        "  identity  unknown · namespaces: all",
+        "  running   foo · workers 2 each · resync 30s",
+    ]
+
+
+def test_a_terminal_gets_no_log_line_and_a_file_gets_no_banner() -> None:
+    """Each reader gets one of the two."""
+    terminal, file = WatchedText(is_terminal=True), WatchedText()
+    with captured_logs() as logs:
+        show_banner(FACTS, terminal)
+        assert not logs
+        show_banner(FACTS, file)
+    assert terminal.text() == banner(FACTS)
+    assert file.text() == ""
+    assert [entry["event"] for entry in logs] == ["Starting handloop"]
+
+
+def test_the_log_line_has_the_same_facts() -> None:
+    """Whoever reads logs learns as much as whoever sits at a terminal."""
+    with captured_logs() as logs:
+        show_banner(FACTS, WatchedText())
+    assert logs[0].items() >= FACTS.items()
+
+
+def test_what_a_server_says_of_itself_is_in_its_line() -> None:
+    """S06: version and user come from the server, the context from a file."""
+    facts = {**FACTS, "serverVersion": "v1\x1b[2J", "identity": "a\r\nb", "context": "\x9bc"}
+    lines = banner(facts).removesuffix("\n").split("\n")
+    assert len(lines) == 6
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_terminal_that_has_gone_needs_no_banner() -> None:
+    """P22: the start goes on."""
+
+    class Gone(WatchedText):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    show_banner(FACTS, Gone(is_terminal=True))

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.doctor_command import doctor
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.preflight import doctor
+from handloop.workqueue.seams import Seams
 from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
 from support.fake_clock import FakeClock
 from support.threads import Background
@@ -31,7 +32,8 @@ def bare(tmp_path: Path) -> Iterator[SandboxCluster]:
 def examined(options: Options) -> tuple[int, str]:
     """Exit code and output."""
     out = io.StringIO()
-    return doctor(options, threading.Event(), out, clock=FakeClock(moves_itself=True)), out.getvalue()
+    seams = Seams(clock=FakeClock(moves_itself=True))
+    return doctor(options, threading.Event(), out, seams=seams), out.getvalue()
 
 
 def account(cluster: SandboxCluster, folder: Path) -> Path:
@@ -158,7 +160,7 @@ def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
 
 def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P01: Ctrl-C at a server that does not answer: the request under way is the last one."""
-    monkeypatch.setattr("handloop.controller.cli.doctor_command.REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr("handloop.controller.cli.preflight.REQUEST_SECONDS", 0.2)
     stop, out = threading.Event(), io.StringIO()
 
     def say_nothing(peer: Peer) -> None:
