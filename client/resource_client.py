@@ -28,8 +28,7 @@ from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.rest_client import Call, RESTClient
 from handloop.client.transport import Transport
 from handloop.client.watch_stream import WatchStream
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)

@@ -20,7 +20,7 @@ from handloop.client.decoding.watch_events import (
 )
 from handloop.client.errors import ClientError, DeadlineExceeded, DecodeError
 from handloop.client.http.response import Stream
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 __all__ = ["INITIAL_EVENTS_END", "Bookmark", "EventType", "WatchEvent", "WatchStream", "WrongKind"]
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, Protocol
 
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import Lock, condition_over
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import Clock, Joinable, Seams
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 from handloop.workqueue.token_bucket import TokenBucket
 
 T = TypeVar("T", bound=Hashable)

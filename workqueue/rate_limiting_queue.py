@@ -28,8 +28,7 @@ from handloop.workqueue.locks import new_condition
 from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
 from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64

@@ -10,8 +10,8 @@ import math
 import threading
 from typing import Final
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 _NANOSECONDS: Final = 1e9
 _LEAF_RANK: Final = 99

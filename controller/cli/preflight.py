@@ -35,8 +35,7 @@ from handloop.controller.cli.problems import (
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.values import format_duration
 from handloop.controller.cli.version import version
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T")
 

@@ -34,10 +34,8 @@ from handloop.controller.runtime.events.delivery import EventDelivery, EventSink
 from handloop.controller.runtime.events.fanout import EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
 """What a controller that reports through a SeriesRecorder asks of the server."""

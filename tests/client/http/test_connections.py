@@ -20,7 +20,7 @@ from handloop.client.http.connections import (
 )
 from handloop.client.http.exchange import Answer, exchange
 from handloop.client.http.sockets import arm
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, Script, WireServer, always, answering, response
 

@@ -18,7 +18,7 @@ from handloop.client.http.connections import Connection, Route, new_connection, 
 from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.sockets import arm
 from handloop.client.transport import HTTPTransport
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
 from support.threads import Background
 from support.wire_server import (
