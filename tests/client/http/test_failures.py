@@ -128,9 +128,7 @@ def test_our_own_errors_pass_with_host_and_request() -> None:
     assert (error.host, error.request, error.outcome_unknown) == ("https://k8s.example:6443", "PUT /a", True)
 
 
-SHOWN = Certificate(
-    "apiserver", "kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
-)
+SHOWN = Certificate("kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
 
 
 def refused(code: int, message: str = "words of openssl") -> ssl.SSLCertVerificationError:
@@ -237,7 +235,7 @@ def test_the_probe_sends_nothing(tmp_path: Path) -> None:
     with WireServer(script, tls=issued.server_context()) as server:
         shown = shown_certificate(socket.create_connection(("127.0.0.1", server.port), 10), "h")
     assert shown is not None
-    assert (shown.issuer, shown.subject) == ("somebody-else", "apiserver")
+    assert (shown.issuer, shown.names) == ("somebody-else", ("127.0.0.1", "localhost"))
     assert received == [b""]
 
 
