@@ -26,8 +26,8 @@ from handloop.client.errors import (
     TransportError,
     error_from_status,
     is_too_large_resource_version,
-    status_from_body,
 )
+from handloop.client.errors.status import status_from_body
 from handloop.client.http.response import Response, Stream
 from handloop.client.reachability import Reachability
 from handloop.client.request_log import log_answer, log_body

@@ -20,7 +20,8 @@ from handloop.client.decoding.envelope import read_envelope, undecodable
 from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent, WrongKind
-from handloop.client.errors import APIError, DecodeError, error_from_status, status_from_json
+from handloop.client.errors import APIError, DecodeError, error_from_status
+from handloop.client.errors.status import status_from_json
 
 log = structlog.get_logger("client")
 

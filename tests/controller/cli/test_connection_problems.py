@@ -17,12 +17,12 @@ from handloop.client.errors import (
     NameResolutionError,
     NotFound,
     ProxyError,
-    Status,
     TLSError,
     TLSProblem,
     TransportError,
     Unauthorized,
 )
+from handloop.client.errors.status import Status
 from handloop.controller.cli import connection_problems
 
 
