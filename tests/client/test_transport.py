@@ -196,11 +196,11 @@ def test_every_request_has_a_deadline_of_30_seconds() -> None:
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         transport.request("GET", "/")
-        lent = transport._connections.take_idle(None)
-        assert lent is not None
-        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        connection = transport._connections.take_idle(None)
+        assert connection is not None
+        left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
         assert 20 < left <= 30
-        lent.connection.close()
+        connection.close()
 
 
 def dripping(data: bytes) -> Script:
@@ -593,11 +593,11 @@ def test_the_time_to_send_is_not_the_time_to_answer() -> None:
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         transport.request("PUT", "/", body=b"x", send_seconds=5.0)
-        lent = transport._connections.take_idle(None)
-        assert lent is not None
-        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        connection = transport._connections.take_idle(None)
+        assert connection is not None
+        left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
         assert 20 < left <= 30
-        lent.connection.close()
+        connection.close()
 
 
 def test_a_connection_that_is_not_made_in_time_to_send() -> None:

@@ -6,11 +6,12 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from handloop.client.request_metrics import RequestMetrics
 from handloop.controller.runtime.metrics.buckets import B_REST, B_SIZE
 
 
-class ClientMetrics:
-    """Counts requests as rest_client_*. Implements handloop.client.request_metrics.RequestMetrics."""
+class ClientMetrics(RequestMetrics):
+    """Counts requests as rest_client_*."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(

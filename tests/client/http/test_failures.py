@@ -4,7 +4,6 @@ import errno
 import http.client
 import socket
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from handloop.client.errors import (
     TransportError,
 )
 from handloop.client.http.certificate import Certificate
-from handloop.client.http.failures import FAILURES, Attempt, explain, shown_certificate, tls_error
+from handloop.client.http.failures import FAILURES, Attempt, explain, shown_certificate
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer
 
@@ -145,9 +144,14 @@ def alert(reason: str) -> ssl.SSLError:
 
 
 def explained(error: ssl.SSLError, shown: Certificate | None = SHOWN) -> tuple[TLSProblem, str]:
-    probe: Callable[[], Certificate | None] = lambda: shown  # noqa: E731
-    found = tls_error(error, host="https://h:1", name="h", request="GET /a", probe=probe)
+    found = of_handshake(error, shown)
     return found.problem, found.reason
+
+
+def of_handshake(error: ssl.SSLError, shown: Certificate | None) -> TLSError:
+    found = explain(error, attempt(sent=False)._replace(verified_name="h", probe=lambda: shown))
+    assert isinstance(found, TLSError)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -192,9 +196,10 @@ def test_a_certificate_that_could_not_be_had(code: int) -> None:
 
 def test_the_facts_are_fields() -> None:
     """E05: what the command line prints is in the error."""
-    found = tls_error(refused(20), host="https://h:1", name="h", request="GET /a", probe=lambda: SHOWN)
+    found = of_handshake(refused(20), SHOWN)
     assert (found.issuer, found.names, found.not_after) == ("kubernetes", SHOWN.names, SHOWN.not_after)
-    assert (found.host, found.request, found.outcome_unknown) == ("https://h:1", "GET /a", False)
+    assert (found.host, found.request) == ("https://k8s.example:6443", "GET /a")
+    assert not found.outcome_unknown
 
 
 @pytest.mark.parametrize(
