@@ -197,10 +197,6 @@ class HTTPTransport:
         attempt = self._attempt(request, sent=True)._replace(seconds=idle_seconds)
         return HTTPStream(connection, answer, lambda error: explain(error, attempt))
 
-    def _target(self, path: str, query: Mapping[str, str] | None) -> str:
-        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
-        return self._route.target(f"{self._prefix}{path}{encoded}")
-
     def _prepare(
         self,
         method: str,
@@ -216,8 +212,9 @@ class HTTPTransport:
         fields["Accept-Encoding"] = "identity"
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))
-        deadline = time.monotonic() + seconds
-        return _Request(method, path, self._target(path, query), fields, body, seconds, deadline)
+        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        target = self._route.target(f"{self._prefix}{path}{encoded}")
+        return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
     def _authorized(self, request: _Request) -> tuple[Connection, Answer]:
         """Exchange with credentials; a 401 that fresher ones may cure is repeated once."""
@@ -282,28 +279,15 @@ class HTTPTransport:
                 request.body,
                 answer_deadline=request.deadline,
             )
+            log_headers("Response headers", request.words, answer.headers.items())
+            _require_plain(answer)
         except FAILURES as error:
             connection.close()
             raise self._explain(error, request, sent=sent) from error
         except BaseException:
             connection.close()
             raise
-        log_headers("Response headers", request.words, answer.headers.items())
-        self._require_plain(request, connection, answer)
         return answer
-
-    def _require_plain(self, request: _Request, connection: Connection, answer: Answer) -> None:
-        encoding = answer.headers.get("Content-Encoding", "identity").lower()
-        problem = ""
-        if answer.status // 100 == _REDIRECTION:
-            # shown in part: a redirect to a login page may carry a code in its query
-            where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
-            problem = f"redirect ({answer.status}) to {where} refused"
-        elif encoding not in ("identity", ""):
-            problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
-        if problem:
-            connection.close()
-            raise explain(BadAnswer(problem), self._attempt(request, sent=True))
 
     def _read(self, request: _Request, connection: Connection, answer: Answer) -> Response:
         try:
@@ -339,3 +323,14 @@ class HTTPTransport:
             proxy=f"{proxy.scheme}://{proxy.hostname}:{proxy.port}" if proxy else "",
             probe=self._connections.shown_certificate,
         )
+
+
+def _require_plain(answer: Answer) -> None:
+    """Refuse a redirect, and an encoding that was not asked for."""
+    if answer.status // 100 == _REDIRECTION:
+        # shown in part: a redirect to a login page may carry a code in its query
+        where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
+        raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
+    encoding = answer.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ("identity", ""):
+        raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not asked for")

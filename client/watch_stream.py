@@ -10,19 +10,10 @@ from __future__ import annotations
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.meta import Object
-from handloop.client.decoding.event_decoder import Decoded, EventDecoder
-from handloop.client.decoding.watch_events import (
-    INITIAL_EVENTS_END,
-    Bookmark,
-    EventType,
-    WatchEvent,
-    WrongKind,
-)
+from handloop.client.decoding.watch_events import Decoded, EventDecoder, WatchEvent
 from handloop.client.errors import ClientError, DeadlineExceeded, DecodeError
 from handloop.client.http.response import Stream
 from handloop.workqueue.clock import REAL_CLOCK, Clock
-
-__all__ = ["INITIAL_EVENTS_END", "Bookmark", "EventType", "WatchEvent", "WatchStream", "WrongKind"]
 
 T = TypeVar("T", bound=Object)
 

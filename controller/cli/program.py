@@ -152,7 +152,7 @@ class Program:
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
 
     def _may_list_everywhere(self, kind: type[Kind]) -> bool:
-        return check_access(self._client.rest, Permission("list", kind.resource)).allowed
+        return check_access(self._client, Permission("list", kind.resource)).allowed
 
 
 def _holds_any(informer: KindInformer[Any]) -> bool:
