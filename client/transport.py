@@ -112,6 +112,7 @@ class HTTPTransport:
     makes rotating credentials fresh and repeats the request once. Redirects are refused: a token goes to one
     host only.
 
+    host is `scheme://host:port`.
     Threads: any. State: none but that of Connections, TLSContexts and the credentials.
     """
 
@@ -138,7 +139,7 @@ class HTTPTransport:
         resolved = metrics.dns_resolution_duration
         self._route = Route(url, proxy, config.tls_server_name, seams.spawn, resolved)
         self._prefix = url.path.rstrip("/")
-        self._host = f"{url.scheme}://{url.netloc}"
+        self.host = f"{url.scheme}://{url.netloc}"
         self._credentials = config.credentials
         self._impersonate = config.impersonate
         self._connections = Connections(self._route, contexts)
@@ -147,12 +148,7 @@ class HTTPTransport:
         self._body_limit = body_limit
         self._clock = seams.clock
         if config.tls.insecure_skip_verify:
-            log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self._host)
-
-    @property
-    def host(self) -> str:
-        """`scheme://host:port`."""
-        return self._host
+            log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def close(self) -> None:
         """Close idle connections; requests and streams under way end by themselves."""
@@ -314,7 +310,7 @@ class HTTPTransport:
     def _attempt(self, request: _Request, *, sent: bool) -> Attempt:
         proxy = self._route.proxy
         return Attempt(
-            host=self._host,
+            host=self.host,
             request=request.words,
             write=request.method not in _IDEMPOTENT,
             sent=sent,

@@ -245,7 +245,7 @@ class Connections:
             return None
         try:
             addresses = resolve(
-                server.hostname or "", server.port or 443, deadline=deadline, spawn=self._route.spawn
+                server.hostname or "", _port(server), deadline=deadline, spawn=self._route.spawn
             )
             return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
         except OSError:
