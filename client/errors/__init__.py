@@ -13,6 +13,7 @@ Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; me
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
@@ -44,6 +45,7 @@ class ConfigProblem(StrEnum):
     EXEC_PLUGIN = "exec-plugin"  # a credential program is missing or fails; `plugin` names it
 
 
+@dataclass(eq=False, repr=False)
 class ConfigError(ClientError):
     """
     There is no usable configuration.
@@ -53,36 +55,26 @@ class ConfigError(ClientError):
     plugin and install_hint = the credential program and its kubeconfig's words on installing it.
     """
 
-    def __init__(
-        self,
-        kind: ConfigProblem,
-        message: str,
-        *,
-        cause: str = "",
-        fix: str = "",
-        path: str = "",
-        line: int | None = None,
-        available: tuple[str, ...] = (),
-        looked_in: tuple[tuple[str, str], ...] = (),
-        plugin: str = "",
-        install_hint: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.cause = cause
-        self.fix = fix
-        self.path = path
-        self.line = line
-        self.available = available
-        self.looked_in = looked_in
-        self.plugin = plugin
-        self.install_hint = install_hint
+    kind: ConfigProblem
+    message: str
+    _: KW_ONLY
+    cause: str = ""
+    fix: str = ""
+    path: str = ""
+    line: int | None = None
+    available: tuple[str, ...] = ()
+    looked_in: tuple[tuple[str, str], ...] = ()
+    plugin: str = ""
+    install_hint: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message}: {self.cause}" if self.cause else self.message
 
 
+@dataclass(eq=False, repr=False)
 class TransportError(ClientError):
     """
     No complete answer came back.
@@ -91,14 +83,14 @@ class TransportError(ClientError):
     outcome_unknown = a write whose request may have reached the server: look again before repeating it.
     """
 
-    def __init__(
-        self, reason: str, *, host: str = "", request: str = "", outcome_unknown: bool = False
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.host = host
-        self.request = request
-        self.outcome_unknown = outcome_unknown
+    reason: str
+    _: KW_ONLY
+    host: str = ""
+    request: str = ""
+    outcome_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.reason)
 
     def __str__(self) -> str:
         method, _, path = self.request.partition(" ")
@@ -150,6 +142,7 @@ class TLSProblem(StrEnum):
     HANDSHAKE = "handshake"
 
 
+@dataclass(eq=False, repr=False)
 class TLSError(TransportError):
     """
     The server's certificate was not accepted, or ours was not; nothing was sent.
@@ -158,22 +151,11 @@ class TLSError(TransportError):
     addresses); not_after = its end. "" and () when the certificate could not be had.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        host: str = "",
-        request: str = "",
-        problem: TLSProblem = TLSProblem.HANDSHAKE,
-        issuer: str = "",
-        names: tuple[str, ...] = (),
-        not_after: str = "",
-    ) -> None:
-        super().__init__(reason, host=host, request=request)
-        self.problem = problem
-        self.issuer = issuer
-        self.names = names
-        self.not_after = not_after
+    _: KW_ONLY
+    problem: TLSProblem = TLSProblem.HANDSHAKE
+    issuer: str = ""
+    names: tuple[str, ...] = ()
+    not_after: str = ""
 
 
 class CredentialsError(TransportError):
@@ -184,6 +166,7 @@ class CredentialsError(TransportError):
         self.problem = problem
 
 
+@dataclass(eq=False, repr=False)
 class APIError(ClientError):
     """
     The server answered with a failure.
@@ -194,28 +177,21 @@ class APIError(ClientError):
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
 
+    status: Status
+    _: KW_ONLY
+    verb: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    retry_after_seconds: float | None = None
+
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         for reason in reasons:
             APIError.by_reason[reason] = cls
 
-    def __init__(
-        self,
-        status: Status,
-        *,
-        verb: str = "",
-        resource: str = "",
-        namespace: str = "",
-        name: str = "",
-        retry_after_seconds: float | None = None,
-    ) -> None:
-        super().__init__(status.message)
-        self.status = status
-        self.verb = verb
-        self.resource = resource
-        self.namespace = namespace
-        self.name = name
-        self.retry_after_seconds = retry_after_seconds
+    def __post_init__(self) -> None:
+        super().__init__(self.status.message)
 
     @property
     def code(self) -> int:
