@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 
 class Reachability:

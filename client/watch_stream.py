@@ -13,7 +13,7 @@ from handloop.apis.meta import Object
 from handloop.client.decoding.watch_events import Decoded, EventDecoder, WatchEvent
 from handloop.client.errors import ClientError, DeadlineExceeded, DecodeError
 from handloop.client.http.response import Stream
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 T = TypeVar("T", bound=Object)
 

@@ -20,7 +20,7 @@ from handloop.client.errors import is_expired
 from handloop.client.options import ListOptions
 from handloop.informers.initial_list import unchanged
 from handloop.informers.keys import CacheError, meta_namespace_key_func
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import Clock
 
 log = structlog.get_logger("informers")
 

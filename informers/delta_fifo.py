@@ -39,8 +39,8 @@ from handloop.informers.keys import (
     final_state,
     meta_namespace_key_func,
 )
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("delta_fifo")
 

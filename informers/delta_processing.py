@@ -27,8 +27,8 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import Lock
+from handloop.workqueue.seams import Clock
 
 log = structlog.get_logger("informers")
 

@@ -23,8 +23,7 @@ from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable, join_all
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all
 
 log = structlog.get_logger("informers")
 

@@ -32,8 +32,8 @@ from handloop.informers.history_guard import ResourceVersionFloor, Verdict
 from handloop.informers.initial_list import PagedList, StreamedList, unchanged
 from handloop.informers.listwatch import ListerWatcher, OpenResponse
 from handloop.informers.outage import Doing, Outage
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
 

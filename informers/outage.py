@@ -35,8 +35,7 @@ from handloop.client.errors import (
 )
 from handloop.client.reachability import Reachability
 from handloop.workqueue.backoff import ExponentialBackoff
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 
 log = structlog.get_logger("informers")
 

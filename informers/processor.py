@@ -28,10 +28,8 @@ from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_metrics import Counter
 from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, object_name
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable, Spawn
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams, Spawn
 
 log = structlog.get_logger("informers")
 

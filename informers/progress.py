@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import structlog
 
 from handloop.informers.informer_statistics import InformerStatistics, ReflectorStatistics, State
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("informers")
 

@@ -61,9 +61,8 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T", bound=Kind)
 

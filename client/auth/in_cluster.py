@@ -16,7 +16,7 @@ from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.credentials import TokenFile, read_token
 from handloop.client.auth.tls import TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import Clock
 
 log = structlog.get_logger("client")
 

@@ -24,8 +24,7 @@ from handloop.client.auth.exec_plugin import fetch_from_plugin
 from handloop.client.auth.kubeconfig import User
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import Clock, Seams
 
 # how often a provider is asked whether it has something newer; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0

@@ -17,8 +17,7 @@ from handloop.controller.cli.preflight import REQUEST_SECONDS, Finding, Prefligh
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.version import version
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 
 _CONFIGURATION: Final = "configuration"
 

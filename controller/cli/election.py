@@ -24,8 +24,7 @@ from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 LINGER_SECONDS: Final = 1.0
 COMPONENT: Final = "handloop-leader-election"

@@ -29,8 +29,8 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable, show
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("controller")
 

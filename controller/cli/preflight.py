@@ -30,7 +30,7 @@ from handloop.controller.cli.problems import (
     missing_resource,
     no_status_subresource,
 )
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import Clock
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Final, Self
 
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
 
 HARD_EXIT_CODE: Final = 1
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)

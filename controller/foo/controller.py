@@ -76,7 +76,6 @@ from handloop.informers.keys import (
 )
 from handloop.informers.lister import Lister
 from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.queue_metrics import MetricsProvider
@@ -87,8 +86,7 @@ from handloop.workqueue.rate_limiters import (
     RateLimiter,
 )
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import join_all
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all
 
 log = structlog.get_logger("foo")
 

@@ -47,7 +47,7 @@ from handloop.controller.runtime.reconcile import (
 )
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 NAME: Final = "myapp"
 LOOK_AGAIN_SECONDS: Final = 30.0

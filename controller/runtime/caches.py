@@ -19,8 +19,7 @@ from handloop.informers.factory import ResourceSource, SharedInformerFactory
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import SYNC_POLL_SECONDS
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T", bound=Kind)
 

@@ -40,8 +40,7 @@ from handloop.informers.keys import ObjectName
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from cachetools import LRUCache
 
 from handloop.controller.runtime.reconcile import ReconcileError
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 FIRST_SECONDS: Final = 10.0
 MAX_SECONDS: Final = 300.0

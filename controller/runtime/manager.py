@@ -55,8 +55,7 @@ from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
 from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
 
 log = structlog.get_logger("manager")
 

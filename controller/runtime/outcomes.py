@@ -16,8 +16,8 @@ from handloop.controller.runtime.damper import HeldBackError
 from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics, ReconcileResult
 from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 

@@ -19,8 +19,8 @@ import structlog
 from handloop.apis.meta import Kind, Object
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("ownwrites")
 

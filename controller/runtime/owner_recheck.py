@@ -26,8 +26,8 @@ from handloop.controller.runtime.damper import Damper
 from handloop.controller.runtime.kind_source import OwnerCache, OwnerNames
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 log = structlog.get_logger("ownerrecheck")
 

@@ -17,7 +17,7 @@ import structlog
 
 from handloop.apis.meta import Kind
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 
 class ReconcileError(Exception):

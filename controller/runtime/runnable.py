@@ -9,8 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable, join_all
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all
 
 
 class Runnable(Protocol):

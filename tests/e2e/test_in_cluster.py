@@ -23,7 +23,7 @@ import pytest
 import yaml
 
 from handloop.apis.time import parse_time
-from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK
 from support.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
 from support.deadline import until
 from support.foo_story import tell_story

@@ -18,8 +18,7 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.faults.injection import Injection
 from handloop.sandbox.requests.request import Request
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.faulty_cluster import DEPLOYMENTS, OURS, SECONDS, FaultyCluster, Object

@@ -28,8 +28,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable, spawn_thread
+from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
 from support.fake_lister_watcher import FakeSource, FakeWatch, api_error

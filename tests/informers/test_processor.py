@@ -24,8 +24,7 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable, spawn_thread
+from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.deployments import deployment
 from support.fake_clock import FakeClock
 from support.recording_handler import Hook, RecordingHandler

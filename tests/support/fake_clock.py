@@ -12,7 +12,7 @@ _HARD_LIMIT_SECONDS: Final = 30.0
 
 class FakeClock:
     """
-    Implements handloop.workqueue.clock.Clock on virtual time.
+    Implements handloop.workqueue.seams.Clock on virtual time.
 
     Waiters are woken by notify, by `advance`, or by the event they watch; they never time out on real time,
     except that a wait longer than 30 real seconds raises, so that a wrong test fails instead of hanging.

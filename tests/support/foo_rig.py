@@ -17,8 +17,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Spawn, spawn_thread
+from handloop.workqueue.seams import Seams, Spawn, spawn_thread
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
 

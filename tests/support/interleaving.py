@@ -64,7 +64,7 @@ class Task:
         self._await_turn()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end; handloop.workqueue.spawn.Joinable."""
+        """Wait for its end; handloop.workqueue.seams.Joinable."""
         me = self._scheduler.current()
         if me is None:
             self._thread.join(_HARD_LIMIT_SECONDS)
@@ -72,7 +72,7 @@ class Task:
             me.pause(f"end of {self.name}", lambda: self.ended)
 
     def is_alive(self) -> bool:
-        """Whether it still runs; handloop.workqueue.spawn.Joinable."""
+        """Whether it still runs; handloop.workqueue.seams.Joinable."""
         return not self.ended
 
     def _await_turn(self) -> None:
@@ -113,7 +113,7 @@ class Scheduler:
         return SteppedLock(self, name)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Task:
-        """A handloop.workqueue.spawn.Spawn; any thread."""
+        """A handloop.workqueue.seams.Spawn; any thread."""
         task = Task(self, name, target)
         self._tasks.append(task)
         return task
@@ -238,7 +238,7 @@ class SteppedCondition(threading.Condition):
 
 
 class SteppedClock:
-    """Implements handloop.workqueue.clock.Clock on the scheduler's time."""
+    """Implements handloop.workqueue.seams.Clock on the scheduler's time."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

@@ -15,8 +15,7 @@ from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import Joinable, Seams
 from support.fake_clock import FakeClock
 
 NAME = ObjectName("default", "a")

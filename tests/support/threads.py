@@ -63,7 +63,7 @@ class Waits:
 
 
 class StuckThread:
-    """Implements handloop.workqueue.spawn.Joinable: it never ends. A wait for it makes the clock go on."""
+    """Implements handloop.workqueue.seams.Joinable: it never ends. A wait for it makes the clock go on."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK
 from support.fake_clock import FakeClock
 from support.threads import Background, Waits
 

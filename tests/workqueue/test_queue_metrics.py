@@ -13,8 +13,7 @@ import pytest
 from handloop.workqueue import queue_metrics as metrics
 from handloop.workqueue.queue import Queue
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable, spawn_thread
+from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 

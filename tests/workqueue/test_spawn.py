@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import threading
 
-from handloop.workqueue.spawn import Joinable, join_all, spawn_thread
+from handloop.workqueue.seams import Joinable, join_all, spawn_thread
 from support.fake_clock import FakeClock
 from support.threads import StuckThread
 

@@ -23,8 +23,8 @@ from handloop.client.errors import AlreadyExists, ClientError, Conflict, Deadlin
 from handloop.controller.runtime.election.config import LeaderElection, LeaderElectionRecord
 from handloop.controller.runtime.election.election_metrics import LeaderMetrics
 from handloop.controller.runtime.serving.health import Well
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import Clock
 
 log = structlog.get_logger("leaderelection")
 

@@ -23,8 +23,7 @@ from handloop.controller.runtime.events.correlator import EventCorrelator
 from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, SinkStatistics
 from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
 from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 
 class EventStatistics(NamedTuple):

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event, EventSeries
 from handloop.apis.time import format_micro_time
-from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 FINISH_SECONDS: Final = 360.0
 CACHE_SIZE: Final = 4096

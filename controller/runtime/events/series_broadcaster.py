@@ -28,9 +28,7 @@ from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout,
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
 from handloop.controller.runtime.events.series import FINISH_SECONDS, SeriesCache
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Joinable, Seams
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
 """What a controller that reports through a SeriesRecorder asks of the server."""

@@ -19,7 +19,7 @@ from handloop.controller.runtime.metrics.buckets import B_EXP
 from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.clock import Clock
+from handloop.workqueue.seams import Clock
 
 SAMPLE: Final = 32
 """How many objects of a cache are measured."""

@@ -13,8 +13,8 @@ from typing import Final
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
-from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import Clock
 
 log = structlog.get_logger("metrics")
 

@@ -24,7 +24,7 @@ import structlog
 
 from handloop.controller.runtime.serving.listening import listen_error
 from handloop.workqueue.locks import new_lock
-from handloop.workqueue.spawn import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
 
 log = structlog.get_logger("health")
 

@@ -19,7 +19,7 @@ from handloop.client.http.connections import (
 from handloop.client.http.exchange import Answer, exchange
 from handloop.client.http.sockets import arm
 from handloop.client.request_metrics import NO_METRICS
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
 from support.recording_metrics import RecordingRequestMetrics
 from support.wire_server import Peer, Script, WireServer, always, answering, response

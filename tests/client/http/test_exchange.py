@@ -19,7 +19,7 @@ from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.sockets import arm
 from handloop.client.request_metrics import NO_METRICS
 from handloop.client.transport import HTTPTransport
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
 from support.threads import Background
 from support.wire_server import (

@@ -21,8 +21,7 @@ from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Seams
 from support.fake_clock import FakeClock
 from support.threads import Background
 

@@ -28,8 +28,7 @@ from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.certificates import CertificateAuthority
 from support.cluster import (
     CRDS,

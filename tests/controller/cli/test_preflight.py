@@ -31,8 +31,7 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedTransport, answer
 

@@ -24,8 +24,7 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from handloop.workqueue.clock import REAL_CLOCK, Clock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fast_clock import FastClock

@@ -19,7 +19,7 @@ from handloop.controller.cli.options import Options
 from handloop.controller.cli.servers import Servers
 from handloop.controller.cli.values import BindAddress
 from handloop.controller.runtime.serving.listening import ListenError
-from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK
 from support.certificates import CertificateAuthority, Issued
 from support.scripted_transport import ScriptedTransport, answer
 

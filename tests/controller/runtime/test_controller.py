@@ -15,8 +15,8 @@ from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileErr
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK
 from handloop.workqueue.priority import LOW_PRIORITY
+from handloop.workqueue.seams import REAL_CLOCK
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.deadline import until

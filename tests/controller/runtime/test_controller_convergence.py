@@ -13,7 +13,7 @@ from handloop.controller.runtime.controller import ControllerOptions
 from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.clock import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK
 from support.deadline import until
 from support.deployments import deployment
 from support.reconcile_rig import ReconcileRig

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from handloop.controller.runtime.election.leader_election import GuardedWork
-from handloop.workqueue.spawn import spawn_thread
+from handloop.workqueue.seams import spawn_thread
 
 
 def test_work_is_told_to_stop_and_seen_to_end() -> None:
