@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from handloop.apis.resource import Resource
-from handloop.client.decoding.json_text import MALFORMED, shown
-from handloop.client.errors import DecodeError, Forbidden, NotFound
+from handloop.client.decoding.json_text import read
+from handloop.client.errors import Forbidden, NotFound
 from handloop.client.rest_client import Call, RESTClient
 
 R = TypeVar("R")
@@ -90,8 +90,8 @@ def check_access(rest: RESTClient, permission: Permission) -> Access:
         "name": permission.name,
     }
     given = {key: value for key, value in attributes.items() if value}
-    body = _post(rest, _ACCESS_REVIEWS, "SelfSubjectAccessReview", {"resourceAttributes": given})
-    return _decode(body, _Review).status
+    spec = {"resourceAttributes": given}
+    return _post(rest, _ACCESS_REVIEWS, "SelfSubjectAccessReview", spec, _Review).status
 
 
 def who_am_i(rest: RESTClient) -> Identity | None:
@@ -101,10 +101,9 @@ def who_am_i(rest: RESTClient) -> Identity | None:
     Raises: APIError, TransportError, DecodeError.
     """
     try:
-        body = _post(rest, _SELF_REVIEWS, "SelfSubjectReview", {})
+        return _post(rest, _SELF_REVIEWS, "SelfSubjectReview", {}, _SelfReview).status.user_info
     except (NotFound, Forbidden):
         return None
-    return _decode(body, _SelfReview).status.user_info
 
 
 def whose_token(rest: RESTClient, token: str) -> Identity | None:
@@ -113,7 +112,7 @@ def whose_token(rest: RESTClient, token: str) -> Identity | None:
 
     Raises: APIError, TransportError, DecodeError.
     """
-    status = _decode(_post(rest, _BEARER_REVIEWS, "TokenReview", {"token": token}), _TokenReview).status
+    status = _post(rest, _BEARER_REVIEWS, "TokenReview", {"token": token}, _TokenReview).status
     return status.user if status.authenticated else None
 
 
@@ -131,22 +130,15 @@ def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: 
         "nonResourceAttributes": {"path": path, "verb": verb},
     }
     given = {key: value for key, value in spec.items() if value}
-    return _decode(_post(rest, _SUBJECT_REVIEWS, "SubjectAccessReview", given), _Review).status
+    return _post(rest, _SUBJECT_REVIEWS, "SubjectAccessReview", given, _Review).status
 
 
-def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any]) -> bytes:
+def _post(rest: RESTClient, path: str, kind: str, spec: dict[str, Any], answer: type[R]) -> R:
     review: dict[str, Any] = {"kind": kind, "apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
     if spec:
         review["spec"] = spec
     resource = path.rpartition("/")[2]
     headers = {"Content-Type": "application/json"}
-    return rest.send(
-        Call("create", "POST", path, headers=headers, body=msgspec.json.encode(review), resource=resource)
-    ).body
-
-
-def _decode(body: bytes, kind: type[R]) -> R:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except MALFORMED as error:
-        raise DecodeError(f"not a review ({error}): {shown(body)}") from error
+    body = msgspec.json.encode(review)
+    response = rest.send(Call("create", "POST", path, headers=headers, body=body, resource=resource))
+    return read(msgspec.json.Decoder(answer).decode, response.body, "not a review")

@@ -256,24 +256,25 @@ def _nothing(found: _Found, service_account: str) -> ConfigError:
 
 
 def _no_context(config: Kubeconfig) -> ConfigError:
-    have = tuple(sorted(config.contexts))
-    return ConfigError(
-        ConfigProblem.CONTEXT,
-        f"no current context in kubeconfig; have: {', '.join(have)}",
-        fix=f"kubectl config use-context {have[0]}, or: --context {have[0]}",
-        available=have,
-        path=os.pathsep.join(config.files),
-    )
+    first = min(config.contexts)
+    fix = f"kubectl config use-context {first}, or: --context {first}"
+    return _context_error("no current context in kubeconfig", config, fix=fix)
 
 
 def _unknown_context(name: str, config: Kubeconfig) -> ConfigError:
+    close = difflib.get_close_matches(name, sorted(config.contexts), n=1)
+    cause = f"did you mean {close[0]}?" if close else ""
+    what = f'context "{name}" not in kubeconfig'
+    return _context_error(what, config, cause=cause, fix="kubectl config get-contexts")
+
+
+def _context_error(what: str, config: Kubeconfig, *, fix: str, cause: str = "") -> ConfigError:
     have = tuple(sorted(config.contexts))
-    close = difflib.get_close_matches(name, have, n=1)
     return ConfigError(
         ConfigProblem.CONTEXT,
-        f'context "{name}" not in kubeconfig; have: {", ".join(have) or "none"}',
-        cause=f"did you mean {close[0]}?" if close else "",
-        fix="kubectl config get-contexts",
+        f"{what}; have: {', '.join(have) or 'none'}",
+        cause=cause,
+        fix=fix,
         available=have,
         path=os.pathsep.join(config.files),
     )

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from handloop.apis.resource import Resource
-from handloop.client.decoding.json_text import MALFORMED, shown
-from handloop.client.errors import DecodeError, NotFound
+from handloop.client.decoding.json_text import read
+from handloop.client.errors import NotFound
 from handloop.client.rest_client import Call, RESTClient
 
 A = TypeVar("A")
@@ -101,10 +101,7 @@ class Discovery:
 
     def _get(self, path: str, kind: type[A]) -> A:
         body = self._rest.send(Call("get", "GET", path)).body
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except MALFORMED as error:
-            raise DecodeError(f"not what {path} should answer ({error}): {shown(body)}") from error
+        return read(msgspec.json.Decoder(kind).decode, body, f"not what {path} should answer")
 
     def _get_or_none(self, path: str, kind: type[A]) -> A | None:
         try:

@@ -1,5 +1,5 @@
 """
-What the client reports about its requests; nobody listens by default.
+What the client reports about its requests.
 
 The names behind it are controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP
 method, as there.
@@ -7,11 +7,9 @@ method, as there.
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class RequestMetrics(Protocol):
-    """A listener. Threads: called from any, outside locks; must be quick."""
+class RequestMetrics:
+    """A listener that hears nothing. Threads: called from any, outside locks; must be quick."""
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
         """An attempt ended: code is the HTTP status, or `<error>` when there was no answer."""
@@ -35,29 +33,4 @@ class RequestMetrics(Protocol):
         """How long a name took to resolve."""
 
 
-class NoMetrics:
-    """Hears nothing."""
-
-    def request_total(self, *, code: str, method: str, host: str) -> None:
-        """Nothing."""
-
-    def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """Nothing."""
-
-    def request_size(self, *, verb: str, host: str, size: int) -> None:
-        """Nothing."""
-
-    def response_size(self, *, verb: str, host: str, size: int) -> None:
-        """Nothing."""
-
-    def request_retry(self, *, code: str, verb: str, host: str) -> None:
-        """Nothing."""
-
-    def rate_limiter_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """Nothing."""
-
-    def dns_resolution_duration(self, *, host: str, seconds: float) -> None:
-        """Nothing."""
-
-
-NO_METRICS = NoMetrics()
+NO_METRICS = RequestMetrics()

@@ -7,11 +7,9 @@ object that does not fit its type still delivers the others.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from copy import copy
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -19,16 +17,12 @@ import msgspec
 from handloop.apis.meta import Kind, Object
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.codec import Codec, TypedCodec, UnstructuredCodec
+from handloop.client.decoding.codec import Codec, typed_codec, unstructured_codec
 from handloop.client.decoding.pages import ListPage
 from handloop.client.discovery import Discovery, Version
 from handloop.client.options import ListOptions
-from handloop.client.reachability import Reachability
-from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.rest_client import Call, RESTClient
-from handloop.client.transport import Transport
 from handloop.client.watch_stream import WatchStream
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
@@ -43,63 +37,20 @@ class PatchType(StrEnum):
     APPLY = "application/apply-patch+yaml"
 
 
-class Client:
-    """
-    One API server. Threads: any.
-
-    Args: as RESTClient; qps and burst limit requests, 0 = no limit; stop ends waits (a Retry-After, the rate
-    limit), so give it the event that stops the program, and whoever may end later gets one by until();
-    clients of one server may share a reachability.
-    """
-
-    def __init__(
-        self,
-        transport: Transport,
-        *,
-        qps: float = 0,
-        burst: int = 0,
-        seams: Seams = REAL_SEAMS,
-        metrics: RequestMetrics = NO_METRICS,
-        user_agent: str = "",
-        stop: threading.Event | None = None,
-        reachability: Reachability | None = None,
-    ) -> None:
-        self._clock = seams.clock
-        self.reachability = Reachability(clock=seams.clock) if reachability is None else reachability
-        self.rest = RESTClient(
-            transport,
-            qps=qps,
-            burst=burst,
-            seams=seams,
-            metrics=metrics,
-            user_agent=user_agent,
-            stop=stop,
-            reachability=self.reachability,
-        )
-
-    def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
-        """The same client, for somebody whose waits something else ends; see RESTClient.until."""
-        client = copy(self)
-        client.rest = self.rest.until(stop, patience_seconds=patience_seconds)
-        return client
-
-    def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
-        """The same client, rate limit and all, whose requests pass through what wrapper makes."""
-        client = copy(self)
-        client.rest = self.rest.wrap(wrapper)
-        return client
+class Client(RESTClient):
+    """One API server: a RESTClient that knows kinds. Threads: any."""
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
         """The objects of a typed kind."""
-        return ResourceClient(self.rest, TypedCodec(kind), clock=self._clock)
+        return ResourceClient(self, typed_codec(kind))
 
     def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
         """The objects of a kind nobody typed."""
-        return ResourceClient(self.rest, UnstructuredCodec(resource), clock=self._clock)
+        return ResourceClient(self, unstructured_codec(resource))
 
     def discovery(self) -> Discovery:
         """What the server serves."""
-        return Discovery(self.rest)
+        return Discovery(self)
 
     def version(self) -> Version:
         """
@@ -115,7 +66,7 @@ class Client:
 
         Raises: APIError, TransportError.
         """
-        return self.rest.send(Call("get", "GET", quote(path, safe="/%"))).body
+        return self.send(Call("get", "GET", quote(path, safe="/%"))).body
 
 
 class ResourceClient(Generic[T]):
@@ -127,23 +78,15 @@ class ResourceClient(Generic[T]):
     They block until the answer is there, at most 30 s an attempt. Threads: any.
     """
 
-    def __init__(
-        self,
-        rest: RESTClient,
-        codec: Codec[T],
-        *,
-        clock: Clock = REAL_CLOCK,
-        timeout_seconds: float | None = None,
-    ) -> None:
+    def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
         """Args: timeout_seconds bounds each attempt of a request, None = the transport's own 30 s."""
         self._rest = rest
         self._codec = codec
-        self._clock = clock
         self._timeout_seconds = timeout_seconds
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
         """The same objects; a request takes at most timeout_seconds an attempt. A watch is as ever."""
-        return ResourceClient(self._rest, self._codec, clock=self._clock, timeout_seconds=timeout_seconds)
+        return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)
 
     @property
     def kind(self) -> Resource:
@@ -166,12 +109,12 @@ class ResourceClient(Generic[T]):
     def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
         """One page; namespace "" means all namespaces."""
         response = self._rest.send(self._call("list", "GET", namespace, query=options.query()))
-        return self._codec.pages().decode(response.body)
+        return self._codec.pages.decode(response.body)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
         """Open a watch; close it when done. Nothing is repeated, whatever the server asks."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
-        return WatchStream(stream, self._codec.events(), clock=self._clock)
+        return WatchStream(stream, self._codec.events(), clock=self._rest.clock)
 
     def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """

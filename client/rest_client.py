@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from copy import copy
 from functools import cache
 from typing import Final, NamedTuple, Self
@@ -26,8 +27,8 @@ from handloop.client.errors import (
     TransportError,
     error_from_status,
     is_too_large_resource_version,
-    status_from_body,
 )
+from handloop.client.errors.status import status_from_body
 from handloop.client.http.response import Response, Stream
 from handloop.client.reachability import Reachability
 from handloop.client.request_log import log_answer, log_body
@@ -46,6 +47,7 @@ _SERVER_ERROR: Final = 500
 _SECONDS = re.compile(r"\d{1,9}", re.ASCII)
 _DEFAULT_BURST: Final = 10
 _SAID_WAIT_SECONDS: Final = 1.0
+_NO_ANSWER: Final = "<error>"
 
 
 class Call(NamedTuple):
@@ -76,8 +78,10 @@ class RESTClient:
     """
     Sends calls over a transport.
 
-    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop ends every
-    wait early. random gives the jitter of waits. reachability is told whether requests are answered.
+    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
+    waits (a Retry-After, the rate limit): pass the event that stops the program. A component that must
+    outlive it uses `client.until(its_own_event)`. reachability is told whether requests are answered; clients
+    of one server may share it.
     """
 
     def __init__(
@@ -93,9 +97,9 @@ class RESTClient:
         reachability: Reachability | None = None,
     ) -> None:
         self._transport = transport
-        self._reachability = Reachability(clock=seams.clock) if reachability is None else reachability
+        self.reachability = Reachability(clock=seams.clock) if reachability is None else reachability
         self._bucket = TokenBucket(qps, burst or _DEFAULT_BURST, seams.clock) if qps > 0 else None
-        self._clock = seams.clock
+        self.clock = seams.clock
         self._random = seams.random
         self._metrics = metrics
         self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
@@ -140,11 +144,11 @@ class RESTClient:
                 if wait is None or wait > patience or attempt == MAX_RETRIES or self._stop.is_set():
                     raise
                 patience -= wait
-                code = _code(error)
+                code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
                 # a read whose connection broke takes up to ten seconds more, unasked: said sooner
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
-                if self._clock.sleep(wait, self._stop):
+                if self.clock.sleep(wait, self._stop):
                     raise
             self._metrics.request_retry(code=code, verb=call.method, host=self._host)
         raise AssertionError("the last attempt returns or raises")
@@ -157,14 +161,15 @@ class RESTClient:
 
         Raises: APIError, TransportError.
         """
-        started_at = self._clock.now()
+        started_at = self.clock.now()
         try:
             stream = self._transport.stream(
                 call.method, call.path, query=call.query, headers={**self._headers, **call.headers}
             )
             if stream.status >= _FAILED:
                 self._finish(call, started_at, str(stream.status))
-                raise self._error(call, Response(stream.status, stream.headers, _read_all(stream)))
+                with closing(stream):
+                    raise self._error(call, Response(stream.status, stream.headers, stream.read_all()))
         except TransportError:
             self._finish(call, started_at, _NO_ANSWER)
             raise
@@ -172,7 +177,7 @@ class RESTClient:
         return stream
 
     def _attempt(self, call: Call) -> Response:
-        started_at = self._clock.now()
+        started_at = self.clock.now()
         log_body("Request body", call.path, call.body or b"")
         try:
             response = self._transport.request(
@@ -196,10 +201,10 @@ class RESTClient:
 
     def _finish(self, call: Call, started_at: float, code: str) -> None:
         if code == _NO_ANSWER:
-            self._reachability.lost()
+            self.reachability.lost()
         else:
-            self._reachability.answered()
-        seconds = self._clock.now() - started_at
+            self.reachability.answered()
+        seconds = self.clock.now() - started_at
         self._metrics.request_total(code=code, method=call.method, host=self._host)
         self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
         log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)
@@ -222,23 +227,9 @@ class RESTClient:
             log.info(
                 "Waited before sending request", delay=wait, reason="client-side throttling", verb=call.method
             )
-        if wait > 0 and self._clock.sleep(wait, self._stop):
+        if wait > 0 and self.clock.sleep(wait, self._stop):
             raise Cancelled("the client was stopped", host=self._host, request=f"{call.method} {call.path}")
         self._metrics.rate_limiter_duration(verb=call.method, host=self._host, seconds=wait)
-
-
-_NO_ANSWER: Final = "<error>"
-
-
-def _code(error: APIError | TransportError) -> str:
-    return str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-
-
-def _read_all(stream: Stream) -> bytes:
-    try:
-        return stream.read_all()
-    finally:
-        stream.close()
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -19,8 +19,8 @@ from urllib3 import HTTPHeaderDict
 from handloop.client.auth.tls import KeyPair, TLSContexts
 from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ClientError, ConfigError, ConnectionBroken, DeadlineExceeded
-from handloop.client.http.connections import Connections, Lent, Route
-from handloop.client.http.exchange import Answer, HTTPStream, exchange
+from handloop.client.http.connections import Connection, Connections, Route
+from handloop.client.http.exchange import Answer, HTTPStream, exchange, read_whole
 from handloop.client.http.failures import FAILURES, Attempt, explain
 from handloop.client.http.response import Response, Stream
 from handloop.client.http.sockets import arm
@@ -112,6 +112,7 @@ class HTTPTransport:
     makes rotating credentials fresh and repeats the request once. Redirects are refused: a token goes to one
     host only.
 
+    host is `scheme://host:port`.
     Threads: any. State: none but that of Connections, TLSContexts and the credentials.
     """
 
@@ -135,9 +136,10 @@ class HTTPTransport:
         url = urlsplit(config.host)
         proxy = urlsplit(config.proxy_url) if config.proxy_url else None
         contexts = TLSContexts(config.tls) if url.scheme == "https" else None
-        self._route = Route(url, proxy, config.tls_server_name, seams.spawn, _reporter(metrics))
+        resolved = metrics.dns_resolution_duration
+        self._route = Route(url, proxy, config.tls_server_name, seams.spawn, resolved)
         self._prefix = url.path.rstrip("/")
-        self._host = f"{url.scheme}://{url.netloc}"
+        self.host = f"{url.scheme}://{url.netloc}"
         self._credentials = config.credentials
         self._impersonate = config.impersonate
         self._connections = Connections(self._route, contexts)
@@ -146,12 +148,7 @@ class HTTPTransport:
         self._body_limit = body_limit
         self._clock = seams.clock
         if config.tls.insecure_skip_verify:
-            log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self._host)
-
-    @property
-    def host(self) -> str:
-        """`scheme://host:port`."""
-        return self._host
+            log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def close(self) -> None:
         """Close idle connections; requests and streams under way end by themselves."""
@@ -191,14 +188,10 @@ class HTTPTransport:
         """Send a request and read the head of its answer; see Transport."""
         idle_seconds = self._read_seconds if read_timeout_seconds is None else read_timeout_seconds
         request = self._prepare(method, path, query, headers, body=None, seconds=self._request_seconds)
-        lent, answer = self._authorized(request)
+        connection, answer = self._authorized(request)
         arm(answer.sock, deadline=None, idle_seconds=idle_seconds)
         attempt = self._attempt(request, sent=True)._replace(seconds=idle_seconds)
-        return HTTPStream(lent.connection, answer, lambda error: explain(error, attempt))
-
-    def _target(self, path: str, query: Mapping[str, str] | None) -> str:
-        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
-        return self._route.target(f"{self._prefix}{path}{encoded}")
+        return HTTPStream(connection, answer, lambda error: explain(error, attempt))
 
     def _prepare(
         self,
@@ -215,16 +208,17 @@ class HTTPTransport:
         fields["Accept-Encoding"] = "identity"
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))
-        deadline = time.monotonic() + seconds
-        return _Request(method, path, self._target(path, query), fields, body, seconds, deadline)
+        encoded = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        target = self._route.target(f"{self._prefix}{path}{encoded}")
+        return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
-    def _authorized(self, request: _Request) -> tuple[Lent, Answer]:
+    def _authorized(self, request: _Request) -> tuple[Connection, Answer]:
         """Exchange with credentials; a 401 that fresher ones may cure is repeated once."""
         started_at = self._clock.now()
-        lent, answer = self._exchange(self._with_credentials(request))
+        connection, answer = self._exchange(self._with_credentials(request))
         if answer.status != _UNAUTHORIZED or not self._credentials.rejected(started_at):
-            return lent, answer
-        self._read(request, lent, answer)
+            return connection, answer
+        self._read(request, connection, answer)
         return self._exchange(self._with_credentials(request))
 
     def _with_credentials(self, request: _Request) -> _Request:
@@ -238,22 +232,22 @@ class HTTPTransport:
         fields["Authorization"] = authorization
         return request._replace(headers=fields)
 
-    def _exchange(self, request: _Request) -> tuple[Lent, Answer]:
+    def _exchange(self, request: _Request) -> tuple[Connection, Answer]:
         """On an idle connection if there is one; a read that finds it dead is repeated on a new one."""
         try:
-            lent = self._connections.take_idle(self._key_pair(request))
+            connection = self._connections.take_idle(self._key_pair(request))
         except ConfigError as error:
             raise explain(error, self._attempt(request, sent=False)) from error
-        if lent is not None:
+        if connection is not None:
             try:
-                return lent, self._send(request, lent)
+                return connection, self._send(request, connection)
             except ConnectionBroken:
                 if request.method not in _IDEMPOTENT:
                     raise
-        lent = self._connect(request)
-        return lent, self._send(request, lent)
+        connection = self._connect(request)
+        return connection, self._send(request, connection)
 
-    def _connect(self, request: _Request) -> Lent:
+    def _connect(self, request: _Request) -> Connection:
         try:
             pair = self._key_pair(request)
             return self._connections.connect(pair, time.monotonic() + self._seconds_to_send(request))
@@ -266,68 +260,45 @@ class HTTPTransport:
     def _seconds_to_send(self, request: _Request) -> float:
         return min(request.deadline - time.monotonic(), request.send_by - self._clock.now())
 
-    def _send(self, request: _Request, lent: Lent) -> Answer:
+    def _send(self, request: _Request, connection: Connection) -> Answer:
         log_headers("Request headers", request.words, request.headers.items())
         sent = False
         try:
             # the socket looks at this again before each send, however long we were suspended meanwhile
-            arm(lent.connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
+            arm(connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
             sent = True
             answer = exchange(
-                lent.connection,
+                connection,
                 request.method,
                 request.target,
                 request.headers,
                 request.body,
                 answer_deadline=request.deadline,
             )
+            log_headers("Response headers", request.words, answer.headers.items())
+            _require_plain(answer)
         except FAILURES as error:
-            lent.connection.close()
+            connection.close()
             raise self._explain(error, request, sent=sent) from error
         except BaseException:
-            lent.connection.close()
+            connection.close()
             raise
-        log_headers("Response headers", request.words, answer.headers.items())
-        self._require_plain(request, lent, answer)
         return answer
 
-    def _require_plain(self, request: _Request, lent: Lent, answer: Answer) -> None:
-        encoding = answer.headers.get("Content-Encoding", "identity").lower()
-        problem = ""
-        if answer.status // 100 == _REDIRECTION:
-            # shown in part: a redirect to a login page may carry a code in its query
-            where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
-            problem = f"redirect ({answer.status}) to {where} refused"
-        elif encoding not in ("identity", ""):
-            problem = f"the answer has Content-Encoding {encoding!r}, which was not asked for"
-        if problem:
-            lent.connection.close()
-            raise explain(BadAnswer(problem), self._attempt(request, sent=True))
-
-    def _read(self, request: _Request, lent: Lent, answer: Answer) -> Response:
+    def _read(self, request: _Request, connection: Connection, answer: Answer) -> Response:
         try:
-            body = self._read_body(answer)
+            body = read_whole(answer, self._body_limit)
         except FAILURES as error:
-            lent.connection.close()
+            connection.close()
             raise explain(error, self._attempt(request, sent=True)) from error
         except BaseException:
-            lent.connection.close()
+            connection.close()
             raise
         if answer.keep_alive:
-            self._connections.give_back(lent)
+            self._connections.give_back(connection)
         else:
-            lent.connection.close()
+            connection.close()
         return Response(answer.status, answer.headers, body)
-
-    def _read_body(self, answer: Answer) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while block := answer.read_block():
-            size += len(block)
-            if size > self._body_limit:
-                raise BadAnswer(f"the answer is larger than the limit of {self._body_limit >> 20} MiB")
-            parts.append(block)
-        return b"".join(parts)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
         """What took too long is the answer, or the sending where that had less time."""
@@ -339,7 +310,7 @@ class HTTPTransport:
     def _attempt(self, request: _Request, *, sent: bool) -> Attempt:
         proxy = self._route.proxy
         return Attempt(
-            host=self._host,
+            host=self.host,
             request=request.words,
             write=request.method not in _IDEMPOTENT,
             sent=sent,
@@ -350,8 +321,12 @@ class HTTPTransport:
         )
 
 
-def _reporter(metrics: RequestMetrics) -> Callable[[str, float], None]:
-    def resolved(host: str, seconds: float) -> None:
-        metrics.dns_resolution_duration(host=host, seconds=seconds)
-
-    return resolved
+def _require_plain(answer: Answer) -> None:
+    """Refuse a redirect, and an encoding that was not asked for."""
+    if answer.status // 100 == _REDIRECTION:
+        # shown in part: a redirect to a login page may carry a code in its query
+        where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
+        raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
+    encoding = answer.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ("identity", ""):
+        raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not asked for")

@@ -10,24 +10,15 @@ from __future__ import annotations
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.meta import Object
-from handloop.client.decoding.event_decoder import Decoded, EventDecoder
-from handloop.client.decoding.watch_events import (
-    INITIAL_EVENTS_END,
-    Bookmark,
-    EventType,
-    WatchEvent,
-    WrongKind,
-)
+from handloop.client.decoding.watch_events import Decoded, EventDecoder, WatchEvent
 from handloop.client.errors import ClientError, DeadlineExceeded, DecodeError
 from handloop.client.http.response import Stream
 from handloop.workqueue.seams import REAL_CLOCK, Clock
 
-__all__ = ["INITIAL_EVENTS_END", "Bookmark", "EventType", "WatchEvent", "WatchStream", "WrongKind"]
-
 T = TypeVar("T", bound=Object)
 
-LINE_LIMIT: Final = 64 << 20
-LINE_SECONDS: Final = 75.0
+_LINE_LIMIT: Final = 64 << 20
+_LINE_SECONDS: Final = 75.0
 
 
 class WatchStream(Generic[T]):
@@ -44,15 +35,13 @@ class WatchStream(Generic[T]):
         decoder: EventDecoder[T],
         *,
         clock: Clock = REAL_CLOCK,
-        line_limit: int = LINE_LIMIT,
-        line_seconds: float = LINE_SECONDS,
+        line_limit: int = _LINE_LIMIT,
     ) -> None:
-        """Args: a line may have line_limit bytes and take line_seconds to arrive."""
+        """Args: a line may have line_limit bytes."""
         self._stream = stream
         self._decoder = decoder
         self._clock = clock
         self._line_limit = line_limit
-        self._line_seconds = line_seconds
         self._tail: list[bytes] = []
         self._tail_bytes = 0
         self._tail_at = 0.0
@@ -113,8 +102,8 @@ class WatchStream(Generic[T]):
         self._tail_bytes += len(part)
         if self._tail_bytes > self._line_limit:
             raise DecodeError(f"an event of more than {self._line_limit} bytes without an end")
-        if now - self._tail_at > self._line_seconds:
-            raise DeadlineExceeded(f"an event took more than {self._line_seconds:g} s to arrive")
+        if now - self._tail_at > _LINE_SECONDS:
+            raise DeadlineExceeded(f"an event took more than {_LINE_SECONDS:g} s to arrive")
 
     def _require_no_tail(self) -> None:
         if self._tail:

@@ -1,8 +1,8 @@
 """
 The certificate of one sandbox. It signs itself, lasts a day, and is the only one that its kubeconfig trusts.
 
-The `cryptography` package makes it. It belongs to the extra `handloop[tls]` and is imported only here:
-a sandbox without TLS does not need it. The key never outlives the call on disk.
+The `cryptography` package makes it. It belongs to the extra `handloop[tls]` and is imported only when one is
+made: a sandbox without TLS does not need it. The key never outlives the call on disk.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ request once (by the transport).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -27,29 +27,32 @@ FETCH_SECONDS: Final = 60.0
 _LOCK_RANK: Final = 95
 
 
-class Credentials(Protocol):
-    """What a request carries to say who sends it."""
+class Credentials:
+    """What a request carries to say who sends it; here nothing."""
 
-    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
         """
         The Authorization header, "" for none.
 
         Raises: ConfigError when it cannot be had.
         Blocks: while a file is read, or a program runs: at most timeout_seconds, and FETCH_SECONDS.
         """
+        return ""
 
-    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
         """A client certificate that comes with them, None to use the configured one; blocks as that does."""
+        return None
 
-    def rejected(self, started_at: float) -> bool:
+    def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
         A request that started then (monotonic) was answered with 401: forget what was obtained before it.
 
         Returns: whether a repetition can carry something newer.
         """
+        return False
 
 
-class StaticCredentials:
+class StaticCredentials(Credentials):
     """A header that never changes; "" for nobody in particular."""
 
     def __init__(self, authorization: str = "") -> None:
@@ -59,16 +62,8 @@ class StaticCredentials:
         """The header."""
         return self._authorization
 
-    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - there is none
-        """None."""
-        return None
 
-    def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
-        """False."""
-        return False
-
-
-class TokenFile:
+class TokenFile(Credentials):
     """
     A bearer token in a file that somebody else rotates.
 
@@ -91,10 +86,6 @@ class TokenFile:
         if read_at is None or now - read_at >= TOKEN_FILE_SECONDS:
             token = self._refresh(token, now)
         return f"Bearer {token}"
-
-    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - there is none
-        """None."""
-        return None
 
     def rejected(self, started_at: float) -> bool:
         """Forget a token read before then, so that the next request reads the file."""
@@ -150,7 +141,7 @@ class Fetched(NamedTuple):
         return f"Fetched(expires_at={self.expires_at})"
 
 
-class FetchedCredentials:
+class FetchedCredentials(Credentials):
     """
     Credentials that take a program or a login service: fetched when first needed, on expiry, after a 401.
 
@@ -160,13 +151,7 @@ class FetchedCredentials:
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
 
-    def __init__(
-        self,
-        name: str,
-        fetch: Callable[[], Fetched],
-        *,
-        seams: Seams = REAL_SEAMS,
-    ) -> None:
+    def __init__(self, name: str, fetch: Callable[[], Fetched], *, seams: Seams = REAL_SEAMS) -> None:
         """Args: name is what hangs or fails, for messages; fetch raises ConfigError."""
         self._name = name
         self._fetch = fetch

@@ -25,6 +25,7 @@ from handloop.client.errors import ConfigError, ConfigProblem
 PIPE_SECONDS: Final = 60.0
 """Behind `<(...)` somebody may have to log in."""
 _DEPTH_LIMIT: Final = 50
+_PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 
@@ -194,31 +195,18 @@ def _require_shallow(path: str, text: str) -> None:
 
 
 def _resolve(path: str, document: dict[str, Any], text: str) -> Kubeconfig:
-    folder = str(Path(path).absolute().parent)
     clusters = _named(path, document, "clusters", "cluster")
     users = _named(path, document, "users", "user")
     contexts = _named(path, document, "contexts", "context")
     return Kubeconfig(
         current_context=_scalar(path, document, "current-context"),
-        clusters={
-            name: _with_paths(_convert(path, f"clusters[{name}]", entry, Cluster), folder, _CLUSTER_PATHS)
-            for name, entry in clusters.items()
-        },
-        users={
-            name: _with_paths(_convert(path, f"users[{name}]", entry, User), folder, _USER_PATHS)
-            for name, entry in users.items()
-        },
-        contexts={
-            name: _convert(path, f"contexts[{name}]", entry, Context) for name, entry in contexts.items()
-        },
+        clusters=_sections(path, "clusters", clusters, Cluster),
+        users=_sections(path, "users", users, User),
+        contexts=_sections(path, "contexts", contexts, Context),
         cluster_texts=dict.fromkeys(clusters, text),
         user_files=dict.fromkeys(users, path),
         files=(path,),
     )
-
-
-_CLUSTER_PATHS: Final = ("certificate_authority",)
-_USER_PATHS: Final = ("client_certificate", "client_key", "token_file")
 
 
 def _named(path: str, document: dict[str, Any], plural: str, singular: str) -> dict[str, dict[str, Any]]:
@@ -239,6 +227,14 @@ def _named(path: str, document: dict[str, Any], plural: str, singular: str) -> d
     return found
 
 
+def _sections(path: str, plural: str, entries: dict[str, dict[str, Any]], kind: Any) -> dict[str, Any]:
+    folder = Path(path).absolute().parent
+    return {
+        name: _with_paths(_convert(path, f"{plural}[{name}]", entry, kind), folder)
+        for name, entry in entries.items()
+    }
+
+
 def _convert(path: str, where: str, entry: dict[str, Any], kind: Any) -> Any:
     filled = {key: value for key, value in entry.items() if value is not None}
     try:
@@ -248,10 +244,9 @@ def _convert(path: str, where: str, entry: dict[str, Any], kind: Any) -> Any:
         raise _malformed(path, f"{where}{place.rstrip('`')}: {words[:1].lower()}{words[1:]}") from error
 
 
-def _with_paths(section: Any, folder: str, fields: tuple[str, ...]) -> Any:
-    changes = {
-        field: os.path.normpath(Path(folder, value)) for field in fields if (value := getattr(section, field))
-    }
+def _with_paths(section: Any, folder: Path) -> Any:
+    given = {field: getattr(section, field, "") for field in _PATHS}
+    changes = {field: os.path.normpath(folder / value) for field, value in given.items() if value}
     return msgspec.structs.replace(section, **changes)
 
 

@@ -58,7 +58,12 @@ def credentials_for(
     if user.exec is not None:
         return _plugin(user.exec, folder, plugin_cluster, stop, clock)
     if user.auth_provider is not None:
-        return _provider(user.auth_provider, folder, clock)
+        provider = user.auth_provider
+        return FetchedCredentials(
+            str(provider.get("name", "")),
+            lambda: fetch_from_provider(provider, folder, clock.time()),
+            seams=Seams(clock=clock),
+        )
     return StaticCredentials()
 
 
@@ -94,15 +99,6 @@ def _plugin(
         return fetch_from_plugin(section, cluster() if wants_cluster else {}, folder, stop=stop)
 
     return FetchedCredentials(str(section.get("command", "")), fetch, seams=Seams(clock=clock))
-
-
-def _provider(section: Mapping[str, Any], folder: str, clock: Clock) -> Credentials:
-    user = {"auth-provider": dict(section)}
-    return FetchedCredentials(
-        str(section.get("name", "")),
-        lambda: fetch_from_provider(user, folder, clock.time()),
-        seams=Seams(clock=clock),
-    )
 
 
 def key_pair_for(user: User, name: str) -> KeyPair:
@@ -161,20 +157,20 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def fetch_from_provider(user: Mapping[str, Any], folder: str, now: float) -> Fetched:
+def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) -> Fetched:
     """
     Ask an auth provider (gcp, oidc) once.
 
-    Args: user is the whole user section; now is Unix time.
+    Args: provider is the user's `auth-provider`; folder is what relative paths start from; now is Unix time.
     Raises: ConfigError when the provider is unknown or gives no token.
     """
-    name = str((user.get("auth-provider") or {}).get("name", ""))
+    name = str(provider.get("name", ""))
     # imported here because the package costs 0.7 s
     from kubernetes.client import Configuration  # noqa: PLC0415
     from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
 
     configuration = Configuration()
-    loader = KubeConfigLoader(_document(user), config_base_path=folder)
+    loader = KubeConfigLoader(_document(provider), config_base_path=folder)
     try:
         loader.load_and_set(configuration)
     except Exception as error:  # its providers raise whatever their libraries raise
@@ -185,12 +181,13 @@ def fetch_from_provider(user: Mapping[str, Any], folder: str, now: float) -> Fet
     return Fetched(authorization=str(authorization), expires_at=now + _PROVIDER_SECONDS)
 
 
-def _document(user: Mapping[str, Any]) -> dict[str, Any]:
+def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
+    """A kubeconfig around the provider, as its package reads only whole ones."""
     return {
         "current-context": "login",
         "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],
         "clusters": [{"name": "login", "cluster": {"server": "http://127.0.0.1"}}],
-        "users": [{"name": "login", "user": dict(user)}],
+        "users": [{"name": "login", "user": {"auth-provider": dict(provider)}}],
     }
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import msgspec
 
-from handloop.client.decoding.json_text import MALFORMED, prune, shown
-from handloop.client.decoding.pages import RAW_LIMIT, Undecodable
-from handloop.client.errors import DecodeError
+from handloop.client.decoding.json_text import pruning, read
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
@@ -28,7 +26,7 @@ class _Loose(msgspec.Struct, frozen=True):
     metadata: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Loose)
+_decode = pruning(msgspec.json.Decoder(_Loose).decode)
 
 
 def read_envelope(raw: bytes) -> Envelope:
@@ -37,10 +35,7 @@ def read_envelope(raw: bytes) -> Envelope:
 
     Raises: DecodeError when raw is not a JSON object.
     """
-    try:
-        loose = _decode(raw)
-    except MALFORMED as error:
-        raise DecodeError(f"not an object ({error}): {shown(raw)}") from error
+    loose = read(_decode, raw, "not an object")
     metadata = loose.metadata if isinstance(loose.metadata, dict) else {}
     annotations = metadata.get("annotations")
     return Envelope(
@@ -51,31 +46,6 @@ def read_envelope(raw: bytes) -> Envelope:
         resource_version=_text(metadata.get("resourceVersion")),
         annotations=annotations if isinstance(annotations, dict) else {},
     )
-
-
-def undecodable(raw: bytes, error: Exception) -> Undecodable:
-    """
-    The quarantine entry for an object that does not fit its type.
-
-    Raises: DecodeError when it has no name or resource version: nothing can be said about it.
-    """
-    envelope = read_envelope(raw)
-    if not envelope.name or not envelope.resource_version:
-        raise DecodeError(f"an object without metadata.name or resourceVersion: {shown(raw)}")
-    return Undecodable(
-        key_namespace=envelope.namespace,
-        key_name=envelope.name,
-        resource_version=envelope.resource_version,
-        raw=bytes(raw[:RAW_LIMIT]),
-        error=str(error),
-    )
-
-
-def _decode(raw: bytes) -> _Loose:
-    try:
-        return _decoder.decode(raw)
-    except RecursionError:
-        return _decoder.decode(prune(raw))
 
 
 def _text(value: Any) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from handloop.client.errors import DecodeError
 
-SHOWN_CHARS: Final = 200
+T = TypeVar("T")
+
+_SHOWN_CHARS: Final = 200
 # well below the interpreter's recursion limit, well above what any modelled field needs
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
@@ -34,7 +37,7 @@ def require_utf8(data: bytes) -> None:
 
 def shown(data: bytes) -> str:
     """The first 200 characters in ASCII, control characters escaped: fit for one line of a log."""
-    text = data[: SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:SHOWN_CHARS]
+    text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     return text.encode("unicode_escape").decode("ascii")
 
 
@@ -60,3 +63,27 @@ def prune(data: bytes) -> bytes:
     if not kept:
         return data
     return b"".join([*kept, data[position:] if depth <= _DEPTH else b""])
+
+
+def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    """The same decoder, which prunes what is nested too deep for it."""
+
+    def decode_any_depth(data: bytes) -> T:
+        try:
+            return decode(data)
+        except RecursionError:
+            return decode(prune(data))
+
+    return decode_any_depth
+
+
+def read(decode: Callable[[bytes], T], data: bytes, problem: str) -> T:
+    """
+    What decode makes of data.
+
+    Raises: DecodeError that begins with the problem and shows the data.
+    """
+    try:
+        return decode(data)
+    except MALFORMED as error:
+        raise DecodeError(f"{problem} ({error}): {shown(data)}") from error

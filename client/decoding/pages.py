@@ -1,11 +1,26 @@
-"""What a list answers: one page of objects, and those that did not fit their type."""
+"""
+List pages: in one pass, and item by item when that fails.
+
+The page is decoded as a whole into typed objects; nothing of its bytes stays alive in them. Only a page with
+something that does not fit is decoded a second time, to find out what.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
-T = TypeVar("T")
+import msgspec
+
+from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
+from handloop.client.decoding.envelope import read_envelope
+from handloop.client.decoding.json_text import MALFORMED, pruning, read, require_utf8, shown
+from handloop.client.errors import DecodeError
+
+T = TypeVar("T", bound=Object)
+I = TypeVar("I")  # noqa: E741 - an item: the object itself, or its JSON
 
 RAW_LIMIT = 65_536
 
@@ -24,8 +39,26 @@ class Undecodable(NamedTuple):
     error: str
 
 
+def undecodable(raw: bytes, error: Exception) -> Undecodable:
+    """
+    The quarantine entry for an object that does not fit its type.
+
+    Raises: DecodeError when it has no name or resource version: nothing can be said about it.
+    """
+    envelope = read_envelope(raw)
+    if not envelope.name or not envelope.resource_version:
+        raise DecodeError(f"an object without metadata.name or resourceVersion: {shown(raw)}")
+    return Undecodable(
+        key_namespace=envelope.namespace,
+        key_name=envelope.name,
+        resource_version=envelope.resource_version,
+        raw=bytes(raw[:RAW_LIMIT]),
+        error=str(error),
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class ListPage(Generic[T]):
+class ListPage(Generic[I]):
     """
     One page of a list.
 
@@ -33,8 +66,89 @@ class ListPage(Generic[T]):
     page; remaining_item_count is None when the server does not say (last page, or with selectors).
     """
 
-    items: list[T]
+    items: list[I]
     resource_version: str
     continue_token: str | None = None
     remaining_item_count: int | None = None
-    undecodable: tuple[Undecodable, ...] = field(default=())
+    undecodable: tuple[Undecodable, ...] = ()
+
+
+class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class Page(msgspec.Struct, Generic[I], frozen=True, gc=False, rename="camel"):
+    """A list on the wire."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: _ListMeta | None = None
+    items: list[I] | None = None
+
+
+class PageDecoder(Generic[T]):
+    """
+    Decodes the lists of one kind.
+
+    Args: whole decodes a page at once, or is None to go item by item; item decodes one object's JSON.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        item: Callable[[bytes], T],
+        whole: Callable[[bytes], Page[T]] | None = None,
+    ) -> None:
+        self._resource = resource
+        self._item = item
+        self._whole = whole
+        self._raw = pruning(msgspec.json.Decoder(Page[msgspec.Raw]).decode)
+
+    def decode(self, body: bytes) -> ListPage[T]:
+        """
+        One page.
+
+        Raises: DecodeError when it is not a list of this kind.
+        """
+        require_utf8(body)
+        if self._whole is not None:
+            try:
+                page = self._whole(body)
+            except MALFORMED:
+                return self._decode_items(body)
+            items = page.items or []
+            if all(item.metadata.name for item in items):
+                return self._finish(page, items, ())
+        return self._decode_items(body)
+
+    def _decode_items(self, body: bytes) -> ListPage[T]:
+        page = read(self._raw, body, f"not a list of {self._resource}")
+        items: list[T] = []
+        bad: list[Undecodable] = []
+        for raw in page.items or ():
+            text = bytes(raw)
+            try:
+                item = self._item(text)
+            except MALFORMED as error:
+                bad.append(undecodable(text, error))
+                continue
+            if not item.metadata.name:
+                raise DecodeError(f"a list item without metadata.name: {shown(text)}")
+            items.append(item)
+        return self._finish(page, items, tuple(bad))
+
+    def _finish(self, page: Page[Any], items: list[T], bad: tuple[Undecodable, ...]) -> ListPage[T]:
+        if not page.kind.endswith("List") or page.api_version != self._resource.api_version:
+            what = f"{page.api_version} {page.kind}".strip() or "something without a kind"
+            raise DecodeError(f"expected a list of {self._resource}, got {what}")
+        if page.metadata is None:
+            raise DecodeError(f"a list of {self._resource} without metadata")
+        return ListPage(
+            items=items,
+            resource_version=page.metadata.resource_version,
+            continue_token=page.metadata.continue_token or None,
+            remaining_item_count=page.metadata.remaining_item_count,
+            undecodable=bad,
+        )

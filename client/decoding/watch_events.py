@@ -1,15 +1,32 @@
-"""What a watch delivers."""
+"""
+What a watch delivers, decoded in one pass per block, and line by line when that fails.
+
+The fast path decodes all lines of a block straight into typed objects. Whatever it does not know (an ERROR's
+Status, another kind, an object that does not fit, an unknown event type) makes it fail, and the block is
+decoded again, line by line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from handloop.client.decoding.pages import Undecodable
-from handloop.client.errors import APIError
+import msgspec
+import structlog
 
-T = TypeVar("T")
+from handloop.apis.meta import Object
+from handloop.apis.resource import Resource
+from handloop.client.decoding.envelope import read_envelope
+from handloop.client.decoding.json_text import MALFORMED, pruning, read, require_utf8, shown
+from handloop.client.decoding.pages import Undecodable, undecodable
+from handloop.client.errors import APIError, DecodeError, error_from_status
+from handloop.client.errors.status import status_from_json
+
+log = structlog.get_logger("client")
+
+T = TypeVar("T", bound=Object)
+I = TypeVar("I")  # noqa: E741 - an item: the object itself, or its JSON
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -43,13 +60,139 @@ class WrongKind(NamedTuple):
     kind: str
 
 
-class WatchEvent(NamedTuple, Generic[T]):
+class WatchEvent(NamedTuple, Generic[I]):
     """
     One event.
 
-    object is a T; for BOOKMARK a Bookmark; for ERROR an APIError; an Undecodable for an object that does not
+    object is an I; for BOOKMARK a Bookmark; for ERROR an APIError; an Undecodable for an object that does not
     fit its type; a WrongKind for an object of another kind.
     """
 
     type: EventType
-    object: T | Bookmark | APIError | Undecodable | WrongKind
+    object: I | Bookmark | APIError | Undecodable | WrongKind
+
+
+class WireEvent(msgspec.Struct, Generic[I], frozen=True, gc=False):
+    """An event on the wire."""
+
+    type: EventType
+    object: I
+
+
+class _RawEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+class Decoded(NamedTuple, Generic[T]):
+    """The events before the first bad line, and what is wrong with that one."""
+
+    events: list[WatchEvent[T]]
+    error: DecodeError | None = None
+
+
+class EventDecoder(Generic[T]):
+    """
+    Decodes the events of one kind.
+
+    Args: item decodes one object's JSON; block decodes whole lines at once, or is None to go line by line.
+    State: unknown_events counts the lines of a type we do not know, which are left out.
+    Threads: the one that reads the watch.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        item: Callable[[bytes], T],
+        block: Callable[[bytes], Sequence[WireEvent[T]]] | None = None,
+    ) -> None:
+        self._resource = resource
+        self._item = item
+        self._block = block
+        self._raw = pruning(msgspec.json.Decoder(_RawEvent).decode)
+        self.unknown_events = 0
+
+    def decode(self, lines: bytes) -> Decoded[T]:
+        """The events of lines, each of which ends with a newline; empty lines are allowed."""
+        if self._block is None:
+            return self._decode_lines(lines)
+        try:
+            require_utf8(lines)
+            decoded = self._block(lines)
+        except (*MALFORMED, DecodeError):
+            return self._decode_lines(lines)
+        events = [WatchEvent(event.type, event.object) for event in decoded if _is_complete(event)]
+        return Decoded(events) if len(events) == len(decoded) else self._decode_lines(lines)
+
+    def _decode_lines(self, lines: bytes) -> Decoded[T]:
+        events: list[WatchEvent[T]] = []
+        for line in lines.split(b"\n"):
+            if not line or line.isspace():
+                continue
+            try:
+                event = self._decode_line(line)
+            except DecodeError as error:
+                return Decoded(events, error)
+            if event is not None:
+                events.append(event)
+        return Decoded(events)
+
+    def _decode_line(self, line: bytes) -> WatchEvent[T] | None:
+        require_utf8(line)
+        event = read(self._raw, line, "malformed event")
+        kind, raw = event.type, bytes(event.object)
+        if kind not in _TYPES:
+            self._skip(kind)
+            return None
+        if kind == _ERROR:
+            return WatchEvent(_ERROR, self._error(raw))
+        if kind == _BOOKMARK:
+            return WatchEvent(_BOOKMARK, self._bookmark(raw))
+        return WatchEvent(EventType(kind), self._object(raw))
+
+    def _skip(self, kind: str) -> None:
+        if not self.unknown_events:
+            log.warning("Unexpected watch event type", type=kind[:40], resource=str(self._resource))
+        self.unknown_events += 1
+
+    def _object(self, raw: bytes) -> T | Undecodable | WrongKind:
+        try:
+            item = self._item(raw)
+        except MALFORMED as error:
+            return self._misfit(raw, error)
+        if not item.metadata.name or not item.metadata.resource_version:
+            raise DecodeError(f"an object without metadata.name or resourceVersion: {shown(raw)}")
+        return item
+
+    def _misfit(self, raw: bytes, error: Exception) -> Undecodable | WrongKind:
+        envelope = read_envelope(raw)
+        resource = self._resource
+        ours = envelope.kind in ("", resource.kind) and envelope.api_version in ("", resource.api_version)
+        return undecodable(raw, error) if ours else WrongKind(envelope.api_version, envelope.kind)
+
+    def _bookmark(self, raw: bytes) -> Bookmark | WrongKind:
+        envelope = read_envelope(raw)
+        if envelope.kind not in ("", self._resource.kind):
+            return WrongKind(envelope.api_version, envelope.kind)
+        if not envelope.resource_version:
+            raise DecodeError(f"a bookmark without resourceVersion: {shown(raw)}")
+        return Bookmark(envelope.resource_version, envelope.annotations)
+
+    def _error(self, raw: bytes) -> APIError:
+        status = status_from_json(read(msgspec.json.decode, raw, "malformed error event"))
+        if not status.message:
+            status = msgspec.structs.replace(status, message=f"error event: {shown(raw)}")
+        return error_from_status(status, verb="watch", resource=self._resource.group_resource)
+
+
+_TYPES: Final = frozenset(EventType)
+_BOOKMARK: Final = EventType.BOOKMARK
+_ERROR: Final = EventType.ERROR
+
+
+def _is_complete(event: WireEvent[Any]) -> bool:
+    """Whether the fast path may hand the event on: it is about an object, which has name and version."""
+    if event.type is _BOOKMARK or event.type is _ERROR:
+        return False
+    metadata = event.object.metadata
+    return bool(metadata.name and metadata.resource_version)

@@ -1,111 +1,342 @@
+# ruff: noqa: N818 - a class is named after what happened, or after the reason as the server spells it
 """
-Everything that can go wrong between us and the server; `client_error` shows the tree.
+Everything that can go wrong between us and the server, as one tree.
 
-Modules of client/errors import each other, everybody else imports from here.
+    ClientError
+        DecodeError             the answer is not what it claims to be
+        ConfigError             no usable configuration; retrying cannot help until somebody changes it
+        TransportError          no complete answer; retrying can help
+        APIError                the server answered "no", with a Status: one class for each reason
+
+Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; messages name verb and object.
 """
 
-from handloop.client.errors.api_errors import (
-    MAX_WAIT_SECONDS,
-    AlreadyExists,
-    APIError,
-    BadRequest,
-    Conflict,
-    Expired,
-    Forbidden,
-    Gone,
-    InternalError,
-    Invalid,
-    MethodNotAllowed,
-    NotAcceptable,
-    NotFound,
-    RequestEntityTooLarge,
-    ServerTimeout,
-    ServiceUnavailable,
-    TooManyRequests,
-    Unauthorized,
-    UnsupportedMediaType,
-    error_from_status,
-    is_expired,
-    is_too_large_resource_version,
-    new_not_found,
-    seconds_asked_for,
-)
-from handloop.client.errors.client_error import (
-    ClientError,
-    DecodeError,
-)
-from handloop.client.errors.config_errors import (
-    ConfigError,
-    ConfigProblem,
-)
-from handloop.client.errors.status import (
-    Status,
-    StatusCause,
-    StatusDetails,
-    reason_for_code,
-    status_from_body,
-    status_from_json,
-)
-from handloop.client.errors.transport_errors import (
-    BadAnswer,
-    Cancelled,
-    ConnectionBroken,
-    ConnectionRefused,
-    CredentialsError,
-    DeadlineExceeded,
-    NameResolutionError,
-    ProxyError,
-    StreamClosed,
-    TLSError,
-    TLSProblem,
-    TransportError,
-)
+from __future__ import annotations
 
-__all__ = [
-    "MAX_WAIT_SECONDS",
-    "APIError",
-    "AlreadyExists",
-    "BadAnswer",
-    "BadRequest",
-    "Cancelled",
-    "ClientError",
-    "ConfigError",
-    "ConfigProblem",
-    "Conflict",
-    "ConnectionBroken",
-    "ConnectionRefused",
-    "CredentialsError",
-    "DeadlineExceeded",
-    "DecodeError",
-    "Expired",
-    "Forbidden",
-    "Gone",
-    "InternalError",
-    "Invalid",
-    "MethodNotAllowed",
-    "NameResolutionError",
-    "NotAcceptable",
-    "NotFound",
-    "ProxyError",
-    "RequestEntityTooLarge",
-    "ServerTimeout",
-    "ServiceUnavailable",
-    "Status",
-    "StatusCause",
-    "StatusDetails",
-    "StreamClosed",
-    "TLSError",
-    "TLSProblem",
-    "TooManyRequests",
-    "TransportError",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "error_from_status",
-    "is_expired",
-    "is_too_large_resource_version",
-    "new_not_found",
-    "reason_for_code",
-    "seconds_asked_for",
-    "status_from_body",
-    "status_from_json",
-]
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+from typing import ClassVar, Final
+
+from handloop.apis.resource import Resource
+from handloop.client.errors.status import Status, StatusDetails, reason_for_code
+
+MAX_WAIT_SECONDS: Final = 120.0
+
+
+class ClientError(Exception):
+    """Root of the tree."""
+
+
+class DecodeError(ClientError):
+    """The server sent bytes that are not the JSON they should be. The client took nothing from them."""
+
+
+class ConfigProblem(StrEnum):
+    """What is wrong with the configuration; each has its message in the command line's catalogue."""
+
+    NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` says where we looked
+    UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
+    MALFORMED = "malformed"  # not YAML, or not of a kubeconfig's shape
+    CONTEXT = "context"  # the context does not exist; `available` has those that do
+    REFERENCE = "reference"  # a context names a cluster or user that is not there
+    CERTIFICATE = "certificate"  # CA, client certificate or key is missing or broken
+    SERVER = "server"  # no server address, or one we cannot use
+    CREDENTIALS = "credentials"  # a token file or an auth provider fails
+    EXEC_PLUGIN = "exec-plugin"  # a credential program is missing or fails; `plugin` names it
+
+
+@dataclass(eq=False, repr=False)
+class ConfigError(ClientError):
+    """
+    There is no usable configuration.
+
+    Fields: kind; message = what is wrong, one line; cause = the one fact behind it; fix = what to do;
+    path and line = where; available = contexts that exist; looked_in = (place, what was found there);
+    plugin and install_hint = the credential program and its kubeconfig's words on installing it.
+    """
+
+    kind: ConfigProblem
+    message: str
+    _: KW_ONLY
+    cause: str = ""
+    fix: str = ""
+    path: str = ""
+    line: int | None = None
+    available: tuple[str, ...] = ()
+    looked_in: tuple[tuple[str, str], ...] = ()
+    plugin: str = ""
+    install_hint: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.cause}" if self.cause else self.message
+
+
+@dataclass(eq=False, repr=False)
+class TransportError(ClientError):
+    """
+    No complete answer came back.
+
+    Fields: host = `scheme://host:port`; reason = why, for people; request = `METHOD /path`, "" when unknown;
+    outcome_unknown = a write whose request may have reached the server: look again before repeating it.
+    """
+
+    reason: str
+    _: KW_ONLY
+    host: str = ""
+    request: str = ""
+    outcome_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.reason)
+
+    def __str__(self) -> str:
+        method, _, path = self.request.partition(" ")
+        where = f"{method} {self.host}{path}" if self.request else self.host
+        suffix = " (outcome unknown)" if self.outcome_unknown else ""
+        return f"{where}: {self.reason}{suffix}" if where else f"{self.reason}{suffix}"
+
+
+class ConnectionRefused(TransportError):
+    """Nobody listens there; nothing was sent."""
+
+
+class ConnectionBroken(TransportError):
+    """The connection ended before the answer did: reset, closed, or cut inside the body."""
+
+
+class DeadlineExceeded(TransportError):
+    """The answer took longer than the request may take, or a watch was silent for too long."""
+
+
+class NameResolutionError(TransportError):
+    """The host name has no address; nothing was sent."""
+
+
+class ProxyError(TransportError):
+    """The proxy refused; reason names it."""
+
+
+class BadAnswer(TransportError):
+    """Not an answer we accept: no HTTP, a redirect, an encoding not asked for, a body above the limit."""
+
+
+class StreamClosed(TransportError):
+    """The stream was closed from this side while, or before, it was read."""
+
+
+class Cancelled(TransportError):
+    """The client was stopped before the request was sent."""
+
+
+class TLSProblem(StrEnum):
+    """Why a TLS connection was not made."""
+
+    UNTRUSTED = "untrusted"
+    EXPIRED = "expired"
+    NOT_YET_VALID = "not-yet-valid"
+    HOSTNAME = "hostname"
+    CLIENT_CERTIFICATE = "client-certificate"
+    HANDSHAKE = "handshake"
+
+
+@dataclass(eq=False, repr=False)
+class TLSError(TransportError):
+    """
+    The server's certificate was not accepted, or ours was not; nothing was sent.
+
+    Fields: problem; issuer = who signed the server's certificate; names = what it is for (DNS names and
+    addresses); not_after = its end. "" and () when the certificate could not be had.
+    """
+
+    _: KW_ONLY
+    problem: TLSProblem = TLSProblem.HANDSHAKE
+    issuer: str = ""
+    names: tuple[str, ...] = ()
+    not_after: str = ""
+
+
+class CredentialsError(TransportError):
+    """No credentials could be had for a request, so it was not sent; problem says why."""
+
+    def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
+        super().__init__(str(problem), host=host, request=request)
+        self.problem = problem
+
+
+@dataclass(eq=False, repr=False)
+class APIError(ClientError):
+    """
+    The server answered with a failure.
+
+    Fields: status = its Status; verb, resource (`plural.group`), namespace, name = what was asked, "" where
+    unknown; retry_after_seconds = the server's wish, None when it had none.
+    """
+
+    by_reason: ClassVar[dict[str, type[APIError]]] = {}
+
+    status: Status
+    _: KW_ONLY
+    verb: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    retry_after_seconds: float | None = None
+
+    def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        for reason in reasons:
+            APIError.by_reason[reason] = cls
+
+    def __post_init__(self) -> None:
+        super().__init__(self.status.message)
+
+    @property
+    def code(self) -> int:
+        """The HTTP status code, 0 when there is none."""
+        return self.status.code
+
+    @property
+    def reason(self) -> str:
+        """The server's one-word reason."""
+        return self.status.reason
+
+    def __str__(self) -> str:
+        message = self.status.message or self.status.reason or "no message"
+        if not self.verb:
+            return message
+        target = "/".join(part for part in (self.namespace, self.name) if part)
+        what = " ".join(part for part in (self.verb, self.resource, target) if part)
+        facts = " ".join(str(part) for part in (self.status.code, self.status.reason) if part)
+        return f"{what}: {message} ({facts})" if facts else f"{what}: {message}"
+
+
+class BadRequest(APIError, reasons=("BadRequest",)):
+    """400: the request makes no sense to the server."""
+
+
+class Unauthorized(APIError, reasons=("Unauthorized",)):
+    """401: our credentials were not accepted."""
+
+
+class Forbidden(APIError, reasons=("Forbidden",)):
+    """403: we may not do this."""
+
+
+class NotFound(APIError, reasons=("NotFound",)):
+    """404: no such object, or no such resource."""
+
+
+class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
+    """405: the resource does not do that."""
+
+
+class NotAcceptable(APIError, reasons=("NotAcceptable",)):
+    """406: the server cannot answer in the format we asked for."""
+
+
+class AlreadyExists(APIError, reasons=("AlreadyExists",)):
+    """409 on create: there is an object of that name."""
+
+
+class Conflict(APIError, reasons=("Conflict",)):
+    """409: the object has changed, or a precondition or field ownership does not hold."""
+
+
+class Gone(APIError, reasons=("Gone",)):
+    """410: that resource version is no longer served."""
+
+
+class Expired(Gone, reasons=("Expired",)):
+    """410 in its other spelling; also an expired continue token."""
+
+
+class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
+    """413: the object is too big."""
+
+
+class UnsupportedMediaType(APIError, reasons=("UnsupportedMediaType",)):
+    """415: this kind does not take that patch type or body format."""
+
+
+class Invalid(APIError, reasons=("Invalid",)):
+    """422: the object breaks a rule; `status.details.causes` has the fields."""
+
+
+class TooManyRequests(APIError, reasons=("TooManyRequests",)):
+    """429: the server did not act; try later."""
+
+
+class InternalError(APIError, reasons=("InternalError", "StoreReadError")):
+    """500: the server failed; a write may have happened."""
+
+
+class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
+    """503: the server, or the one behind it, is not there."""
+
+
+class ServerTimeout(APIError, reasons=("ServerTimeout", "Timeout")):
+    """500 ServerTimeout or 504 Timeout: the server gave up waiting; a write may have happened."""
+
+
+def error_from_status(
+    status: Status,
+    *,
+    verb: str = "",
+    resource: str = "",
+    namespace: str = "",
+    name: str = "",
+    retry_after_seconds: float | None = None,
+) -> APIError:
+    """The error class that fits the status: by reason, or by code for a reason we do not know."""
+    by_reason = APIError.by_reason
+    kind = by_reason.get(status.reason) or by_reason.get(reason_for_code(status.code), APIError)
+    if retry_after_seconds is None and status.details.retry_after_seconds:
+        retry_after_seconds = float(status.details.retry_after_seconds)
+    return kind(
+        status,
+        verb=verb,
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        retry_after_seconds=retry_after_seconds,
+    )
+
+
+def new_not_found(resource: Resource, name: str) -> NotFound:
+    """What a lister raises for a name that its cache does not hold."""
+    status = Status(
+        code=404,
+        reason="NotFound",
+        message=f'{resource.group_resource} "{name}" not found',
+        details=StatusDetails(name=name, group=resource.group, kind=resource.plural),
+    )
+    return NotFound(status, resource=resource.group_resource, name=name)
+
+
+def is_expired(error: Exception) -> bool:
+    """Whether a resource version or continue token is too old: 410 in either spelling."""
+    return isinstance(error, Gone) or (isinstance(error, APIError) and error.code == 410)  # noqa: PLR2004 - HTTP Gone
+
+
+def is_too_large_resource_version(error: Exception) -> bool:
+    """
+    Whether the server has not yet seen the resource version we asked for.
+
+    A cause says so; older servers say it in a cause's message, or only in the message of a Timeout.
+    """
+    if not isinstance(error, APIError):
+        return False
+    causes = error.status.details.causes
+    if any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
+        return True
+    texts = [error.status.message, *(cause.message for cause in causes)]
+    return error.reason == "Timeout" and any("Too large resource version" in text for text in texts)
+
+
+def seconds_asked_for(error: BaseException) -> float:
+    """The wait that the server asks for before a new attempt: two minutes at most, 0 for none."""
+    wait = error.retry_after_seconds if isinstance(error, APIError) else None
+    return min(wait or 0.0, MAX_WAIT_SECONDS)

@@ -8,6 +8,7 @@ do not tell whether a failed request was sent.
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 import weakref
 from base64 import b64encode
@@ -34,18 +35,25 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class _Timed:
-    """Connects within a deadline. Mixed into urllib3's classes, whose `_dns_host` and `port` it uses."""
+    """
+    Connects within a deadline. Mixed into urllib3's classes, whose `_dns_host` and `port` it uses.
+
+    generation is that of the TLS context; idle_since is when the last answer ended (monotonic).
+    """
 
     deadline: float = 0.0
     route: Route
     host_header: str
+    generation: int
+    idle_since: float
     _dns_host: str
     port: int
 
     def _new_conn(self) -> socket.socket:
         started_at = time.monotonic()
         addresses = resolve(self._dns_host, self.port, deadline=self.deadline, spawn=self.route.spawn)
-        self.route.resolved(self._dns_host, time.monotonic() - started_at)
+        seconds = time.monotonic() - started_at
+        self.route.resolved(host=self._dns_host, seconds=seconds)
         sock = with_deadline(connect(addresses, deadline=self.deadline))
         sock.arm(deadline=self.deadline)
         return sock
@@ -66,14 +74,14 @@ class Route(NamedTuple):
     """
     Where connections go: the server, or a proxy on the way to it.
 
-    resolved is told how many seconds the resolution of a name took.
+    resolved is RequestMetrics.dns_resolution_duration: told how many seconds the resolution of a name took.
     """
 
     server: SplitResult
     proxy: SplitResult | None
     tls_server_name: str
     spawn: Spawn
-    resolved: Callable[[str, float], None]
+    resolved: Callable[..., None]
 
     @property
     def verified_name(self) -> str:
@@ -99,47 +107,45 @@ class Route(NamedTuple):
         return _proxy_headers(self.proxy) if self.proxy is not None and self.server.scheme == "http" else {}
 
 
-def new_connection(route: Route, context: Any) -> Connection:
+def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     """
-    A connection that is not open yet.
+    A new connection: connected, through the proxy's tunnel if there is one, and after the handshake.
 
     Args: context is the SSLContext for an https server, else None.
-    """
-    first_hop = route.proxy or route.server
-    host, port = first_hop.hostname or "", _port(first_hop)
-    connection: Connection
-    if route.server.scheme == "http":
-        connection = PlainConnection(host, port)
-    else:
-        context.sslsocket_class = DeadlineSSLSocket
-        connection = SecureConnection(
-            host,
-            port,
-            ssl_context=context,
-            server_hostname=route.tls_server_name or None,
-            **_proxy_options(route.proxy),
-        )
-    connection.route, connection.host_header = route, route.host_header
-    return connection
-
-
-def open_connection(connection: Connection, route: Route, deadline: float) -> None:
-    """
-    Connect, through the proxy's tunnel if there is one, and shake hands.
-
     Raises: OSError (also ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
     Blocks: until the deadline (monotonic) at most.
     """
-    connection.deadline = deadline
+    connection = _new_connection(route, context)
+    connection.route, connection.host_header, connection.deadline = route, route.host_header, deadline
     connection.timeout = max(0.001, deadline - time.monotonic())
-    if route.proxy is not None and route.server.scheme == "https":
-        connection.set_tunnel(
-            route.server.hostname or "",
-            _port(route.server),
-            headers=_proxy_headers(route.proxy),
-            scheme=route.proxy.scheme,
-        )
-    connection.connect()
+    try:
+        if route.proxy is not None and route.server.scheme == "https":
+            connection.set_tunnel(
+                route.server.hostname or "",
+                _port(route.server),
+                headers=_proxy_headers(route.proxy),
+                scheme=route.proxy.scheme,
+            )
+        connection.connect()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _new_connection(route: Route, context: Any) -> Connection:
+    first_hop = route.proxy or route.server
+    host, port = first_hop.hostname or "", _port(first_hop)
+    if route.server.scheme == "http":
+        return PlainConnection(host, port)
+    context.sslsocket_class = DeadlineSSLSocket
+    return SecureConnection(
+        host,
+        port,
+        ssl_context=context,
+        server_hostname=route.tls_server_name or None,
+        **_proxy_options(route.proxy),
+    )
 
 
 def _port(url: SplitResult) -> int:
@@ -164,12 +170,6 @@ def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
     return {"Proxy-Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
-class _Idle(NamedTuple):
-    connection: Connection
-    generation: int
-    since: float
-
-
 class Connections:
     """
     Lends connections: each belongs to one thread at a time.
@@ -183,52 +183,48 @@ class Connections:
         self._route = route
         self._contexts = contexts
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
-        self._idle: list[_Idle] = []
+        self._idle: list[Connection] = []
         self._closed = False
         # a transport that nobody closed gives its idle connections up when nobody can use them any more
         weakref.finalize(self, _close_all, self._idle)
 
-    def take_idle(self, key_pair: KeyPair | None) -> Lent | None:
+    def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
         """A connection that was used before and is still open, or None."""
-        generation = self._generation(key_pair)
+        _, generation = self._context(key_pair)
         while True:
             with self._lock:
                 if not self._idle:
                     return None
-                idle = self._idle.pop()
-            fresh = time.monotonic() - idle.since < _IDLE_SECONDS and idle.generation == generation
-            if fresh and idle.connection.is_connected:
-                return Lent(idle.connection, generation, reused=True)
-            idle.connection.close()
+                connection = self._idle.pop()
+            fresh = time.monotonic() - connection.idle_since < _IDLE_SECONDS
+            if fresh and connection.generation == generation and connection.is_connected:
+                return connection
+            connection.close()
 
-    def connect(self, key_pair: KeyPair | None, deadline: float) -> Lent:
+    def connect(self, key_pair: KeyPair | None, deadline: float) -> Connection:
         """
         A new connection.
 
         Raises: ConfigError for a key pair that does not load; else as open_connection.
         Blocks: until the deadline (monotonic) at most.
         """
-        context, generation = (None, 0) if self._contexts is None else self._contexts.current(key_pair)
-        connection = new_connection(self._route, context)
-        try:
-            open_connection(connection, self._route, deadline)
-        except BaseException:
-            connection.close()
-            raise
-        return Lent(connection, generation, reused=False)
+        context, generation = self._context(key_pair)
+        connection = open_connection(self._route, context, deadline)
+        connection.generation = generation
+        return connection
 
-    def give_back(self, lent: Lent) -> None:
+    def give_back(self, connection: Connection) -> None:
         """Keep a connection whose answer has been read to its end."""
-        now = time.monotonic()
+        connection.idle_since = now = time.monotonic()
         with self._lock:
-            self._idle.append(_Idle(lent.connection, lent.generation, now))
+            self._idle.append(connection)
             dropped = self._drop_locked(now)
         _close_all(dropped)
 
-    def _drop_locked(self, now: float) -> list[_Idle]:
+    def _drop_locked(self, now: float) -> list[Connection]:
         keep = 0 if self._closed else _MAX_IDLE
         cut = max(0, len(self._idle) - keep)
-        while cut < len(self._idle) and now - self._idle[cut].since >= _IDLE_SECONDS:
+        while cut < len(self._idle) and now - self._idle[cut].idle_since >= _IDLE_SECONDS:
             cut += 1
         dropped = self._idle[:cut]
         del self._idle[:cut]
@@ -249,24 +245,17 @@ class Connections:
             return None
         try:
             addresses = resolve(
-                server.hostname or "", server.port or 443, deadline=deadline, spawn=self._route.spawn
+                server.hostname or "", _port(server), deadline=deadline, spawn=self._route.spawn
             )
             return shown_certificate(connect(addresses, deadline=deadline), self._route.verified_name)
         except OSError:
             return None
 
-    def _generation(self, key_pair: KeyPair | None) -> int:
-        return 0 if self._contexts is None else self._contexts.current(key_pair)[1]
+    def _context(self, key_pair: KeyPair | None) -> tuple[ssl.SSLContext | None, int]:
+        """The TLS context and its generation."""
+        return (None, 0) if self._contexts is None else self._contexts.current(key_pair)
 
 
-def _close_all(idle: list[_Idle]) -> None:
-    for entry in idle:
-        entry.connection.close()
-
-
-class Lent(NamedTuple):
-    """A connection in somebody's hands; reused means that the server may have given it up already."""
-
-    connection: Connection
-    generation: int
-    reused: bool
+def _close_all(connections: list[Connection]) -> None:
+    for connection in connections:
+        connection.close()

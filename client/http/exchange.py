@@ -182,6 +182,22 @@ class Answer:
         self._ended = self._ended or self._has_head
 
 
+def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
+    """
+    A body to its end.
+
+    Raises: BadAnswer for more than limit bytes; as read_block.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while block := source.read_block():
+        size += len(block)
+        if size > limit:
+            raise BadAnswer(f"the answer is larger than the limit of {limit >> 20} MiB")
+        parts.append(block)
+    return b"".join(parts)
+
+
 class HTTPStream:
     """
     A handloop.client.http.response.Stream on a connection of its own, which is closed afterwards.
@@ -229,16 +245,11 @@ class HTTPStream:
 
     def read_all(self) -> bytes:
         """The rest of a short answer, such as an error's."""
-        parts: list[bytes] = []
-        size = 0
-        while block := self.read_block():
-            size += len(block)
-            if size > _SHORT_BYTES:
-                self.close()
-                problem = f"the answer is larger than the limit of {_SHORT_BYTES >> 20} MiB"
-                raise self._explain(BadAnswer(problem))
-            parts.append(block)
-        return b"".join(parts)
+        try:
+            return read_whole(self, _SHORT_BYTES)
+        except BadAnswer as error:
+            self.close()
+            raise self._explain(error) from error.__cause__
 
     def close(self) -> None:
         """Give the connection up, from any thread, any number of times."""

@@ -69,25 +69,20 @@ class Attempt(NamedTuple):
     probe: Probe
 
 
-def explain(error: Exception, attempt: Attempt) -> ClientError:
+def explain(error: Exception, attempt: Attempt) -> TransportError:
     """The error to raise for error; outcome_unknown is set for a write that may have reached the server."""
-    found = _explain(error, attempt)
+    if isinstance(error, TransportError):
+        found = error
+    elif isinstance(error, ConfigError):
+        found = CredentialsError(error)
+    elif isinstance(error, ssl.SSLError) and not _is_end(error, attempt):
+        found = _tls_error(error, attempt)
+    else:
+        kind, reason = _classify(error, attempt)
+        found = kind(reason)
+    found.host, found.request = found.host or attempt.host, found.request or attempt.request
     found.outcome_unknown = attempt.write and attempt.sent
     return found
-
-
-def _explain(error: Exception, attempt: Attempt) -> TransportError:
-    host, request = attempt.host, attempt.request
-    if isinstance(error, TransportError):
-        error.host, error.request = error.host or host, error.request or request
-        return error
-    if isinstance(error, ConfigError):
-        return CredentialsError(error, host=host, request=request)
-    if isinstance(error, ssl.SSLError) and not _is_end(error, attempt):
-        name, probe = attempt.verified_name, attempt.probe
-        return tls_error(error, host=host, name=name, request=request, probe=probe)
-    kind, reason = _classify(error, attempt)
-    return kind(reason, host=host, request=request)
 
 
 def _is_end(error: ssl.SSLError, attempt: Attempt) -> bool:
@@ -126,38 +121,27 @@ def _words(error: Exception) -> str:
     return str(error)[:200].encode("unicode_escape").decode("ascii") or type(error).__name__
 
 
-def tls_error(error: ssl.SSLError, *, host: str, name: str, request: str, probe: Probe) -> TLSError:
-    """
-    The TLSError for a failed handshake.
-
-    Args: name is what the certificate was checked against; probe is asked only about refused certificates.
-    """
+def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
+    """The TLSError for a failed handshake; the probe is asked only about a refused certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _refused_certificate(error, host, name, request, probe())
+        return _refused_certificate(error, attempt.verified_name, attempt.probe())
     # an error that OpenSSL did not make has no reason
     reason = getattr(error, "reason", None) or ""
+    spelled = reason.replace("_", " ").lower()
     if any(alert in reason for alert in _CLIENT_ALERTS):
-        words = "the server did not accept our client certificate"
-        return _handshake_error(f"{words} ({_spelled(reason)})", host, request, TLSProblem.CLIENT_CERTIFICATE)
+        words = f"the server did not accept our client certificate ({spelled})"
+        return TLSError(words, problem=TLSProblem.CLIENT_CERTIFICATE)
     if any(sign in reason for sign in _NOT_TLS):
-        words = "the server does not speak TLS there (is it http:// instead of https://?)"
-        return _handshake_error(words, host, request, TLSProblem.HANDSHAKE)
-    words = f"TLS handshake failed ({_spelled(reason) or 'connection closed'})"
-    return _handshake_error(words, host, request, TLSProblem.HANDSHAKE)
-
-
-def _handshake_error(words: str, host: str, request: str, problem: TLSProblem) -> TLSError:
-    return TLSError(words, host=host, request=request, problem=problem)
+        return TLSError("the server does not speak TLS there (is it http:// instead of https://?)")
+    return TLSError(f"TLS handshake failed ({spelled or 'connection closed'})")
 
 
 def _refused_certificate(
-    error: ssl.SSLCertVerificationError, host: str, name: str, request: str, shown: Certificate | None
+    error: ssl.SSLCertVerificationError, name: str, shown: Certificate | None
 ) -> TLSError:
     problem = _PROBLEM_BY_CODE.get(error.verify_code, TLSProblem.UNTRUSTED)
     return TLSError(
         _certificate_reason(problem, name, shown, error.verify_message or ""),
-        host=host,
-        request=request,
         problem=problem,
         issuer=shown.issuer if shown else "",
         names=shown.names if shown else (),
@@ -179,10 +163,6 @@ def _certificate_reason(problem: TLSProblem, name: str, shown: Certificate | Non
             return f"certificate is not for {name} but for {names}{signed}"
         case _:
             return f"certificate for {name} not trusted{signed}: {openssl or 'unknown authority'}"
-
-
-def _spelled(reason: str) -> str:
-    return reason.replace("_", " ").lower()
 
 
 def shown_certificate(sock: socket.socket, name: str) -> Certificate | None:

@@ -167,12 +167,13 @@ class Preflight:
         return server_problem(error, host=self._host, effort=effort, credentials=known)
 
     def _look_around(self, version: str, stop: threading.Event) -> Report:
-        rest = self._client.rest
         _go_on_unless(stop)
-        identity = who_am_i(rest)
+        identity = who_am_i(self._client)
         user = identity.username if identity else ""
         kinds = {resource: self._kind_problems(resource) for resource in _until(stop, self._custom)}
-        allowed = {need: check_access(rest, need.permission).allowed for need in _until(stop, self._needs)}
+        allowed = {
+            need: check_access(self._client, need.permission).allowed for need in _until(stop, self._needs)
+        }
         denied = [need for need, is_allowed in allowed.items() if not is_allowed]
         problems = [problem for found in kinds.values() for problem in found]
         if denied:

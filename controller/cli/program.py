@@ -119,7 +119,7 @@ class Program:
         try:
             # asked first, so that a program with roles in some namespaces only is refused nothing
             for setup in idle:
-                if not check_access(self._client.rest, Permission("list", setup.kind.resource)).allowed:
+                if not check_access(self._client, Permission("list", setup.kind.resource)).allowed:
                     return None
             first = ListOptions(limit=1)
             pages = [self._client.resource(setup.kind).list(options=first) for setup in idle]

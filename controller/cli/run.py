@@ -107,7 +107,7 @@ class _Run:
             transport = HTTPTransport(self._config, metrics=self._metrics, seams=self._seams)
             client = self._client(stack.enter_context(closing(transport)))
             # bound first: a taken port is known at once, and a slow start can be probed
-            servers = Servers(self._options, self._registry, client.rest, self._seams.clock)
+            servers = Servers(self._options, self._registry, client, self._seams.clock)
             with servers.serving():
                 report = self._preflight(client.reachability)
                 if self._stop.is_set():

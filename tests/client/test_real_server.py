@@ -510,11 +510,11 @@ def user_config(config: ClientConfig, name: str) -> ClientConfig:
 
 def test_who_may_what(config: ClientConfig, client: Client, namespace: str) -> None:
     """E09: access reviews tell an administrator from a user without rights, and name them."""
-    assert check_access(client.rest, Permission("create", Widget.resource, namespace)).allowed
+    assert check_access(client, Permission("create", Widget.resource, namespace)).allowed
     transport = HTTPTransport(user_config(config, "alice"))
     alice = Client(transport)
-    assert not check_access(alice.rest, Permission("create", Widget.resource, namespace)).allowed
-    identity = who_am_i(alice.rest)
+    assert not check_access(alice, Permission("create", Widget.resource, namespace)).allowed
+    identity = who_am_i(alice)
     assert identity is not None
     assert identity.username == "alice"
     with pytest.raises(Forbidden, match=r'User "alice" cannot list resource "widgets"'):

@@ -8,12 +8,10 @@ from handloop.client.errors import (
     ConnectionBroken,
     ConnectionRefused,
     DeadlineExceeded,
-    Status,
-    StatusCause,
-    StatusDetails,
     TransportError,
     error_from_status,
 )
+from handloop.client.errors.status import Status, StatusCause, StatusDetails
 from handloop.client.rest_client import retry_after_seconds, wait_before_retry
 
 

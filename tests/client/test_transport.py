@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -195,11 +196,11 @@ def test_every_request_has_a_deadline_of_30_seconds() -> None:
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         transport.request("GET", "/")
-        lent = transport._connections.take_idle(None)
-        assert lent is not None
-        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        connection = transport._connections.take_idle(None)
+        assert connection is not None
+        left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
         assert 20 < left <= 30
-        lent.connection.close()
+        connection.close()
 
 
 def dripping(data: bytes) -> Script:
@@ -377,6 +378,20 @@ def test_a_certificate_that_is_not_accepted(
         assert caught.value.issuer == "handloop-test-ca"
         assert not caught.value.outcome_unknown
         assert server.requests == []
+
+
+def test_a_refused_certificate_without_the_package_that_reads_it(
+    tmp_path: Path, authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T17: without the cryptography package the message has OpenSSL's words, and neither names nor issuer."""
+    other = CertificateAuthority(tmp_path / "other", "another-ca")
+    with WireServer(always(response()), tls=authority.issue("server").server_context()) as server:
+        monkeypatch.setitem(sys.modules, "cryptography", None)
+        with pytest.raises(TLSError) as caught:
+            HTTPTransport(secure(server, other)).request("GET", "/")
+    openssl = "unable to get local issuer certificate"
+    assert caught.value.reason == f"certificate for 127.0.0.1 not trusted: {openssl}"
+    assert (caught.value.issuer, caught.value.names, caught.value.not_after) == ("", (), "")
 
 
 def test_verification_is_skipped_only_on_request(authority: CertificateAuthority) -> None:
@@ -578,11 +593,11 @@ def test_the_time_to_send_is_not_the_time_to_answer() -> None:
     with WireServer(always(response())) as server:
         transport = transport_to(server)
         transport.request("PUT", "/", body=b"x", send_seconds=5.0)
-        lent = transport._connections.take_idle(None)
-        assert lent is not None
-        left = lent.connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
+        connection = transport._connections.take_idle(None)
+        assert connection is not None
+        left = connection.sock.deadline - time.monotonic()  # type: ignore[union-attr]
         assert 20 < left <= 30
-        lent.connection.close()
+        connection.close()
 
 
 def test_a_connection_that_is_not_made_in_time_to_send() -> None:

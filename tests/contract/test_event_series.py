@@ -13,7 +13,8 @@ import pytest
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event
 from handloop.apis.meta import decode_hook
-from handloop.client.errors import error_from_status, status_from_body
+from handloop.client.errors import error_from_status
+from handloop.client.errors.status import status_from_body
 from handloop.client.resource_client import PatchType
 from handloop.controller.runtime.events.recorder import SeriesRecorder
 from handloop.controller.runtime.events.series_broadcaster import (

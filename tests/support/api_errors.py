@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from handloop.client.errors import APIError, Status, StatusCause, StatusDetails, error_from_status
+from handloop.client.errors import APIError, error_from_status
+from handloop.client.errors.status import Status, StatusCause, StatusDetails
 
 
 def api_error(

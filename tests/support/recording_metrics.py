@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from handloop.client.request_metrics import RequestMetrics
+
 
 class Instrument:
     """Gauge, counter and histogram in one: `values` has what was set or observed, `count` the increments."""
@@ -65,8 +67,8 @@ class RecordingMetricsProvider:
         return self.made["handler_panics", name]
 
 
-class RecordingRequestMetrics:
-    """Implements handloop.client.metrics.RequestMetrics; `seen` has (series, labels..., value) in order."""
+class RecordingRequestMetrics(RequestMetrics):
+    """`seen` has (series, labels..., value) in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from handloop.client.request_metrics import RequestMetrics
 from handloop.controller.runtime.metrics.instruments import B_REST, B_SIZE, Instruments
 
 
-class ClientMetrics:
-    """Counts requests as rest_client_*. Implements handloop.client.request_metrics.RequestMetrics."""
+class ClientMetrics(RequestMetrics):
+    """Counts requests as rest_client_*."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "rest_client")

@@ -174,8 +174,8 @@ def id_token(expires: int) -> str:
 def test_an_oidc_provider_s_token() -> None:
     """An auth provider of the kubernetes package gives its token, asked again every minute."""
     token = id_token(4_000_000_000)
-    user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
-    fetched = fetch_from_provider(user, "", 1000.0)
+    provider = {"name": "oidc", "config": {"id-token": token}}
+    fetched = fetch_from_provider(provider, "", 1000.0)
     assert fetched.authorization == f"Bearer {token}"
     assert fetched.expires_at == 1060.0
 
@@ -186,6 +186,6 @@ def test_an_oidc_provider_s_token() -> None:
 def test_a_provider_that_gives_nothing(provider: dict[str, Any]) -> None:
     """E06: a provider that is gone or broken says so by name."""
     with pytest.raises(ConfigError) as caught:
-        fetch_from_provider({"auth-provider": provider}, "", 0.0)
+        fetch_from_provider(provider, "", 0.0)
     assert caught.value.kind is ConfigProblem.CREDENTIALS
     assert f'auth provider "{provider.get("name", "")}" failed' in caught.value.message

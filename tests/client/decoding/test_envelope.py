@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.client.decoding.envelope import read_envelope, undecodable
-from handloop.client.decoding.pages import RAW_LIMIT
+from handloop.client.decoding.envelope import read_envelope
 from handloop.client.errors import DecodeError
 
 
@@ -48,21 +47,3 @@ def test_reads_past_deep_nesting() -> None:
     """T14: an object that is too deep for a decoder still has its name."""
     raw = b'{"spec":' + b"[" * 50_000 + b"]" * 50_000 + b',"metadata":{"name":"n","resourceVersion":"1"}}'
     assert read_envelope(raw).name == "n"
-
-
-def test_undecodable_keeps_a_short_copy() -> None:
-    """A quarantined object holds at most 64 kB of its JSON."""
-    raw = b'{"metadata":{"namespace":"ns","name":"n","resourceVersion":"5"},"data":"' + b"x" * 100_000 + b'"}'
-    entry = undecodable(raw, ValueError("Expected `int`"))
-    assert (entry.key_namespace, entry.key_name, entry.resource_version) == ("ns", "n", "5")
-    assert entry.raw == raw[:RAW_LIMIT]
-    assert entry.error == "Expected `int`"
-
-
-@pytest.mark.parametrize(
-    "raw", [b"{}", b'{"metadata":{"name":"n"}}', b'{"metadata":{"resourceVersion":"1"}}'], ids=repr
-)
-def test_undecodable_without_a_key_is_an_error(raw: bytes) -> None:
-    """T35: what cannot be named cannot be quarantined."""
-    with pytest.raises(DecodeError, match=r"without metadata\.name or resourceVersion"):
-        undecodable(raw, ValueError("x"))

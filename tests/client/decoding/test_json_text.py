@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.client.decoding.json_text import MALFORMED, prune, require_utf8, shown
+from handloop.client.decoding.json_text import MALFORMED, prune, pruning, read, require_utf8, shown
 from handloop.client.errors import DecodeError
 
 
@@ -66,3 +66,18 @@ def test_prune_changes_no_value(value: object) -> None:
     """Brackets and quotes inside strings are not structure."""
     data = json.dumps(value).encode()
     assert prune(data) == data
+
+
+def test_a_pruning_decoder_gets_to_the_end_of_deep_nesting() -> None:
+    """T14: a decoder that gives up on depth is asked again without it; its other errors stay."""
+    decode = pruning(msgspec.json.decode)
+    assert decode(nested(100_000))["keep"] == 1
+    with pytest.raises(msgspec.DecodeError):
+        decode(b"{")
+
+
+def test_what_cannot_be_read_is_one_error_that_shows_it() -> None:
+    """T13: the problem comes first, then the decoder's words and the data."""
+    assert read(msgspec.json.decode, b"[1]", "not a list") == [1]
+    with pytest.raises(DecodeError, match=r"^not a list \(.+\): \{x$"):
+        read(msgspec.json.decode, b"{x", "not a list")

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from handloop.client.errors import Status, StatusCause, reason_for_code, status_from_body, status_from_json
+from handloop.client.errors.status import (
+    Status,
+    StatusCause,
+    reason_for_code,
+    status_from_body,
+    status_from_json,
+)
 
 
 def test_reads_every_field_of_a_status() -> None:

@@ -13,15 +13,15 @@ from handloop.client.auth.tls import TLSContexts, TLSOptions, build_context
 from handloop.client.http.connections import (
     Connection,
     Connections,
-    Lent,
     Route,
-    new_connection,
     open_connection,
 )
 from handloop.client.http.exchange import Answer, exchange
 from handloop.client.http.sockets import arm
+from handloop.client.request_metrics import NO_METRICS
 from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
+from support.recording_metrics import RecordingRequestMetrics
 from support.wire_server import Peer, Script, WireServer, always, answering, response
 
 BODY = b'{"items":[' + b"1," * 500 + b"2]}"
@@ -33,7 +33,7 @@ def route_to(server: str, proxy: str = "", tls_server_name: str = "") -> Route:
         urlsplit(proxy) if proxy else None,
         tls_server_name,
         spawn_thread,
-        lambda _host, _seconds: None,
+        NO_METRICS.dns_resolution_duration,
     )
 
 
@@ -42,9 +42,8 @@ def ask(
 ) -> tuple[Connection, Answer]:
     """Connect and send a GET; the head of the answer has been read."""
     route = route_to(server, proxy, tls_server_name)
-    connection = new_connection(route, context)
     deadline = time.monotonic() + 10
-    open_connection(connection, route, deadline)
+    connection = open_connection(route, context, deadline)
     arm(connection.sock, deadline=deadline)
     headers = HTTPHeaderDict(route.headers())
     try:
@@ -56,15 +55,15 @@ def ask(
 
 def test_a_resolved_name_is_reported() -> None:
     """How long a name took can be measured."""
-    seen: list[tuple[str, float]] = []
+    metrics = RecordingRequestMetrics()
     with WireServer(answering(response())) as server:
         url = urlsplit(f"http://localhost:{server.port}")
-        route = Route(url, None, "", spawn_thread, lambda host, seconds: seen.append((host, seconds)))
-        connection = new_connection(route, None)
-        open_connection(connection, route, time.monotonic() + 10)
-        connection.close()
-    assert [host for host, _ in seen] == ["localhost"]
-    assert seen[0][1] >= 0
+        route = Route(url, None, "", spawn_thread, metrics.dns_resolution_duration)
+        open_connection(route, None, time.monotonic() + 10).close()
+    ((series, host, seconds),) = metrics.seen
+    assert (series, host) == ("dns", "localhost")
+    assert isinstance(seconds, float)
+    assert seconds >= 0
 
 
 def test_connections_stay_alive_in_the_kernel() -> None:
@@ -179,37 +178,34 @@ def test_tls_server_name_is_what_is_verified_and_asked_for(tmp_path: Path) -> No
 
 
 def connections_to(server: WireServer, contexts: TLSContexts | None = None) -> Connections:
-    return Connections(
-        Route(urlsplit(server.url), None, "", spawn_thread, lambda _host, _seconds: None), contexts
-    )
+    return Connections(route_to(server.url), contexts)
 
 
-def use(lent: Lent) -> Lent:
+def use(connection: Connection) -> Connection:
     """Send a request and read its answer to the end."""
-    arm(lent.connection.sock, deadline=time.monotonic() + 10)
-    answer = exchange(lent.connection, "GET", "/", HTTPHeaderDict(), None)
+    arm(connection.sock, deadline=time.monotonic() + 10)
+    answer = exchange(connection, "GET", "/", HTTPHeaderDict(), None)
     while answer.read_block():
         pass
-    return lent
+    return connection
 
 
-def connect(connections: Connections) -> Lent:
+def connect(connections: Connections) -> Connection:
     return connections.connect(None, time.monotonic() + 10)
 
 
 def test_a_connection_is_used_again() -> None:
-    """Keep-alive: what comes back is lent to the next request."""
+    """Keep-alive: what comes back is connection to the next request."""
     with WireServer(always(response())) as server:
         connections = connections_to(server)
         assert connections.take_idle(None) is None
         first = use(connect(connections))
-        assert not first.reused
         connections.give_back(first)
         again = connections.take_idle(None)
         assert again is not None
-        assert (again.connection is first.connection, again.reused) == (True, True)
+        assert again is first
         use(again)
-        again.connection.close()
+        again.close()
         assert server.connections == 1
 
 
@@ -217,13 +213,13 @@ def test_the_warmest_connection_is_lent_first() -> None:
     """Connections that are not needed stay at the bottom and expire."""
     with WireServer(always(response())) as server:
         connections = connections_to(server)
-        lents = [use(connect(connections)) for _ in range(3)]
-        for lent in lents:
-            connections.give_back(lent)
+        lent_connections = [use(connect(connections)) for _ in range(3)]
+        for connection in lent_connections:
+            connections.give_back(connection)
         taken = connections.take_idle(None)
         assert taken is not None
-        assert taken.connection is lents[2].connection
-        taken.connection.close()
+        assert taken is lent_connections[2]
+        taken.close()
         connections.close()
 
 
@@ -238,12 +234,12 @@ def test_a_connection_that_the_server_closed_is_not_lent() -> None:
 
     with WireServer(script) as server:
         connections = connections_to(server)
-        lent = use(connect(connections))
+        connection = use(connect(connections))
         # the FIN follows the answer at once; wait until it is here
-        assert lent.connection.sock.recv(1) == b""
-        connections.give_back(lent)
+        assert connection.sock.recv(1) == b""
+        connections.give_back(connection)
         assert connections.take_idle(None) is None
-        assert lent.connection.is_closed
+        assert connection.is_closed
 
 
 def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,32 +251,32 @@ def test_an_idle_connection_expires(monkeypatch: pytest.MonkeyPatch) -> None:
         now = time.monotonic()
         monkeypatch.setattr("handloop.client.http.connections.time.monotonic", lambda: now + 100)
         connections.give_back(new)
-        assert old.connection.is_closed
+        assert old.is_closed
         monkeypatch.setattr("handloop.client.http.connections.time.monotonic", lambda: now + 250)
         assert connections.take_idle(None) is None
-        assert new.connection.is_closed
+        assert new.is_closed
 
 
 def test_no_more_than_a_few_are_kept() -> None:
     """A burst of requests does not leave a burst of connections."""
     with WireServer(always(response())) as server:
         connections = connections_to(server)
-        lents = [connect(connections) for _ in range(40)]
-        for lent in lents:
-            connections.give_back(lent)
-        assert sum(not lent.connection.is_closed for lent in lents) == 32
+        lent_connections = [connect(connections) for _ in range(40)]
+        for connection in lent_connections:
+            connections.give_back(connection)
+        assert sum(not connection.is_closed for connection in lent_connections) == 32
         connections.close()
-        assert all(lent.connection.is_closed for lent in lents)
+        assert all(connection.is_closed for connection in lent_connections)
 
 
 def test_nothing_is_kept_after_close() -> None:
     """A connection that comes back late is closed."""
     with WireServer(always(response())) as server:
         connections = connections_to(server)
-        lent = use(connect(connections))
+        connection = use(connect(connections))
         connections.close()
-        connections.give_back(lent)
-        assert lent.connection.is_closed
+        connections.give_back(connection)
+        assert connection.is_closed
 
 
 def test_rotated_certificates_end_old_connections(tmp_path: Path) -> None:
@@ -291,13 +287,13 @@ def test_rotated_certificates_end_old_connections(tmp_path: Path) -> None:
     contexts = TLSContexts(TLSOptions(ca_file=str(ca_file)))
     with WireServer(always(response()), tls=authority.issue("s").server_context()) as server:
         connections = connections_to(server, contexts)
-        lent = use(connect(connections))
-        connections.give_back(lent)
+        connection = use(connect(connections))
+        connections.give_back(connection)
         ca_file.write_bytes(authority.certificate.read_bytes() + b"\n")
         assert connections.take_idle(None) is None
         fresh = use(connect(connections))
-        assert fresh.generation == lent.generation + 1
-        fresh.connection.close()
+        assert fresh.generation == connection.generation + 1
+        fresh.close()
 
 
 def test_a_connection_that_fails_is_closed() -> None:

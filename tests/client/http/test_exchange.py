@@ -14,9 +14,10 @@ from urllib3 import HTTPHeaderDict
 from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig
 from handloop.client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded, StreamClosed
-from handloop.client.http.connections import Connection, Route, new_connection, open_connection
+from handloop.client.http.connections import Connection, Route, open_connection
 from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.sockets import arm
+from handloop.client.request_metrics import NO_METRICS
 from handloop.client.transport import HTTPTransport
 from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
@@ -241,15 +242,14 @@ def test_nothing_is_smuggled_into_a_request(target: str, headers: dict[str, str]
 
 
 def route_to(server: str) -> Route:
-    return Route(urlsplit(server), None, "", spawn_thread, lambda _host, _seconds: None)
+    return Route(urlsplit(server), None, "", spawn_thread, NO_METRICS.dns_resolution_duration)
 
 
 def ask(server: str) -> tuple[Connection, Answer]:
     """Connect and send a GET; the head of the answer has been read."""
     route = route_to(server)
-    connection = new_connection(route, None)
     deadline = time.monotonic() + 10
-    open_connection(connection, route, deadline)
+    connection = open_connection(route, None, deadline)
     arm(connection.sock, deadline=deadline)
     try:
         return connection, exchange(connection, "GET", "/path", HTTPHeaderDict(), None)
@@ -262,8 +262,7 @@ def test_a_request_whose_time_to_be_sent_is_over_stays_here() -> None:
     """The socket looks before the first byte leaves: who was suspended after arming it sends nothing late."""
     with WireServer(always(response())) as server:
         route = route_to(server.url)
-        connection = new_connection(route, None)
-        open_connection(connection, route, time.monotonic() + 10)
+        connection = open_connection(route, None, time.monotonic() + 10)
         connection.sock.deadline = time.monotonic() - 1  # type: ignore[union-attr]
         with pytest.raises(TimeoutError):
             exchange(connection, "PUT", "/", HTTPHeaderDict(), b"x", answer_deadline=time.monotonic() + 10)

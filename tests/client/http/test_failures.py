@@ -4,7 +4,6 @@ import errno
 import http.client
 import socket
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from handloop.client.errors import (
     TransportError,
 )
 from handloop.client.http.certificate import Certificate
-from handloop.client.http.failures import FAILURES, Attempt, explain, shown_certificate, tls_error
+from handloop.client.http.failures import FAILURES, Attempt, explain, shown_certificate
 from support.certificates import CertificateAuthority
 from support.wire_server import Peer, WireServer
 
@@ -128,9 +127,7 @@ def test_our_own_errors_pass_with_host_and_request() -> None:
     assert (error.host, error.request, error.outcome_unknown) == ("https://k8s.example:6443", "PUT /a", True)
 
 
-SHOWN = Certificate(
-    "apiserver", "kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
-)
+SHOWN = Certificate("kubernetes", ("a.example", "10.0.0.1"), "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z")
 
 
 def refused(code: int, message: str = "words of openssl") -> ssl.SSLCertVerificationError:
@@ -147,9 +144,14 @@ def alert(reason: str) -> ssl.SSLError:
 
 
 def explained(error: ssl.SSLError, shown: Certificate | None = SHOWN) -> tuple[TLSProblem, str]:
-    probe: Callable[[], Certificate | None] = lambda: shown  # noqa: E731
-    found = tls_error(error, host="https://h:1", name="h", request="GET /a", probe=probe)
+    found = of_handshake(error, shown)
     return found.problem, found.reason
+
+
+def of_handshake(error: ssl.SSLError, shown: Certificate | None) -> TLSError:
+    found = explain(error, attempt(sent=False)._replace(verified_name="h", probe=lambda: shown))
+    assert isinstance(found, TLSError)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -194,9 +196,10 @@ def test_a_certificate_that_could_not_be_had(code: int) -> None:
 
 def test_the_facts_are_fields() -> None:
     """E05: what the command line prints is in the error."""
-    found = tls_error(refused(20), host="https://h:1", name="h", request="GET /a", probe=lambda: SHOWN)
+    found = of_handshake(refused(20), SHOWN)
     assert (found.issuer, found.names, found.not_after) == ("kubernetes", SHOWN.names, SHOWN.not_after)
-    assert (found.host, found.request, found.outcome_unknown) == ("https://h:1", "GET /a", False)
+    assert (found.host, found.request) == ("https://k8s.example:6443", "GET /a")
+    assert not found.outcome_unknown
 
 
 @pytest.mark.parametrize(
@@ -237,7 +240,7 @@ def test_the_probe_sends_nothing(tmp_path: Path) -> None:
     with WireServer(script, tls=issued.server_context()) as server:
         shown = shown_certificate(socket.create_connection(("127.0.0.1", server.port), 10), "h")
     assert shown is not None
-    assert (shown.issuer, shown.subject) == ("somebody-else", "apiserver")
+    assert (shown.issuer, shown.names) == ("somebody-else", ("127.0.0.1", "localhost"))
     assert received == [b""]
 
 

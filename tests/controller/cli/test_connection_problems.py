@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -26,12 +27,12 @@ from handloop.client.errors import (
     NameResolutionError,
     NotFound,
     ProxyError,
-    Status,
     TLSError,
     TLSProblem,
     TransportError,
     Unauthorized,
 )
+from handloop.client.errors.status import Status
 from handloop.controller.cli import connection_problems
 from handloop.controller.cli.connection_problems import certificate_end, expired_credentials, token_end
 from support.certificates import CertificateAuthority
@@ -285,6 +286,15 @@ def test_an_expired_client_certificate_says_since_when(tmp_path: Path) -> None:
         config = ClientConfig(host="https://h", tls=TLSOptions(key_pair=pair))
         assert expired_credentials(config, end + 7200) == "client certificate expired 2 h ago"
         assert expired_credentials(config, end - 1) == ""
+
+
+def test_without_the_package_a_certificate_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cryptography package is an extra; without it the message does without the certificate's age."""
+    pem = CertificateAuthority(tmp_path).issue("alice", days=-1).certificate.read_bytes()
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    assert certificate_end(KeyPair(certificate=pem)) is None
 
 
 @pytest.mark.parametrize(

@@ -665,8 +665,8 @@ def test_a_write_of_the_managers_client_has_until_the_renew_deadline_to_leave(
     assert elector is not None
     elector.candidacy.try_acquire_or_renew()
     elector.candidacy.start_leading()
-    manager.client.rest.send(Call("delete", "DELETE", "/x"))
-    manager.client.rest.send(Call("get", "GET", "/x"))
+    manager.client.send(Call("delete", "DELETE", "/x"))
+    manager.client.send(Call("get", "GET", "/x"))
     write, read = (sent.send_seconds for sent in transport.sent)
     assert 0 < write <= 10
     assert read == math.inf

@@ -7,23 +7,31 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.client import errors
 from handloop.client.errors import (
     APIError,
+    ClientError,
+    ConfigError,
+    ConfigProblem,
     Conflict,
     ConnectionRefused,
+    CredentialsError,
     Expired,
     Gone,
     InternalError,
     NotFound,
     ServerTimeout,
-    Status,
-    StatusCause,
-    StatusDetails,
+    TransportError,
     error_from_status,
     is_expired,
     is_too_large_resource_version,
     new_not_found,
     seconds_asked_for,
+)
+from handloop.client.errors.status import (
+    Status,
+    StatusCause,
+    StatusDetails,
     status_from_body,
     status_from_json,
 )
@@ -226,3 +234,40 @@ def failed(code: int, wait: float | None) -> APIError:
 def test_what_a_failure_asks_for(error: Exception, seconds: float) -> None:
     """T21: whoever tries again by itself leaves the server alone for so long, two minutes at most."""
     assert seconds_asked_for(error) == seconds
+
+
+def test_every_error_has_the_same_root() -> None:
+    """Whoever backs off on anything from the client catches one class."""
+    found = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type)
+        and issubclass(value, Exception)
+        and value.__module__ == "handloop.client.errors"
+    ]
+    assert len(found) > 25
+    assert all(issubclass(value, ClientError) for value in found)
+
+
+def test_config_error_reads_as_message_and_cause() -> None:
+    """The command line has its parts, everybody else one line."""
+    error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x", cause="no such file", fix="ls -l /x")
+    assert str(error) == "kubeconfig /x: no such file"
+    assert str(ConfigError(ConfigProblem.CONTEXT, "no context")) == "no context"
+
+
+def test_transport_error_names_method_host_and_path() -> None:
+    """A lost answer says which request it was, and that its outcome is unknown."""
+    error = TransportError("connection reset", host="https://h:1", request="PUT /a", outcome_unknown=True)
+    assert str(error) == "PUT https://h:1/a: connection reset (outcome unknown)"
+    assert str(TransportError("gone")) == "gone"
+    assert str(TransportError("gone", host="https://h")) == "https://h: gone"
+
+
+def test_credentials_error_keeps_the_problem() -> None:
+    """A request that could not be sent for want of credentials carries what the command line explains."""
+    problem = ConfigError(ConfigProblem.EXEC_PLUGIN, "not found", plugin="p", install_hint="brew install p")
+    error = CredentialsError(problem, host="https://h", request="GET /version")
+    assert error.problem is problem
+    assert str(error) == "GET https://h/version: not found"
+    assert not error.outcome_unknown
