@@ -15,8 +15,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from handloop.apis.meta import APIStruct
-from handloop.apis.time import format_time
+from handloop.apis.meta import APIStruct, format_time
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.config import ClientConfig
 from handloop.client.decoding.pages import ListPage
-from handloop.client.decoding.watch_events import Bookmark, WatchEvent
+from handloop.client.decoding.watch_stream import Bookmark, WatchEvent
 from handloop.client.errors import error_from_status
 from handloop.client.errors.status import Status
 from handloop.client.options import ListOptions

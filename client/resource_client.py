@@ -19,10 +19,10 @@ from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.codec import Codec, typed_codec, unstructured_codec
 from handloop.client.decoding.pages import ListPage
+from handloop.client.decoding.watch_stream import WatchStream
 from handloop.client.discovery import Discovery, Version
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
-from handloop.client.watch_stream import WatchStream
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)

@@ -1,7 +1,9 @@
 """
 A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics.
 
-It knows the API's manners but no kinds. Threads: any.
+It knows the API's manners but no kinds. Each request also tells whether the server answers: several
+components may wait for a server that is gone, each backing off by itself for up to half a minute, and the
+first request that is answered is the end of the outage for all of them. Threads: any.
 """
 
 from __future__ import annotations
@@ -30,12 +32,10 @@ from handloop.client.errors import (
 )
 from handloop.client.errors.status import status_from_body
 from handloop.client.http.response import Response, Stream
-from handloop.client.reachability import Reachability
-from handloop.client.request_log import log_answer, log_body
-from handloop.client.request_metrics import NO_METRICS, RequestMetrics
+from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_answer, log_body
 from handloop.client.transport import Transport
-from handloop.workqueue.seams import REAL_SEAMS, Seams
-from handloop.workqueue.token_bucket import TokenBucket
+from handloop.workqueue.rate_limiters import TokenBucket
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition
 
 log = structlog.get_logger("client")
 
@@ -269,3 +269,51 @@ def _version() -> str:
         return version("handloop")
     except PackageNotFoundError:
         return "0.0.0+source"
+
+
+class Reachability:
+    """
+    Whether one server answers.
+
+    State, under _changed: _lost = the newest request had no answer; _returns = how often it came back.
+    Threads: any.
+    """
+
+    def __init__(self, *, clock: Clock = REAL_CLOCK) -> None:
+        self._clock = clock
+        self._changed = new_condition("Reachability._changed", 97)
+        self._lost = False
+        self._returns = 0
+
+    def lost(self) -> None:
+        """A request had no answer."""
+        with self._changed:
+            self._lost = True
+
+    def answered(self) -> None:
+        """A request had an answer."""
+        with self._changed:
+            if self._lost:
+                self._lost = False
+                self._returns += 1
+                self._changed.notify_all()
+
+    def wait_for_return(self, seconds: float, stop: threading.Event) -> bool:
+        """
+        Wait for the next return of the server.
+
+        Returns: False when the time has passed or stop is set.
+        Blocks: until then; whoever sets stop calls wake().
+        """
+        give_up_at = self._clock.now() + seconds
+        with self._changed:
+            returns = self._returns
+            while self._returns == returns and not stop.is_set():
+                if not self._clock.wait_until(self._changed, give_up_at):
+                    return False
+            return not stop.is_set()
+
+    def wake(self) -> None:
+        """Let waiters look at their stop events."""
+        with self._changed:
+            self._changed.notify_all()

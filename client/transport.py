@@ -24,8 +24,7 @@ from handloop.client.http.exchange import Answer, HTTPStream, exchange, read_who
 from handloop.client.http.failures import FAILURES, Attempt, explain
 from handloop.client.http.response import Response, Stream
 from handloop.client.http.sockets import arm
-from handloop.client.request_log import log_headers
-from handloop.client.request_metrics import NO_METRICS, RequestMetrics
+from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_headers
 from handloop.client.server_url import shown_server
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 

@@ -39,8 +39,7 @@ from handloop.informers.keys import (
     final_state,
     meta_namespace_key_func,
 )
-from handloop.workqueue.locks import new_condition
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_condition
 
 log = structlog.get_logger("delta_fifo")
 

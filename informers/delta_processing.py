@@ -27,8 +27,7 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.locks import Lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, Lock
 
 log = structlog.get_logger("informers")
 

@@ -16,7 +16,7 @@ import structlog
 
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent
 from handloop.client.errors import APIError, ClientError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.history_guard import HistoryGuard, is_older
@@ -26,7 +26,7 @@ from handloop.informers.keys import (
     ObjectName,
     deletion_handling_meta_namespace_key_func,
 )
-from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import new_lock
 
 log = structlog.get_logger("informers")
 

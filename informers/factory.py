@@ -22,8 +22,7 @@ from handloop.informers.listwatch import ListWatch, Resources, Tweak
 from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
 
 log = structlog.get_logger("informers")
 

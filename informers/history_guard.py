@@ -15,8 +15,7 @@ from typing import Final, Generic, TypeVar
 from handloop.apis.meta import Object
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, new_lock
 
 T = TypeVar("T", bound=Object)
 

@@ -29,7 +29,7 @@ from handloop.informers.keys import (
     StoreKeyError,
     deletion_handling_meta_namespace_key_func,
 )
-from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import new_lock
 
 log = structlog.get_logger("informers")
 

@@ -18,7 +18,7 @@ import msgspec
 
 from handloop.apis.meta import Object
 from handloop.client.decoding.pages import ListPage, Undecodable
-from handloop.client.decoding.watch_events import Bookmark, EventType, WatchEvent
+from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent
 from handloop.client.errors import APIError, is_expired
 from handloop.client.options import ListOptions
 from handloop.informers.delta_fifo import Listed

@@ -17,7 +17,7 @@ import structlog
 
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import (
     ClientError,
     ConnectionRefused,
@@ -32,8 +32,7 @@ from handloop.informers.history_guard import ResourceVersionFloor, Verdict
 from handloop.informers.initial_list import PagedList, StreamedList, unchanged
 from handloop.informers.listwatch import ListerWatcher, OpenResponse
 from handloop.informers.outage import Doing, Outage
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
 log = structlog.get_logger("informers")
 

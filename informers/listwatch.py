@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from handloop.client.decoding.pages import ListPage
-from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.options import ListOptions
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 
 T = TypeVar("T")
 

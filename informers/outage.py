@@ -33,7 +33,7 @@ from handloop.client.errors import (
     Unauthorized,
     is_expired,
 )
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from handloop.workqueue.backoff import ExponentialBackoff
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
 

@@ -28,8 +28,16 @@ from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_metrics import Counter
 from handloop.informers.informer_statistics import ListenerStatistics
 from handloop.informers.keys import DeletedFinalStateUnknown, object_name
-from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams, Spawn
+from handloop.workqueue.seams import (
+    REAL_CLOCK,
+    REAL_SEAMS,
+    Clock,
+    Joinable,
+    Seams,
+    Spawn,
+    new_condition,
+    new_lock,
+)
 
 log = structlog.get_logger("informers")
 

@@ -36,7 +36,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import DeadlineExceeded
 from handloop.informers.consistency_detector import DataInconsistent
 from handloop.informers.event_intake import EventBlock, EventIntake, translate
@@ -61,8 +61,7 @@ from handloop.informers.relist_policy import (
     may_open_again,
     relist_reason,
 )
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams, new_lock
 
 T = TypeVar("T", bound=Kind)
 

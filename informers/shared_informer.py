@@ -28,7 +28,7 @@ import structlog
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from handloop.informers.delta_fifo import DeltaFIFO, FIFOClosed
 from handloop.informers.delta_processing import DeltaProcessor
 from handloop.informers.event_intake import EventIntake, Quarantine, UndecodableCallback
@@ -49,8 +49,7 @@ from handloop.informers.processor import (
     SharedProcessor,
 )
 from handloop.informers.reflector import Reflector
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 
 log = structlog.get_logger("informers")
 

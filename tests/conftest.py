@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.seams import set_lock_factory
 from support.ranked_lock import RankedLock
 
 _GRACE_SECONDS: Final = 2.0

@@ -26,9 +26,8 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Seams, acquire_contended, condition_over, new_lock
 
 T = TypeVar("T", bound=Hashable)
 

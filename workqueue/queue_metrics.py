@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final, Protocol
 
-from handloop.workqueue.locks import Lock, condition_over
-from handloop.workqueue.seams import Clock, Joinable, Seams
+from handloop.workqueue.seams import Clock, Joinable, Lock, Seams, condition_over
 
 UNFINISHED_WORK_UPDATE_SECONDS: Final = 0.5
 

@@ -24,11 +24,10 @@ import heapq
 import itertools
 from typing import Final
 
-from handloop.workqueue.locks import new_condition
 from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
 from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_condition
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64

@@ -16,8 +16,7 @@ import structlog
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.locks import new_condition, new_lock
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition, new_lock
 
 log = structlog.get_logger("client")
 

@@ -15,7 +15,7 @@ import structlog
 
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
-from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import new_lock
 
 log = structlog.get_logger("client")
 

@@ -12,7 +12,7 @@ from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import pruning, read, require_utf8
 from handloop.client.decoding.pages import Page, PageDecoder
-from handloop.client.decoding.watch_events import EventDecoder, WireEvent
+from handloop.client.decoding.watch_stream import EventDecoder, WireEvent
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)

@@ -11,9 +11,9 @@ from typing import Final
 
 from handloop.apis.coordination_v1 import Lease
 from handloop.client.config import ClientConfig
-from handloop.client.reachability import Reachability
-from handloop.client.request_metrics import RequestMetrics
+from handloop.client.request_reports import RequestMetrics
 from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.rest_client import Reachability
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem

@@ -25,14 +25,13 @@ import structlog
 from structlog.processors import CallsiteParameter, CallsiteParameterAdder
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from handloop.client import request_log
+from handloop.client import request_reports
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
 log = structlog.get_logger("controller")
 
@@ -119,7 +118,7 @@ class LogLevel:
     def set(self, verbosity: int) -> None:
         """Change it, for our own lines and for the client's requests."""
         self.value = verbosity
-        request_log.set_verbosity(verbosity)
+        request_reports.set_verbosity(verbosity)
         # below level 1 a debug line costs nothing but its call
         lowest = logging.DEBUG if verbosity > 0 else logging.INFO
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))

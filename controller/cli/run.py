@@ -14,8 +14,8 @@ import structlog
 
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
-from handloop.client.reachability import Reachability
 from handloop.client.resource_client import Client
+from handloop.client.rest_client import Reachability
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.connection_problems import config_problem

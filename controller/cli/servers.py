@@ -25,8 +25,7 @@ from handloop.controller.runtime.serving.certificate_watcher import (
 from handloop.controller.runtime.serving.health import Check, health_page
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.controller.runtime.serving.page_server import Guard, Page, PageServer
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, new_lock
 
 Checks = Callable[[], Mapping[str, Check]]
 _STARTING: Final[Mapping[str, Checks]] = {

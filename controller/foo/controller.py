@@ -52,7 +52,7 @@ from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import Invalid, NotFound, seconds_asked_for
 from handloop.client.resource_client import Client, PatchType
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.controller.runtime.damper import Damper
+from handloop.controller.runtime.damping import Damper, OwnerRecheck
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
@@ -61,9 +61,8 @@ from handloop.controller.runtime.events.recorder import (
     reference_to_undecodable,
 )
 from handloop.controller.runtime.kind_informer import Informer
-from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
 from handloop.controller.runtime.outcomes import SyncOutcomes
-from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import (
@@ -76,7 +75,6 @@ from handloop.informers.keys import (
 )
 from handloop.informers.lister import Lister
 from handloop.informers.sync import wait_for_cache_sync
-from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import (
@@ -86,7 +84,7 @@ from handloop.workqueue.rate_limiters import (
     RateLimiter,
 )
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all, new_lock
 
 log = structlog.get_logger("foo")
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.conditions import FALSE, TRUE, Condition, find_condition, is_condition_true, set_condition
 from handloop.apis.core_v1 import Service
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.controller.myapp.desired_children import labels
 from handloop.controller.myapp.types import MyApp, MyAppStatus
 from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING, EventRecorder

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.damper import HeldBackError
+from handloop.controller.runtime.damping import HeldBackError, OwnerRecheck
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.kind_source import KindSource, MapFunc, OwnerNames, own_name
 from handloop.controller.runtime.manager import Manager
-from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.owner_recheck import OwnerRecheck
 from handloop.controller.runtime.predicates import Predicate
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.reconcile import ReconcileContext, Reconciler, Result

@@ -23,7 +23,7 @@ import structlog
 
 from handloop.client.errors import seconds_asked_for
 from handloop.controller.runtime.caches import wait_for_caches
-from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics, ControllerOwnWrites
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from handloop.controller.runtime.reconcile import (
@@ -37,10 +37,9 @@ from handloop.controller.runtime.reconcile import (
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.locks import new_lock
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0

@@ -38,9 +38,12 @@ from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRec
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.kind_informer import KindInformer
+from handloop.controller.runtime.metrics.controller_metrics import (
+    OwnWriteMetrics,
+    ReconcileMetrics,
+    WorkqueueMetricsProvider,
+)
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
-from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
-from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
 from handloop.controller.runtime.runnable import (
@@ -54,8 +57,7 @@ from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
 from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
 
 log = structlog.get_logger("manager")
 

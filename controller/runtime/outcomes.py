@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
-from handloop.controller.runtime.damper import HeldBackError
-from handloop.controller.runtime.metrics.reconcile_metrics import ControllerMetrics, ReconcileResult
+from handloop.controller.runtime.damping import HeldBackError
+from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
 from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 

@@ -17,11 +17,10 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from handloop.apis.meta import Kind, Object
-from handloop.controller.runtime.metrics.reconcile_metrics import ControllerOwnWrites
+from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
 log = structlog.get_logger("ownwrites")
 

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from handloop.informers.keys import ObjectName
-from handloop.workqueue.locks import new_lock
 from handloop.workqueue.priority import DEFAULT_PRIORITY
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0

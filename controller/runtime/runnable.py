@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all
+from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
 
 
 class Runnable(Protocol):

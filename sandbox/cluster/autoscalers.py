@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handloop.apis.labels import Requirement
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import autoscaler_metrics, scale_target, scaling_bounds
 from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write

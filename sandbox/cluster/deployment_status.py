@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from handloop.apis.time import format_time, parse_time
+from handloop.apis.meta import format_time, parse_time
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.rolling_update import bounds_of, total_replicas, total_status
 from handloop.sandbox.cluster.workloads import condition, spec_replicas

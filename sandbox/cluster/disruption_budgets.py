@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys
 from handloop.sandbox.cluster.workloads import PODS, condition, is_pod_active, is_pod_ready

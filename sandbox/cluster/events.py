@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from handloop.apis.time import format_micro_time, format_time
+from handloop.apis.meta import format_micro_time, format_time
 from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.storage.stored import Change, ChangeType, Object
 from handloop.sandbox.wire.resource import GroupResource

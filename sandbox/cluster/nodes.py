@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.cluster_controller import Step, View, Write
 from handloop.sandbox.storage.stored import Change, Object
 from handloop.sandbox.wire.resource import GroupResource

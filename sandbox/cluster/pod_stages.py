@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import pod_status
 from handloop.sandbox.cluster.pod_faults import PodFault
 from handloop.sandbox.cluster.pod_run import Message, PodRun, Situation, Stage, Turn

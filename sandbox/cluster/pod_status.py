@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.workloads import condition
 from handloop.sandbox.storage.stored import Object
 

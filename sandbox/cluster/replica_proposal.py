@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from handloop.apis.meta import parse_time
 from handloop.apis.quantity import parse_quantity
-from handloop.apis.time import parse_time
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.workloads import condition, is_deleting
 from handloop.sandbox.storage.stored import Object

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handloop.apis.time import format_time, parse_time
+from handloop.apis.meta import format_time, parse_time
 from handloop.sandbox.cluster.adoption import Orphans, claim, controlled
 from handloop.sandbox.cluster.cluster_controller import Pace, Step, View, Write
 from handloop.sandbox.cluster.dirty_keys import DirtyKeys

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from handloop.apis.time import format_micro_time, format_time
+from handloop.apis.meta import format_micro_time, format_time
 from handloop.sandbox.kinds import typed
 from handloop.sandbox.kinds.kind_table import MessageField, message, named_schema
 from handloop.sandbox.kinds.structure import named

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.kinds.structure import Omission, is_struct, omission, properties, zero_of
 from handloop.sandbox.patches.field_set import FieldSet, difference, field_element, insert, union, without
 from handloop.sandbox.patches.merge_type import ElementError, type_of_resource

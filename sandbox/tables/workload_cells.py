@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from handloop.apis.time import parse_time
+from handloop.apis.meta import parse_time
 from handloop.sandbox.kinds.autoscaler_versions import METRIC_MEMBERS
 from handloop.sandbox.tables.cell import (
     NONE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop.apis.time import parse_time
+from handloop.apis.meta import parse_time
 from handloop.sandbox.cluster.workloads import is_pod_ready
 from handloop.sandbox.requests import bodies
 from handloop.sandbox.requests.call import Call, shallow_metadata

@@ -24,7 +24,7 @@ from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.auth.tls import TLSOptions
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import Bookmark, EventType
+from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchStream
 from handloop.client.errors import (
     AlreadyExists,
     APIError,
@@ -48,7 +48,6 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType, ResourceClient
 from handloop.client.transport import HTTPTransport
-from handloop.client.watch_stream import WatchStream
 from support.threads import Background
 
 pytestmark = pytest.mark.real

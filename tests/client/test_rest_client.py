@@ -20,8 +20,7 @@ from handloop.client.errors import (
     TooManyRequests,
     TransportError,
 )
-from handloop.client.reachability import Reachability
-from handloop.client.rest_client import Call, RESTClient, default_user_agent
+from handloop.client.rest_client import Call, Reachability, RESTClient, default_user_agent
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock

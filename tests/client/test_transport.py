@@ -29,7 +29,7 @@ from handloop.client.errors import (
     TLSProblem,
     TransportError,
 )
-from handloop.client.request_log import set_verbosity
+from handloop.client.request_reports import set_verbosity
 from handloop.client.transport import HTTPTransport
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs

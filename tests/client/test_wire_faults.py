@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from handloop.client.config import ClientConfig
-from handloop.client.decoding.watch_events import EventType
+from handloop.client.decoding.watch_stream import EventType
 from handloop.client.errors import (
     ClientError,
     ConnectionRefused,

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from handloop.apis.time import parse_time
+from handloop.apis.meta import parse_time
 from handloop.workqueue.seams import REAL_CLOCK
 from support.cluster import NAMESPACE_PREFIX, NAMESPACES, Cluster, Object, Objects
 from support.deadline import until

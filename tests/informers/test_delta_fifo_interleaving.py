@@ -9,7 +9,7 @@ import pytest
 from handloop.informers.delta_fifo import Deltas, DeltaType, FIFOClosed
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import DeletedFinalStateUnknown
-from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.seams import set_lock_factory
 from support.interleaving import Scheduler
 from support.plain_items import Item, ItemFIFO, item_key
 

@@ -32,8 +32,7 @@ from handloop.informers.processor import (
     SharedProcessor,
     UpdateNotification,
 )
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Seams
+from handloop.workqueue.seams import Seams, new_lock
 from support.deployments import at_version, deployment, names
 from support.fake_clock import FakeClock
 from support.recording_metrics import RecordingMetricsProvider

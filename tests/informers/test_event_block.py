@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import APIError, DecodeError
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.event_intake import EventBlock, StaleBookmark, translate

@@ -6,7 +6,7 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.event_intake import EventIntake, Quarantine, translate
 from handloop.informers.history_guard import HistoryGuard

@@ -4,7 +4,7 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage, Undecodable
-from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import APIError
 from handloop.client.options import ListOptions
 from handloop.informers.initial_list import PagedList, StreamedList

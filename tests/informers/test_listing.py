@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.errors import APIError, ConnectionBroken, ConnectionRefused
 from handloop.client.options import ListOptions
 from handloop.informers.listing import CompleteList, ListFailed, Listing, StaleList

@@ -28,7 +28,7 @@ from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage, Undecodable
-from handloop.client.decoding.watch_events import EventType, WatchEvent, WrongKind
+from handloop.client.decoding.watch_stream import EventType, WatchEvent, WrongKind
 from handloop.client.errors import (
     APIError,
     ConnectionBroken,
@@ -37,7 +37,7 @@ from handloop.client.errors import (
     DecodeError,
 )
 from handloop.client.options import ListOptions
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from handloop.informers import outage as outage_module
 from handloop.informers.consistency_detector import ENVIRONMENT_VARIABLE, DataInconsistent
 from handloop.informers.delta_fifo import DeltaType

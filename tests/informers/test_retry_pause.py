@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from handloop.client.errors import ConnectionRefused
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from handloop.informers.listing import ListFailed
 from handloop.informers.outage import RetryPause
 from handloop.workqueue.seams import Seams

@@ -27,7 +27,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import ListPage, Undecodable
-from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.errors import ConnectionBroken
 from handloop.client.options import ListOptions
 from handloop.informers import shared_informer

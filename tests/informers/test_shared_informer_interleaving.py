@@ -13,13 +13,13 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage
-from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.decoding.watch_stream import WatchEvent
 from handloop.client.errors import StreamClosed
 from handloop.client.options import ListOptions
 from handloop.informers.keys import DeletedFinalStateUnknown
 from handloop.informers.processor import Registration
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.seams import set_lock_factory
 from support.deployments import added, deleted, deployment, modified
 from support.interleaving import Scheduler
 

@@ -8,7 +8,7 @@ import msgspec
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap, ObjectMeta
-from handloop.client.decoding.watch_events import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
+from handloop.client.decoding.watch_stream import INITIAL_EVENTS_END, Bookmark, EventType, WatchEvent
 
 
 def deployment(

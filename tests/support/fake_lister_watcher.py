@@ -15,7 +15,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import ListPage
-from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.errors import APIError, ConnectionBroken, StreamClosed, error_from_status
 from handloop.client.errors.status import Status, StatusCause, StatusDetails
 from handloop.client.options import ListOptions

@@ -109,7 +109,7 @@ class Scheduler:
         self._local = threading.local()
 
     def lock(self, name: str, rank: int) -> SteppedLock:
-        """A handloop.workqueue.locks.LockFactory."""
+        """A handloop.workqueue.seams.LockFactory."""
         return SteppedLock(self, name)
 
     def spawn(self, name: str, target: Callable[[], object]) -> Task:
@@ -160,7 +160,7 @@ class Scheduler:
 
 
 class SteppedLock:
-    """Implements handloop.workqueue.locks.Lock; every operation is a point where another task may go on."""
+    """Implements handloop.workqueue.seams.Lock; every operation is a point where another task may go on."""
 
     def __init__(self, scheduler: Scheduler, name: str) -> None:
         self.name = name
@@ -188,7 +188,7 @@ class SteppedLock:
             task.pause("nothing", lambda: True)
 
     def new_condition(self) -> SteppedCondition:
-        """What handloop.workqueue.locks.condition_over asks for."""
+        """What handloop.workqueue.seams.condition_over asks for."""
         return SteppedCondition(self)
 
     def __enter__(self) -> bool:

@@ -18,7 +18,7 @@ class LockOrderError(AssertionError):
 
 
 class RankedLock:
-    """Implements handloop.workqueue.locks.Lock and checks ranks; works under threading.Condition."""
+    """Implements handloop.workqueue.seams.Lock and checks ranks; works under threading.Condition."""
 
     def __init__(self, name: str, rank: int) -> None:
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
 from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
+from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.own_writes import OwnWrites
 from handloop.controller.runtime.reconcile import ReconcileContext, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue

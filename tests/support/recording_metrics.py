@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from handloop.client.request_metrics import RequestMetrics
+from handloop.client.request_reports import RequestMetrics
 
 
 class Instrument:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.watch_events import EventType, WatchEvent
+from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.options import ListOptions
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from handloop.informers.event_intake import EventIntake, Quarantine
 from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.informer_metrics import InformerMetrics

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.cluster_controller import ClusterController, Runner, View, Write, new_name
 from handloop.sandbox.cluster.workloads import DEPLOYMENTS, PODS, REPLICA_SETS
 from handloop.sandbox.kinds.kinds import builtin_resources

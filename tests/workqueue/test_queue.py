@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from handloop.workqueue.locks import Lock
 from handloop.workqueue.queue import FIFO, Queue, QueueStatistics, ShutDown
+from handloop.workqueue.seams import Lock
 from support.fake_metrics import FakeMetricsProvider
 from support.threads import Background, Waits
 

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from handloop.workqueue.locks import set_lock_factory
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.queue import Queue, ShutDown
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import DelayingQueue
+from handloop.workqueue.seams import set_lock_factory
 from support.interleaving import DeadlockError, Scheduler, SteppedCondition, SteppedLock
 
 SEEDS = range(60)

@@ -19,13 +19,12 @@ import structlog
 from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import LeaseSpec
-from handloop.apis.time import format_micro_time
+from handloop.apis.meta import format_micro_time
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, DeadlineExceeded, NotFound
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.serving.health import Well
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, new_lock
 
 log = structlog.get_logger("leaderelection")
 

@@ -22,8 +22,7 @@ from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
-from handloop.apis.meta import ObjectMeta
-from handloop.apis.time import format_micro_time, parse_time
+from handloop.apis.meta import ObjectMeta, format_micro_time, parse_time
 from handloop.client.errors import ClientError, NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client

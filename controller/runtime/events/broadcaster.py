@@ -18,11 +18,15 @@ from itertools import count
 from typing import Any
 
 from handloop.apis.core_v1 import Event, EventSource, ObjectReference
-from handloop.apis.meta import ObjectMeta
-from handloop.apis.time import format_time
+from handloop.apis.meta import ObjectMeta, format_time
 from handloop.controller.runtime.events.correlator import EventCorrelator
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink
-from handloop.controller.runtime.events.fanout import QUEUE_LENGTH, EventFanout, EventWatcher
+from handloop.controller.runtime.events.delivery import (
+    QUEUE_LENGTH,
+    EventDelivery,
+    EventFanout,
+    EventSink,
+    EventWatcher,
+)
 from handloop.controller.runtime.events.recorder import EventRecorder, EventRecording
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 

@@ -21,11 +21,10 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Event
-from handloop.apis.meta import ObjectMeta
-from handloop.apis.time import format_time
+from handloop.apis.meta import ObjectMeta, format_time
 from handloop.controller.runtime.events.recorder import event_name
+from handloop.workqueue.rate_limiters import TokenBucket
 from handloop.workqueue.seams import REAL_CLOCK, Clock
-from handloop.workqueue.token_bucket import TokenBucket
 
 AGGREGATE_PREFIX: Final = "(combined from similar events): "
 

@@ -23,8 +23,7 @@ from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
 log = structlog.get_logger("events")
 

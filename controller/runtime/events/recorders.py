@@ -11,8 +11,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.runtime.events.broadcaster import EventBroadcaster
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
 from handloop.controller.runtime.events.series_broadcaster import SeriesBroadcaster
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
 
 FLUSH_SECONDS: Final = 5.0
 _LOG_VERBOSITY: Final = 3

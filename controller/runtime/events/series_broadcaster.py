@@ -28,14 +28,17 @@ from msgspec.structs import replace
 
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.events_v1 import Event, EventSeries
-from handloop.apis.meta import ObjectMeta
-from handloop.apis.time import format_micro_time
-from handloop.controller.runtime.events.delivery import EventDelivery, EventSink, Outcome
-from handloop.controller.runtime.events.fanout import EventFanout, EventWatcher
+from handloop.apis.meta import ObjectMeta, format_micro_time
+from handloop.controller.runtime.events.delivery import (
+    EventDelivery,
+    EventFanout,
+    EventSink,
+    EventWatcher,
+    Outcome,
+)
 from handloop.controller.runtime.events.recorder import EventRecording, SeriesRecorder, reference_to
 from handloop.controller.runtime.rbac.access import Access
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams
+from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams, new_lock
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
 """What a controller that reports through a SeriesRecorder asks of the server."""

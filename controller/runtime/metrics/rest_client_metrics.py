@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from handloop.client.request_metrics import RequestMetrics
+from handloop.client.request_reports import RequestMetrics
 from handloop.controller.runtime.metrics.instruments import B_REST, B_SIZE, Instruments
 
 

@@ -13,8 +13,7 @@ from typing import Final
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, new_lock
 
 log = structlog.get_logger("metrics")
 

@@ -15,8 +15,7 @@ from cachetools import TTLCache
 from handloop.client.access_review import Identity, check_path_access, whose_token
 from handloop.client.errors import ClientError
 from handloop.client.rest_client import RESTClient
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Clock
+from handloop.workqueue.seams import Clock, new_lock
 
 log = structlog.get_logger("metrics")
 

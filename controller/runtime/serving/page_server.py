@@ -23,8 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 import structlog
 
 from handloop.controller.runtime.serving.listening import listen_error
-from handloop.workqueue.locks import new_lock
-from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
+from handloop.workqueue.seams import Joinable, Spawn, new_lock, spawn_thread
 
 log = structlog.get_logger("health")
 

@@ -11,7 +11,7 @@ from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.codec import typed_codec, unstructured_codec
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import EventType, WrongKind
+from handloop.client.decoding.watch_stream import EventType, WrongKind
 from handloop.client.errors import DecodeError
 from handloop.controller.foo.types import Foo, FooSpec
 

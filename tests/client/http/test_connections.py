@@ -18,7 +18,7 @@ from handloop.client.http.connections import (
 )
 from handloop.client.http.exchange import Answer, exchange
 from handloop.client.http.sockets import arm
-from handloop.client.request_metrics import NO_METRICS
+from handloop.client.request_reports import NO_METRICS
 from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority
 from support.recording_metrics import RecordingRequestMetrics

@@ -17,7 +17,7 @@ from handloop.client.errors import BadAnswer, ConnectionBroken, DeadlineExceeded
 from handloop.client.http.connections import Connection, Route, open_connection
 from handloop.client.http.exchange import Answer, HTTPStream, exchange
 from handloop.client.http.sockets import arm
-from handloop.client.request_metrics import NO_METRICS
+from handloop.client.request_reports import NO_METRICS
 from handloop.client.transport import HTTPTransport
 from handloop.workqueue.seams import spawn_thread
 from support.certificates import CertificateAuthority

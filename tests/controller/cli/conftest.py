@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from handloop.client.request_log import set_verbosity
+from handloop.client.request_reports import set_verbosity
 
 
 @pytest.fixture(autouse=True)

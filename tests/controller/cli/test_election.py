@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.coordination_v1 import Lease
 from handloop.client.config import ClientConfig, load_config
-from handloop.client.request_metrics import NO_METRICS
+from handloop.client.request_reports import NO_METRICS
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.election import Election, StandbyReport, lost_lease, new_identity, standby

@@ -10,7 +10,7 @@ import re
 import pytest
 import structlog
 
-from handloop.client import request_log
+from handloop.client import request_reports
 from handloop.controller.cli.logs import RepeatFilter, configure_logging, default_format, tell
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
@@ -196,7 +196,7 @@ def test_tracebacks_show_from_level_4_on(log_format: str, verbosity: int, shown:
 def test_the_level_also_rules_the_requests_of_the_client() -> None:
     """-v 6 to 9 are the client's lines: without this they would never show."""
     configure_logging("klog", 6, stream=io.StringIO())
-    assert (request_log.enabled(6), request_log.enabled(7)) == (True, False)
+    assert (request_reports.enabled(6), request_reports.enabled(7)) == (True, False)
 
 
 def test_cycling_raises_the_level_and_starts_over() -> None:
@@ -205,7 +205,7 @@ def test_cycling_raises_the_level_and_starts_over() -> None:
     level = configure_logging("json", 7, stream=out)
     log = structlog.get_logger("foo")
     assert [level.cycle() for _ in range(3)] == [8, 9, 0]
-    assert not request_log.enabled(1)
+    assert not request_reports.enabled(1)
     log.debug("hidden", v=1)
     assert level.cycle() == 1
     log.debug("shown", v=1)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import DeploymentCondition
 from handloop.apis.conditions import Condition, find_condition
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.controller.myapp.status import (
     DEGRADED,
     PROGRESSING,

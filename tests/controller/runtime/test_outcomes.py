@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.client.errors import ConnectionRefused
-from handloop.controller.runtime.metrics.reconcile_metrics import ReconcileMetrics
+from handloop.controller.runtime.metrics.controller_metrics import ReconcileMetrics
 from handloop.controller.runtime.outcomes import Outcomes, SyncOutcomes
 from handloop.informers.keys import ObjectName
 from support.api_errors import api_error

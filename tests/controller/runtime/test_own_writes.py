@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, ObjectMeta
-from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics
+from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics
 from handloop.controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment

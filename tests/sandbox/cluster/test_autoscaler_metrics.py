@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.autoscaler_metrics import Findings, Workload, evaluate, quoted
 from handloop.sandbox.cluster.cluster_controller import Pace, View
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.autoscalers import ABLE, ACTIVE, AUTOSCALERS, AutoscalerStatus
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.pod_usage import LOAD_ANNOTATIONS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import deployment_status as statuses
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.deployment_status import AVAILABLE, PROGRESSING, Finding

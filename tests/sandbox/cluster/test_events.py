@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from handloop.apis.time import format_micro_time, format_time
+from handloop.apis.meta import format_micro_time, format_time
 from handloop.sandbox.cluster.cluster_controller import View, Write
 from handloop.sandbox.cluster.events import EVENTS, TTL_SECONDS, ComponentEventRecorder, EventExpiry
 from handloop.sandbox.fixture import running_sandbox

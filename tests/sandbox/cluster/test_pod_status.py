@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import pod_status
 from handloop.sandbox.cluster.workloads import condition
 from handloop.sandbox.storage.stored import Object

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.cluster_controller import Pace
 from handloop.sandbox.cluster.replica_proposal import (
     Proposal,

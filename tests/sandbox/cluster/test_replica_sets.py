@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop.sandbox.cluster.lifecycle import default_controllers
 from handloop.sandbox.cluster.replica_sets import DELETION_COST, ReplicaSetController, _counted, doomed

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.cluster import revisions
 from handloop.sandbox.cluster.cluster_controller import Write
 from handloop.sandbox.cluster.events import EVENTS

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop.apis.time import format_time
+from handloop.apis.meta import format_time
 from handloop.sandbox.verbs.pods import _log_lines
 from support.local_server import LocalServer, Reply
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.coordination_v1beta1 import OLDEST_EMULATION_VERSION, LeaseCandidate, LeaseCandidateSpec
-from handloop.apis.time import format_micro_time
+from handloop.apis.meta import format_micro_time
 from handloop.client.errors import NotFound
 from handloop.client.resource_client import Client, PatchType
 from handloop.controller.runtime.election.coordinated_election import REQUEUE_SECONDS, CandidateRegistration

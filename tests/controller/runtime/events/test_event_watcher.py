@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from handloop.apis.core_v1 import Event
-from handloop.controller.runtime.events.fanout import EventWatcher
+from handloop.controller.runtime.events.delivery import EventWatcher
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.event_builders import new_event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from handloop.controller.runtime.events.fanout import EventFanout
+from handloop.controller.runtime.events.delivery import EventFanout
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
 

@@ -10,11 +10,14 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
+from handloop.controller.runtime.metrics.controller_metrics import (
+    OwnWriteMetrics,
+    ReconcileMetrics,
+    WorkqueueMetricsProvider,
+)
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
-from handloop.controller.runtime.metrics.reconcile_metrics import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
-from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.shared_informer import SharedIndexInformer

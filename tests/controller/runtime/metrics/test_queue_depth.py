@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.controller.runtime.metrics.workqueue_metrics import EXCEEDED, MAX_PRIORITIES, QueueDepth
+from handloop.controller.runtime.metrics.controller_metrics import EXCEEDED, MAX_PRIORITIES, QueueDepth
 from handloop.workqueue.priority_queue import PriorityQueue
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.seams import Seams

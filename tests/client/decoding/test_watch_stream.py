@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from handloop.client.decoding.codec import typed_codec
-from handloop.client.decoding.watch_events import EventType
+from handloop.client.decoding.watch_stream import EventType, WatchStream
 from handloop.client.errors import (
     ClientError,
     ConnectionBroken,
@@ -17,7 +17,6 @@ from handloop.client.errors import (
     DecodeError,
     StreamClosed,
 )
-from handloop.client.watch_stream import WatchStream
 from handloop.controller.foo.types import Foo
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from handloop.client.request_metrics import NO_METRICS, RequestMetrics
+from handloop.client.request_reports import NO_METRICS, RequestMetrics
 from support.recording_metrics import RecordingRequestMetrics
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from handloop.client.reachability import Reachability
+from handloop.client.rest_client import Reachability
 from support.fake_clock import FakeClock
 from support.threads import Background
 

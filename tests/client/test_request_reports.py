@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handloop.client.request_log import enabled, log_answer, log_body, log_headers, masked, set_verbosity
+from handloop.client.request_reports import enabled, log_answer, log_body, log_headers, masked, set_verbosity
 from support.captured_logs import captured_logs
 
 TOKEN = "canary-token-5f3a"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.codec import typed_codec
 from handloop.client.decoding.pages import Undecodable
-from handloop.client.decoding.watch_events import (
+from handloop.client.decoding.watch_stream import (
     INITIAL_EVENTS_END,
     Bookmark,
     EventDecoder,

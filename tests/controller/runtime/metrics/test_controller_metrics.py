@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from handloop.controller.runtime.metrics.reconcile_metrics import (
+from handloop.controller.runtime.metrics.controller_metrics import (
     OwnWriteMetrics,
     ReconcileMetrics,
 )

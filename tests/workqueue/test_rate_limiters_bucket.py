@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handloop.workqueue.token_bucket import TokenBucket, WaitTooLongError
+from handloop.workqueue.rate_limiters import TokenBucket, WaitTooLongError
 from support.fake_clock import FakeClock
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from handloop.workqueue.locks import (
+from handloop.workqueue.seams import (
     Lock,
     acquire_contended,
     condition_over,

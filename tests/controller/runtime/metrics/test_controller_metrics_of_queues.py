@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from handloop.controller.runtime.metrics.controller_metrics import WorkqueueMetricsProvider
 from handloop.controller.runtime.metrics.metrics_page import new_registry
-from handloop.controller.runtime.metrics.workqueue_metrics import WorkqueueMetricsProvider
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import Seams

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.apis.time import format_micro_time, format_time, parse_time
+from handloop.apis.meta import format_micro_time, format_time, parse_time
 
 _YEAR_1, _YEAR_9999 = -62_135_596_800, 253_402_300_799
 

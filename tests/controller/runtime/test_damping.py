@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from handloop.client.errors import ConnectionBroken
-from handloop.controller.runtime.damper import (
+from handloop.controller.runtime.damping import (
     FIRST_SECONDS,
     MAX_SECONDS,
     QUIET_SECONDS,
