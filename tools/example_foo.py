@@ -10,12 +10,14 @@ ends only when its own writes have come back (see `_PatientRecorder`).
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
+import structlog
 import yaml
 
 from handloop.apis.apps_v1 import Deployment
@@ -276,6 +278,12 @@ def _definition_call() -> Call:
     )
 
 
+def mute() -> None:
+    """Keep the controller's log from the output of a tool."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+
+
 if __name__ == "__main__":
+    mute()
     for sighting in sightings():
         print(*sighting, sep="\n    ")  # noqa: T201 - the output

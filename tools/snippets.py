@@ -16,15 +16,12 @@ link and a block of code, belongs to this tool.
 from __future__ import annotations
 
 import ast
-import logging
 import re
 import textwrap
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import structlog
-
-from tools.example_foo import sightings
+from tools.example_foo import mute, sightings
 from tools.step_tracer import Sighting
 from tools.steps import ROOT
 
@@ -165,7 +162,7 @@ def filled(page: str, seen_by_steps: Sequence[Sighting]) -> str:
 
 def main() -> None:
     """Write the page."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    mute()
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), sightings()), encoding="utf-8")
 
 

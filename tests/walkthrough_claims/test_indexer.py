@@ -17,7 +17,6 @@ from handloop.informers.indexer import Indexer, StoreIndex, TransactionError
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.processor import Notification, SharedProcessor
 from handloop.workqueue.locks import new_lock
-from support.fake_clock import FakeClock
 from support.foo_builders import disowned, new_deployment, new_foo
 from support.foo_rig import EXAMPLE, FooRig
 
@@ -59,13 +58,12 @@ class DispatchesFirst(DeltaProcessor[Foo]):
         return []
 
 
-class LooksAtOnce(SharedProcessor[Foo]):
+class WorksAtOnce(SharedProcessor[Foo]):
     """Stands for a handler and a worker that are faster than the informer's thread."""
 
-    def __init__(self, indexer: Indexer[Foo]) -> None:
+    def __init__(self, rig: FooRig) -> None:
         super().__init__()
-        self._indexer = indexer
-        self.found: list[Foo | None] = []
+        self._rig = rig
 
     def distribute(
         self,
@@ -74,25 +72,26 @@ class LooksAtOnce(SharedProcessor[Foo]):
         *,
         initial: int = 0,
     ) -> None:
-        self.found.append(self._indexer.get_by_key(str(EXAMPLE)))
+        self._rig.work()
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "without"])
 def test_without_store_before_dispatch_a_worker_finds_no_foo(*, whole: bool) -> None:
-    """If handlers hear of a Foo before it is stored, a fast worker takes it for deleted."""
-    indexer: Indexer[Foo] = Indexer()
-    processor = LooksAtOnce(indexer)
-    deltas = (DeltaProcessor if whole else DispatchesFirst)(
-        indexer=indexer,
-        processor=processor,
-        block_deltas=new_lock("block_deltas", 30),
-        guard=HistoryGuard(),
-        metrics=InformerMetrics("foos", None),
-        clock=FakeClock(),
-    )
-    foo = new_foo()
-    deltas.process([([Delta(DeltaType.ADDED, foo)], False)])
-    assert processor.found == [foo if whole else None]
+    """If handlers hear of a Foo before it is stored, a fast worker takes it for deleted, and is content."""
+    with FooRig() as rig:
+        rig.api.put(new_foo())
+        deltas = (DeltaProcessor if whole else DispatchesFirst)(
+            indexer=rig.foos.indexer,
+            processor=WorksAtOnce(rig),
+            block_deltas=new_lock("block_deltas", 30),
+            guard=HistoryGuard(),
+            metrics=InformerMetrics("foos", None),
+            clock=rig.clock,
+        )
+        deltas.process([([Delta(DeltaType.ADDED, rig.foo())], False)])
+        assert rig.writes == ([("POST", "deployments"), ("PUT", "foos/example-foo/status")] if whole else [])
+        assert rig.controller.statistics().failed == 0
+        assert sum(rig.queue.statistics()) == 0
 
 
 class Memo(msgspec.Struct):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.errors import AlreadyExists, Conflict
+from handloop.client.errors import Conflict
 from handloop.controller.foo import controller as foo_controller
 from handloop.controller.foo.controller import ResourceExistsError
 from handloop.controller.foo.types import Foo, FooStatus
-from handloop.informers.keys import ObjectName
+from support.deadline import until
 from support.foo_builders import disowned, new_deployment, new_foo
-from support.foo_rig import FooRig
+from support.foo_rig import EXAMPLE, FooRig
+from support.threads import Background
 
 SYNCS = 100
 
@@ -41,14 +43,31 @@ def test_without_the_cache_each_sync_is_a_request(monkeypatch: pytest.MonkeyPatc
         assert len(rig.api.reads) == (0 if cached else SYNCS)
 
 
-def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world() -> None:
+@pytest.mark.parametrize("waits", [True, False], ids=["whole", "without"])
+def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
+    monkeypatch: pytest.MonkeyPatch, *, waits: bool
+) -> None:
     """The Deployment is there, but its cache is still empty: the controller makes it once more."""
+    if not waits:
+        monkeypatch.setattr(foo_controller, "wait_for_cache_sync", lambda *_args, **_options: True)
+    stop = threading.Event()
     with settled() as rig:
         rig.deployments.indexer.replace([])
-        with pytest.raises(AlreadyExists):
-            rig.sync()
-        rig.sync_caches()
-        rig.sync()
+        rig.queue.add(EXAMPLE)
+        running = Background(lambda: rig.controller.run(1, stop))
+        try:
+            if waits:
+                rig.clock.wait_for_waiters(1)
+            else:
+                until(lambda: rig.controller.statistics().failed == 1, "a refused create", seconds=20)
+        finally:
+            stop.set()
+        if waits:
+            with pytest.raises(foo_controller.CachesNotSyncedError):
+                running.result()
+        else:
+            running.result()
+        assert rig.writes == ([] if waits else [("POST", "deployments")])
 
 
 def writes_always(
@@ -122,7 +141,7 @@ def test_five_changes_and_one_sync_end_in_the_last_state() -> None:
     with FooRig(new_foo(replicas=1)) as rig:
         for replicas in (2, 3, 4, 5, 6):
             rig.api.edit("foos", "example-foo", {"spec": {"replicas": replicas}})
-            rig.queue.add(ObjectName("default", "example-foo"))
+            rig.queue.add(EXAMPLE)
         rig.sync_caches()
         assert rig.controller._process_next_work_item()
         assert len(rig.queue) == 0
