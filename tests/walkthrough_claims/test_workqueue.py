@@ -1,0 +1,139 @@
+"""docs/walkthrough.md, steps (7), (8), (11) and (12): what breaks when a part of the queue is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.controller.foo.types import Foo
+from handloop.informers.keys import ObjectName, object_name
+from handloop.workqueue.queue import Queue
+from support.foo_builders import new_foo
+from support.foo_rig import EXAMPLE, FooRig
+from support.reconcile_rig import no_thread
+
+
+def test_with_objects_for_keys_two_workers_have_one_foo() -> None:
+    """Two states of a Foo are two items, the older one first; as names they are one."""
+    before, after = new_foo(resource_version="1"), new_foo(resource_version="2", replicas=3)
+    objects: Queue[Foo] = Queue()
+    objects.add_all([before, after])
+    assert [objects.get(), objects.get()] == [before, after]
+    names: Queue[ObjectName] = Queue()
+    names.add_all([object_name(before), object_name(after)])
+    assert names.get() == EXAMPLE
+    assert len(names) == 0
+
+
+class WithoutProcessing(Queue[str]):
+    def _accept_locked(self, item: str) -> bool:
+        self._container.push(item)
+        return True
+
+
+class WithoutDirty(Queue[str]):
+    def _accept_locked(self, item: str) -> bool:
+        return item not in self._processing and super()._accept_locked(item)
+
+
+@pytest.mark.parametrize(
+    ("queue", "waiting"), [(Queue[str](), 0), (WithoutProcessing(), 1)], ids=["whole", "without"]
+)
+def test_without_the_processing_set_two_workers_have_one_key(queue: Queue[str], waiting: int) -> None:
+    """A key that is added while a worker has it can be taken by a second one."""
+    queue.add("default/example-foo")
+    assert queue.get() == "default/example-foo"
+    queue.add("default/example-foo")
+    assert len(queue) == waiting
+    if waiting:
+        assert queue.get() == "default/example-foo"
+
+
+@pytest.mark.parametrize(
+    ("queue", "waiting"), [(Queue[str](), 1), (WithoutDirty(), 0)], ids=["whole", "without"]
+)
+def test_without_the_dirty_set_a_change_during_a_sync_is_lost(queue: Queue[str], waiting: int) -> None:
+    """A key that is added while a worker has it comes again after done, or never."""
+    queue.add("default/example-foo")
+    item = queue.get()
+    queue.add(item)
+    queue.done(item)
+    assert len(queue) == waiting
+
+
+@pytest.mark.parametrize("gives_back", [True, False], ids=["whole", "without"])
+def test_without_done_a_key_is_stuck_for_ever(monkeypatch: pytest.MonkeyPatch, *, gives_back: bool) -> None:
+    """The queue believes that a worker still has the key, and hands it out no more."""
+    with FooRig(new_foo()) as rig:
+        if not gives_back:
+            monkeypatch.setattr(rig.queue, "done", lambda _item: None)
+        rig.work()
+        for _ in range(100):
+            rig.queue.add(EXAMPLE)
+        assert len(rig.queue) == (1 if gives_back else 0)
+        assert rig.queue.statistics().readded == (0 if gives_back else 1)
+
+
+@pytest.fixture
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that the queues of the test are asked to hold a key back."""
+    seconds: list[float] = []
+    monkeypatch.setattr(
+        "handloop.workqueue.rate_limiting_queue.RateLimitingQueue.add_after",
+        lambda _queue, _item, delay_seconds: seconds.append(delay_seconds),
+    )
+    return seconds
+
+
+def refuse(*_: Any) -> None:
+    raise RuntimeError("the server is away")
+
+
+@pytest.mark.parametrize(("forgets", "last"), [(True, 0.005), (False, 0.04)], ids=["whole", "without"])
+def test_without_forget_the_back_off_stays_high(
+    monkeypatch: pytest.MonkeyPatch, delays: list[float], *, forgets: bool, last: float
+) -> None:
+    """After a success, the first failure waits as long as if there had been no success."""
+    with FooRig(new_foo()) as rig:
+        if not forgets:
+            monkeypatch.setattr(rig.queue, "forget", lambda _item: None)
+        works = rig.controller.sync_handler
+        for sync in (refuse, refuse, refuse, works, refuse):
+            monkeypatch.setattr(rig.controller, "sync_handler", sync)
+            rig.work()
+        assert delays == [0.005, 0.01, 0.02, last]
+
+
+@pytest.mark.parametrize("limited", [True, False], ids=["whole", "without"])
+def test_without_a_rate_limit_a_foo_that_fails_keeps_its_worker_busy(
+    monkeypatch: pytest.MonkeyPatch, *, limited: bool
+) -> None:
+    """In no time at all a failing Foo is tried as often as the worker can."""
+    with FooRig(new_foo(), spawn=no_thread) as rig:
+        monkeypatch.setattr(rig.controller, "sync_handler", refuse)
+        if not limited:
+            monkeypatch.setattr(rig.queue, "add_rate_limited", lambda item, **_: rig.queue.add(item))
+        rig.queue.add(EXAMPLE)
+        tries = 0
+        while len(rig.queue) and tries < 1000:
+            assert rig.controller._process_next_work_item()
+            tries += 1
+        assert tries == (1 if limited else 1000)
+        assert rig.clock.now() == 0
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["whole", "without"])
+def test_without_adding_it_back_a_foo_that_failed_is_never_tried_again(
+    monkeypatch: pytest.MonkeyPatch, *, added: bool
+) -> None:
+    """One refused request, and the Foo has no Deployment until somebody changes it."""
+    with FooRig(new_foo(), spawn=no_thread) as rig:
+        if not added:
+            monkeypatch.setattr(rig.queue, "add_rate_limited", lambda *_args, **_options: None)
+        works = rig.controller.sync_handler
+        monkeypatch.setattr(rig.controller, "sync_handler", refuse)
+        rig.work()
+        monkeypatch.setattr(rig.controller, "sync_handler", works)
+        rig.work_off(2000)
+        assert rig.writes == ([("POST", "deployments"), ("PUT", "foos/example-foo/status")] if added else [])

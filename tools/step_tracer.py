@@ -1,0 +1,153 @@
+"""
+Looks at a running controller: which thread comes to a step, with which locks and values in its hands.
+
+A *probe* says what to note at a step, a *sighting* is what was noted. The threads that `Tracer.spawn` starts
+are traced line by line, so nothing in the controller has to know of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from handloop.workqueue.locks import set_lock_factory
+from handloop.workqueue.spawn import Joinable, spawn_thread
+from tools.steps import ROOT, steps
+
+Locals = dict[str, Any]
+
+
+class Sighting(NamedTuple):
+    """A thread at a step: what comes in, what goes out; locks from the outermost to the innermost."""
+
+    step: int
+    thread: str
+    locks: tuple[str, ...]
+    arrives: str
+    leaves: str
+
+
+class Probe(NamedTuple):
+    """
+    What to note at a step.
+
+    function is the qualified name of a function. It is looked at where the step's comment stands, or at its
+    beginning if the comment stands elsewhere. arrives reads the local variables there. leaves reads the local
+    variables at the end, and what is returned. times = how often to look.
+    """
+
+    step: int
+    function: str
+    arrives: Callable[[Locals], str]
+    leaves: Callable[[Locals, Any], str]
+    times: int = 1
+
+
+class _NotedLock:
+    """Implements handloop.workqueue.locks.Lock, and notes which locks each thread holds."""
+
+    _held = threading.local()
+
+    def __init__(self, name: str, rank: int) -> None:
+        self._lock = threading.Lock()
+        self._text = f"{name} ({rank})"
+
+    @classmethod
+    def held(cls) -> list[str]:
+        """The locks of the calling thread, outermost first."""
+        names: list[str] = cls._held.__dict__.setdefault("names", [])
+        return names
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
+        """Take the lock."""
+        taken = self._lock.acquire(blocking, timeout)
+        if taken:
+            self.held().append(self._text)
+        return taken
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self.held().remove(self._text)
+        self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class Tracer:
+    """
+    Notes sightings in the threads that spawn starts, once it is armed.
+
+    State: sightings, in the order in which the steps ended. Threads: lists are only appended to.
+    """
+
+    def __init__(self, probes: Iterable[Probe]) -> None:
+        self.sightings: list[Sighting] = []
+        self.armed = False
+        self._places = {step.number: (ROOT / step.path, step.line) for step in steps()}
+        self._by_function: dict[str, list[Probe]] = {}
+        for probe in probes:
+            self._by_function.setdefault(probe.function, []).append(probe)
+
+    def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
+        """Start a thread that is traced; see handloop.workqueue.spawn."""
+
+        def traced() -> None:
+            sys.settrace(self._called)
+            target()
+
+        return spawn_thread(name, traced)
+
+    def _called(self, frame: FrameType, _event: str, _arg: object) -> Callable[..., Any] | None:
+        probes = self._by_function.get(frame.f_code.co_qualname)
+        if probes is None or not frame.f_globals["__name__"].startswith("handloop."):
+            return None
+        return self._follow([(probe, self._line_of(probe, frame.f_code)) for probe in probes])
+
+    def _follow(self, probes: list[tuple[Probe, int]]) -> Callable[..., Any]:
+        """A trace function for one call."""
+        begun: list[tuple[Probe, tuple[str, ...], str]] = []
+
+        def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
+            if event == "line":
+                # each once in a call, also where the line stands in a loop
+                here = [pair for pair in probes if pair[1] == frame.f_lineno and self._is_wanted(pair[0])]
+                for pair in here:
+                    probes.remove(pair)
+                    begun.append((pair[0], tuple(_NotedLock.held()), pair[0].arrives(frame.f_locals)))
+            elif event == "return":
+                thread = threading.current_thread().name
+                for probe, locks, arrives in begun:
+                    leaves = probe.leaves(frame.f_locals, arg)
+                    self.sightings.append(Sighting(probe.step, thread, locks, arrives, leaves))
+            return trace
+
+        return trace
+
+    def _is_wanted(self, probe: Probe) -> bool:
+        return self.armed and sum(seen.step == probe.step for seen in self.sightings) < probe.times
+
+    def _line_of(self, probe: Probe, code: CodeType) -> int:
+        """The line of the step if it stands in this code, else the first one."""
+        lines = sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno})
+        path, step_line = self._places[probe.step]
+        inside = Path(code.co_filename).resolve() == path and lines[0] <= step_line <= lines[-1]
+        return next(line for line in lines if line >= step_line) if inside else lines[0]
+
+
+@contextmanager
+def noted_locks() -> Iterator[None]:
+    """Within, every lock that is made is one whose holder is known."""
+    before = set_lock_factory(_NotedLock)
+    try:
+        yield
+    finally:
+        set_lock_factory(before)
