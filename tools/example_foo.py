@@ -30,7 +30,6 @@ from handloop.client.rest_client import Call
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.events.fake import FakeRecorder
 from handloop.informers.factory import SharedInformerFactory
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.server import Sandbox
@@ -165,17 +164,15 @@ PROBES: Final = (
 )
 
 
-class _PatientRecorder(FakeRecorder):
+class _PatientRecorder:
     """Ends a sync only when the caches have what it wrote, and the handlers have queued the Foo again."""
 
     def __init__(self, echoed: Callable[[], bool]) -> None:
-        super().__init__()
         self._echoed = echoed
 
-    def event(self, *args: Any, **options: Any) -> None:
-        """Wait, then keep a report; on the worker's thread."""
+    def event(self, *_report: Any, **_options: Any) -> None:
+        """Wait; on the worker's thread."""
         _until(self._echoed)
-        super().event(*args, **options)
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -216,7 +213,7 @@ class Run:
         try:
             self._factory.start(self._stop)
             controller.start()
-            _until(lambda: self.controller.statistics().workers_alive == 1)
+            _until(lambda: self.controller.workers_alive() == 1)
             self.tracer.armed = True
             yield
         finally:
@@ -228,7 +225,7 @@ class Run:
     def create(self) -> None:
         """Create the example, and wait until the controller has nothing to do."""
         self.foos.create(self.example, namespace="default")
-        _until(lambda: self.controller.statistics().synced >= 2 and self._is_idle())  # noqa: PLR2004 - and the echo
+        _until(lambda: self.controller.outcomes.statistics().synced >= 2 and self._is_idle())  # noqa: PLR2004 - and the echo
 
     def scale(self, replicas: int) -> None:
         """Change the example, and wait until its Deployment follows."""
@@ -258,7 +255,7 @@ def sightings() -> list[Sighting]:
     clock = SettableClock(START, frozen=True)
     with Sandbox(token="", clock=clock, seed=1, controllers=()) as sandbox, noted_locks():
         run = Run(sandbox.url)
-        Client(run.transport).rest.send(_definition_call())
+        Client(run.transport).send(_definition_call())
         with run.running():
             run.create()
             sandbox.faults.error(500, verbs=["patch"], resources=["deployments.apps"], count=FAILURES)

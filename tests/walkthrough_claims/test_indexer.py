@@ -16,7 +16,7 @@ from handloop.informers.history_guard import HistoryGuard
 from handloop.informers.indexer import Indexer, StoreIndex, TransactionError
 from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.processor import Notification, SharedProcessor
-from handloop.workqueue.locks import new_lock
+from handloop.workqueue.seams import new_lock
 from support.foo_builders import disowned, new_deployment, new_foo
 from support.foo_rig import EXAMPLE, FooRig
 
@@ -90,7 +90,7 @@ def test_without_store_before_dispatch_a_worker_finds_no_foo(*, whole: bool) -> 
         )
         deltas.process([([Delta(DeltaType.ADDED, rig.foo())], False)])
         assert rig.writes == ([("POST", "deployments"), ("PUT", "foos/example-foo/status")] if whole else [])
-        assert rig.controller.statistics().failed == 0
+        assert rig.controller.outcomes.statistics().failed == 0
         assert sum(rig.queue.statistics()) == 0
 
 

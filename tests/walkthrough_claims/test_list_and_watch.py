@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import TypedCodec
-from handloop.client.decoding.watch_events import WatchEvent
+from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.watch_stream import WatchEvent, WatchStream
 from handloop.client.errors import DecodeError
-from handloop.client.watch_stream import WatchStream
 from handloop.informers import reflector
 from handloop.informers.reflector import Reflector
 from handloop.informers.relist_policy import RelistPolicy
@@ -50,7 +49,7 @@ class WithoutRest(WatchStream[Deployment]):
 
 def test_without_the_rest_of_a_line_an_event_in_two_blocks_is_lost() -> None:
     """A block ends anywhere: what it has of the next event is kept, or is garbage."""
-    codec = TypedCodec(Deployment)
+    codec = typed_codec(Deployment)
     blocks = [LINE[:50], LINE[50:]]
     (event,) = WatchStream(ScriptedStream(blocks), codec.events()).read()
     assert event.object == deployment("a", 2)

@@ -59,7 +59,9 @@ def test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world(
             if waits:
                 rig.clock.wait_for_waiters(1)
             else:
-                until(lambda: rig.controller.statistics().failed == 1, "a refused create", seconds=20)
+                until(
+                    lambda: rig.controller.outcomes.statistics().failed == 1, "a refused create", seconds=20
+                )
         finally:
             stop.set()
         if waits:
