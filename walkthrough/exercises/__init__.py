@@ -1,0 +1,1 @@
+"""Exercises for some chapters, and what looks at how they were solved."""
