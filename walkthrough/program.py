@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
@@ -23,6 +24,7 @@ EXIT_WRONG: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 PACE_SECONDS: Final = 0.5
+LONGEST_PACE_SECONDS: Final = 60
 COMMAND: Final = "python -m handloop walkthrough"
 _LAST: Final = CHAPTERS[-1].number
 
@@ -86,10 +88,11 @@ def _parser() -> _Parser:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= 60:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to 60")
-    return seconds
+    with suppress(ValueError):
+        seconds = float(text)
+        if 0 <= seconds <= LONGEST_PACE_SECONDS:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to {LONGEST_PACE_SECONDS}")
 
 
 def _job(what: Sequence[str]) -> Callable[[Screen], int]:
@@ -99,11 +102,13 @@ def _job(what: Sequence[str]) -> Callable[[Screen], int]:
         case ["list"]:
             return _list
         case ["check", number] | ["check", number, _]:
-            from handloop.walkthrough.exercises import exercise_check  # noqa: PLC0415 - only this needs it
+            from handloop.walkthrough import exercise_check  # noqa: PLC0415 - only this needs it
 
             file = Path(what[2]) if what[2:] else None
             chapter = _chapter(number).number
             return lambda screen: EXIT_OK if exercise_check.check(chapter, file, screen) else EXIT_WRONG
+        case ["check", *_]:
+            raise UsageError(f"`check` takes the number of a chapter, and a file: see `{COMMAND} list`")
         case [number]:
             chosen = _chapter(number)
             return lambda screen: _tell([chosen], screen)
@@ -128,7 +133,7 @@ def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
 
 
 def _list(screen: Screen) -> int:
-    from handloop.walkthrough.exercises.catalog import EXERCISES  # noqa: PLC0415 - only this needs it
+    from handloop.walkthrough.exercise_catalog import EXERCISES  # noqa: PLC0415 - only this needs it
 
     screen.table(
         ("chapter", "", "minutes", "exercise"),

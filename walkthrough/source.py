@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import handloop
-
-PACKAGE: Final = Path(handloop.__file__).parent
+PACKAGE: Final = Path(__file__).parent.parent
 _STEP: Final = re.compile(r"^(?P<code>.*?)# \((?P<number>\d+)\) (?P<words>.+)$")
 _FOLDERS_WITH_STEPS: Final = ("informers", "workqueue", "controller/foo")
 

@@ -1,12 +1,12 @@
-"""Readers' solutions of the exercises: the same parts as the real informer, queue and controller, or wrong ones."""
+"""What the checks of the exercises say of a reader's file."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 
-from handloop.walkthrough.exercises.catalog import EXERCISES
-from handloop.walkthrough.exercises.judge import Report, judge
+from handloop.walkthrough.exercise_catalog import EXERCISES
+from handloop.walkthrough.judge import Report, judge
 from handloop.walkthrough.quiet_logs import quiet_logs
 
 

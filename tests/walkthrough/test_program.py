@@ -43,11 +43,11 @@ def test_the_list() -> None:
     [
         (["11"], "there is no chapter 11: they are 0 to 10"),
         (["\u00b2"], "there is no chapter"),
-        (["check"], "`check` is none of"),
+        (["check"], "`check` takes the number of a chapter"),
         (["check", "x"], "there is no chapter x"),
         (["3", "4"], "`3 4` is none of"),
-        (["--pace", "fast"], "invalid _seconds value"),
-        (["--pace", "nan"], "not a number of seconds"),
+        (["--pace", "fast"], "fast is not a number of seconds"),
+        (["--pace", "nan"], "nan is not a number of seconds"),
         (["--speed"], "unrecognized arguments"),
     ],
 )

@@ -13,5 +13,5 @@ def test_a_wait_ends_with_what_it_waits_for() -> None:
 
 def test_a_wait_for_nothing_says_for_what() -> None:
     """A chapter never hangs."""
-    with pytest.raises(NothingHappenedError, match="0.02 s for the end of time"):
+    with pytest.raises(NothingHappenedError, match=r"0\.02 s for the end of time"):
         until(lambda: False, "the end of time", seconds=0.02)

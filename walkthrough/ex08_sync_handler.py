@@ -10,7 +10,7 @@ from handloop.client.errors import AlreadyExists
 from handloop.controller.foo.types import Foo
 from handloop.informers.indexer import Indexer
 from handloop.informers.keys import ObjectName
-from handloop.walkthrough.exercises.exercise import Exercise, Load, WrongError, expect
+from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 
 START: Final = '''\

@@ -9,7 +9,7 @@ from handloop.apis.meta import ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.informers.delta_fifo import DeltaFIFO, DeltaType, Listed
 from handloop.informers.indexer import Indexer
-from handloop.walkthrough.exercises.exercise import Exercise, Load, WrongError, expect
+from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 
 START: Final = '''\
 """Chapter 3: take the deltas of one key into the store, and tell the handlers."""

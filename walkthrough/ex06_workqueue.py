@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from handloop.walkthrough.clocks import HandClock
-from handloop.walkthrough.exercises.exercise import Exercise, Load, WrongError, expect
+from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 from handloop.walkthrough.waiting import NothingHappenedError, until
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue

@@ -1,7 +1,7 @@
 """
 Runs one exercise in a process of its own: what a reader wrote may raise, exit, or never end.
 
-    python -m handloop.walkthrough.exercises.judge NUMBER FILE REPORT STACKS SECONDS
+    python -m handloop.walkthrough.judge NUMBER FILE REPORT STACKS SECONDS
 
 writes what it found to REPORT. If that takes longer than SECONDS, the interpreter writes the stacks of all
 threads to STACKS and ends, whatever the code does.
@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from handloop.walkthrough.exercises.catalog import EXERCISES
-from handloop.walkthrough.exercises.exercise import Check, WrongError
+from handloop.walkthrough.exercise import Check, WrongError
+from handloop.walkthrough.exercise_catalog import EXERCISES
 from handloop.walkthrough.quiet_logs import quiet_logs
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from handloop.walkthrough.exercises.catalog import EXERCISES
-from handloop.walkthrough.exercises.exercise import Exercise
-from handloop.walkthrough.exercises.judge import Report
+from handloop.walkthrough.exercise import Exercise
+from handloop.walkthrough.exercise_catalog import EXERCISES
+from handloop.walkthrough.judge import Report
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.source import PACKAGE
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import ObjectMeta, OwnerReference
 from handloop.informers.indexer import Indexer
-from handloop.walkthrough.exercises.exercise import Exercise, Load, WrongError, expect
+from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 
 START: Final = '''\
 """Chapter 4: find the Deployments of a Foo without looking at all of them."""
@@ -94,7 +94,7 @@ def check(load: Load) -> Iterator[str]:
     yield "the index finds the Deployments of one Foo, without a look at the others"
 
 
-EXERCISE: Final[Any] = Exercise(
+EXERCISE: Final = Exercise(
     "write by_foo() and deployments_of(): an index of Deployments by their Foo.",
     "exercise_04_indexer.py",
     START,

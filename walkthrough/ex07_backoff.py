@@ -7,7 +7,7 @@ from math import isclose
 from typing import Final
 
 from handloop.walkthrough.clocks import HandClock
-from handloop.walkthrough.exercises.exercise import Exercise, Load, WrongError, expect
+from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import Seams
 

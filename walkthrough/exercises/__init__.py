@@ -1,1 +1,0 @@
-"""Exercises for some chapters, and what looks at how they were solved."""
