@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from handloop.apis.meta import ObjectMeta
 from handloop.controller.foo.types import Foo, FooSpec
-from handloop.informers.delta_fifo import Delta, DeltaFIFO, DeltaType, Listed, extend
+from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Listed, extend
 from handloop.informers.indexer import Indexer
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Screen
@@ -30,20 +30,19 @@ def chapter(screen: Screen) -> End:
     screen.tell("The reflector puts watch events into the DeltaFIFO. The informer pops whole keys.")
     screen.ask("Three events of Foo `a` and two of `b` come before a pop. How many keys does it take?")
     for word, name, replicas in map(str.split, EVENTS.split(", ")):
-        fifo.enqueue_batch([(DeltaType(word), foo(name, int(replicas)))])
+        fifo.enqueue_batch([(DeltaType(word), _foo(name, int(replicas)))])
         screen.line(f"{word:<8} {name}   queue={list(fifo._queue)}   items={_types(fifo)}")
     deltas, pops = [_types(fifo)], _pop(fifo, store)
     screen.reveal(f"{pops}, each with all its deltas. A key keeps its place in line while more deltas come.")
     screen.code(cut(DeltaFIFO._append_locked, "deltas = items.get", "queue.append"))
     screen.break_it("`b` is deleted while the watch is down. The next list has only `a`.")
     listed: Listed[Foo] = Listed()
-    listed.take("default/a", foo("a", 3))
+    listed.take("default/a", _foo("a", 3))
     fifo.replace(listed)
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), items=deltas[-1])
-    screen.tell("Nobody saw the deletion. The FIFO compared list and store, and made a tombstone:")
-    screen.tell("the last state that was seen, maybe an old one. A handler of deletions has to unwrap it.")
-    fifo.enqueue_batch([(DeltaType.DELETED, foo("b", 2))])
+    screen.tell("Nobody saw the deletion. The FIFO compared list and store: a tombstone, with an old state.")
+    fifo.enqueue_batch([(DeltaType.DELETED, _foo("b", 2))])
     deltas.append(_types(fifo))
     screen.show(after_a_late_event=deltas[-1])
     screen.tell("Two Deleted in a row are one. A real final state takes the place of a tombstone:")
@@ -57,8 +56,7 @@ def chapter(screen: Screen) -> End:
     return End(pops, deltas, store.list_keys())
 
 
-def foo(name: str, replicas: int) -> Foo:
-    """A Foo, as a watch event brings it."""
+def _foo(name: str, replicas: int) -> Foo:
     return Foo(metadata=ObjectMeta(namespace="default", name=name), spec=FooSpec(replicas=replicas))
 
 
@@ -71,8 +69,11 @@ def _word(delta: Delta[Foo]) -> str:
 
 
 def _pop(fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> int:
-    """Pop all there is into the store, as the informer does. Returns: how many keys."""
-    return fifo.pop_batch(lambda batch: [store.apply(deltas) for deltas, _ in batch].clear())
+    def process(batch: list[tuple[Deltas[Foo], bool]]) -> None:
+        for deltas, _ in batch:
+            store.apply(deltas)
+
+    return fifo.pop_batch(process)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,9 @@ def chapter(screen: Screen) -> End:
         if foo.metadata.name == "poison":
             raise ValueError("a bug in a handler")
 
+    def slow_add(_foo: Foo) -> None:
+        gate.wait()
+
     def fast_update(old: Foo, new: Foo) -> None:
         resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
 
@@ -44,8 +47,7 @@ def chapter(screen: Screen) -> End:
         factory = SharedInformerFactory(stage.client, resync_seconds=30, seams=Seams(clock=clock))
         informer = factory.informer_for(Foo)
         informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
-        slow = ResourceEventHandlerFuncs[Foo](add_func=lambda _foo: [gate.wait()].clear())
-        informer.add_event_handler(slow, resync_seconds=0)
+        informer.add_event_handler(ResourceEventHandlerFuncs(add_func=slow_add), resync_seconds=0)
         with started(factory):
             screen.tell("Two handlers share an informer. The second waits at a gate, which is closed.")
             screen.ask("Three Foos are created. How many does the first handler see while the second waits?")

@@ -29,7 +29,7 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     queue = _queue(HandClock())
     with PausedWorker(queue) as worker:
-        screen.tell("A worker has got the key `a`, and is busy with it. The queue keeps three collections:")
+        screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)

@@ -26,7 +26,7 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("A worker calls one function, with one argument. Both controllers of this project do:")
+    screen.tell("A worker calls one function, with a name. Both controllers of this project have it:")
     screen.code(cut(FooController.sync_handler, "def sync_handler"))
     screen.code(cut(MyAppReconciler.reconcile, "def reconcile"))
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
@@ -42,7 +42,7 @@ def chapter(screen: Screen) -> End:
         for number, (what, name, happens) in enumerate(situations, 1):
             happens()
             syncs.append(foo.sync(name, DECISIONS))
-            screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].requests or 'no request'}")
+            screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
         rows = [
             (place, code, *("*" * (place in sync.lines) for sync in syncs))
             for place, code in DECISIONS.items()
@@ -54,7 +54,7 @@ def chapter(screen: Screen) -> End:
         change("DELETE", child)
         after_many = foo.sync("foo")
         replicas = change("GET", child)["spec"]["replicas"]
-    screen.show(requests=after_many.requests, replicas_of_the_new_deployment=replicas)
+    screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
         f"{after_many.requests['POST']} create, of {replicas} replicas: it looks at the level, not at edges."
     )

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from handloop.walkthrough.clocks import FastClock
 from handloop.walkthrough.program import run_alone
-from handloop.walkthrough.replica import Replica, holder, refusal_without_roles
+from handloop.walkthrough.replica import WORKERS, Replica, holder, refusal_without_roles
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import Stage
 from handloop.walkthrough.waiting import until
@@ -31,7 +31,7 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     clock = FastClock(times=8)
     with Stage(users=("ada", "bob")) as stage, Replica(stage, "ada", clock) as ada:
-        until(lambda: ada.workers and ada.synced, "a leader")
+        until(lambda: ada.workers == WORKERS and ada.synced, "a leader")
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
@@ -48,7 +48,7 @@ def chapter(screen: Screen) -> End:
             screen.break_it("the server answers ada with errors only, so ada cannot renew the lease.")
             cut_at = clock.now()
             stage.sandbox.faults.error(500, user="ada")
-            until(lambda: bob.workers and not ada.workers, "the takeover")
+            until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
             seconds = clock.now() - cut_at
             last = _show(screen, stage, ada, bob)
             screen.show(seconds_until_bob_works=f"{seconds:.1f}", **ada.durations())
@@ -64,7 +64,7 @@ def chapter(screen: Screen) -> End:
             )
             order = bob.stopped()
             screen.line(" > ".join(order))
-            screen.show(readyz=bob.readiness(), holder_of_the_lease=repr(holder(stage)))
+            screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
             screen.tell("Workers end before the caches that they read. The lease is free at once.")
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
 

@@ -19,8 +19,11 @@ from handloop.walkthrough.source import Place, cut
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, Stage
 from handloop.walkthrough.waiting import until
 
+_WIDTH: Final = 66
 DECISIONS: Final = {
-    Place(line.file, line.line): line.lines[0][:60]
+    Place(line.file, line.line): line.lines[0]
+    if len(line.lines[0]) < _WIDTH
+    else line.lines[0][:_WIDTH] + " ..."
     for line in (
         cut(FooController.sync_handler, "log.error("),
         cut(FooController._sync_deployment, "self._deployments.create("),
@@ -47,6 +50,13 @@ class Sync:
         self.requests: dict[str, int] = {}
         self.events: list[str] = []
         self.error = ""
+
+    @property
+    def asked(self) -> str:
+        """The requests in words."""
+        return (
+            ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items())) or "no request"
+        )
 
 
 class HandSyncedFoo:
