@@ -48,6 +48,7 @@ NO_TESTS_OF_THEIR_OWN: Final = {
     "access": "declarations, compared with the requests of whole runs",
     "shown_reflector": "a part of chapter 2, whose test asserts what it shows",
     "listener_counts": "a part of chapter 5, likewise",
+    "waiting_handler": "a part of chapter 5, likewise",
     "paused_worker": "a part of chapter 6, likewise",
     "hand_synced_foo": "a part of chapter 8, likewise",
     "child_program": "a part of chapter 8, likewise",

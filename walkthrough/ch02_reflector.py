@@ -54,7 +54,9 @@ def chapter(screen: Screen) -> End:
             stage.apply("four")
             shown.once_it_has("four")
             waited = shown.pause.waited[waited_before:]
-            screen.tell("Each wait was longer. The clock of this chapter runs sixty times as fast.")
+            screen.tell(
+                f"Each wait was longer. (This reflector's clock is {shown.clock.times:g} times as fast.)"
+            )
     return End(listed, resumed, relisted, waited, shown.store.names)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import ResourceEventHandlerFuncs
-from handloop.informers.processor import ProcessorListener
+from handloop.informers.processor import PANIC_PAUSE_SECONDS, ProcessorListener
 from handloop.walkthrough.clocks import HandClock
 from handloop.walkthrough.listener_counts import Listeners, once
 from handloop.walkthrough.program import run_alone
@@ -16,7 +15,10 @@ from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.source import cut
 from handloop.walkthrough.stage import Stage, started
 from handloop.walkthrough.waiting import until
+from handloop.walkthrough.waiting_handler import WaitingHandler
 from handloop.workqueue.seams import Seams
+
+RESYNC_SECONDS: Final = 30
 
 
 class End(NamedTuple):
@@ -30,25 +32,22 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    clock, gate = HandClock(), threading.Event()
+    clock, slow = HandClock(), WaitingHandler()
     resyncs: list[tuple[str, str, bool]] = []
 
     def fast_add(foo: Foo) -> None:
         if foo.metadata.name == "poison":
             raise ValueError("a bug in a handler")
 
-    def slow_add(_foo: Foo) -> None:
-        gate.wait()
-
     def fast_update(old: Foo, new: Foo) -> None:
         resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
 
     with Stage() as stage:
-        factory = SharedInformerFactory(stage.client, resync_seconds=30, seams=Seams(clock=clock))
+        factory = SharedInformerFactory(stage.client, resync_seconds=RESYNC_SECONDS, seams=Seams(clock=clock))
         informer = factory.informer_for(Foo)
         informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
-        informer.add_event_handler(ResourceEventHandlerFuncs(add_func=slow_add), resync_seconds=0)
-        with started(factory):
+        informer.add_event_handler(slow, resync_seconds=0)
+        with started(factory), slow:
             screen.tell("Two handlers share an informer. The second waits at a gate, which is closed.")
             screen.ask("Three Foos are created. How many does the first handler see while the second waits?")
             for name in ("one", "two", "three"):
@@ -57,19 +56,21 @@ def chapter(screen: Screen) -> End:
             screen.reveal(f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.")
             screen.show(requests_for_both=dict(stage.counts))
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
-            gate.set()
-            screen.tell("The gate is open. Then 30 s pass, the resync period of the first handler:")
-            clock.advance(30)
+            slow.open()
+            screen.tell(
+                f"The gate opens. Then {RESYNC_SECONDS} s pass, one resync period of the first handler:"
+            )
+            clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell("Equal versions: no news, and no request. A resync only shows the cache once more.")
             screen.break_it("the first handler raises.")
             stage.apply("poison")
-            until(lambda: informer.statistics().listeners[0].panics, "the failure")
+            until(lambda: clock.is_slept_on, "the pause after the failure")
             stage.apply("five")
-            clock.advance(1)
+            clock.advance(PANIC_PAUSE_SECONDS)
             last = once(screen, informer, (8, 0), (5, 0))
-            screen.tell("The listener counted the failure, waited a second, and went on with the next Foo.")
+            screen.tell(f"Its listener counted that, waited {PANIC_PAUSE_SECONDS:g} s, and went on.")
         return End(stage.counts.total(), blocked, resyncs, last)
 
 

@@ -35,7 +35,7 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                "Two replicas of the Foo controller run, ada and bob. Their clock runs 8 times as fast."
+                f"Two replicas of the controller run, ada and bob, {clock.times:g} times as fast as yours."
             )
             screen.ask("Which of them works, and what does the other one do meanwhile?")
             first = _show(screen, stage, ada, bob)

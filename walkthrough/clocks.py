@@ -15,11 +15,18 @@ class HandClock(RealClock):
     """
     Stands still until advance. A thread that waits looks every two milliseconds whether its time has come.
 
-    State: _now, seconds; the chapter's thread alone writes it.
+    State: _now, seconds; the chapter's thread alone writes it. _sleeping, the threads in sleep; each adds and
+    removes itself.
     """
 
     def __init__(self) -> None:
         self._now = 0.0
+        self._sleeping: set[int] = set()
+
+    @property
+    def is_slept_on(self) -> bool:
+        """Whether a thread sleeps until the clock is moved."""
+        return bool(self._sleeping)
 
     def now(self) -> float:
         """Seconds by which the clock was moved so far."""
@@ -44,8 +51,10 @@ class HandClock(RealClock):
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """Wait until the clock was moved by so much or stop is set; True when stop is set."""
         until = self._now + seconds
+        self._sleeping.add(threading.get_ident())
         while self._now < until and not stop.wait(_POLL_SECONDS):
             pass
+        self._sleeping.discard(threading.get_ident())
         return stop.is_set()
 
 
@@ -53,23 +62,23 @@ class FastClock(RealClock):
     """now() and every wait are `times` as fast; time(), which is written to objects, is the machine's."""
 
     def __init__(self, times: float = 60.0) -> None:
-        self._times = times
+        self.times = times
 
     def now(self) -> float:
         """Seconds, so many times as fast as real ones."""
-        return time.monotonic() * self._times
+        return time.monotonic() * self.times
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
         """Wait once on condition, at most timeout_seconds of this clock; None = for ever."""
-        return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self._times)
+        return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self.times)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
         """Wait once on condition, at most until now() reaches at; None = for ever."""
         if at is None:
             return condition.wait()
-        super().wait(condition, (at - self.now()) / self._times)
+        super().wait(condition, (at - self.now()) / self.times)
         return self.now() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """Wait until so many seconds of this clock have passed or stop is set; True when stop is set."""
-        return super().sleep(seconds / self._times, stop)
+        return super().sleep(seconds / self.times, stop)

@@ -1,7 +1,8 @@
 """
 The command line: `python -m handloop walkthrough [N | list | check N [FILE]]`, and a chapter run alone.
 
-Exit codes: 0; 1 = an exercise is not right yet; 2 = the command line makes no sense; 130 = Ctrl-C.
+Exit codes: 0; 1 = an exercise is not right yet, or a chapter got stuck; 2 = the command line makes no sense;
+130 = Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final, NoReturn, TextIO
 from handloop.walkthrough.catalog import CHAPTERS, Chapter
 from handloop.walkthrough.quiet_logs import quiet_logs
 from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.waiting import NothingHappenedError
 
 EXIT_OK: Final = 0
 EXIT_WRONG: Final = 1
@@ -157,6 +159,9 @@ def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO,
             return job(screen)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except NothingHappenedError as error:
+        sys.stderr.write(f"error: {error}; is this machine very busy? Try again.\n")
+        return EXIT_WRONG
     except BrokenPipeError:
         _give_up(out)
         return EXIT_OK

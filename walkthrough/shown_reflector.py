@@ -62,7 +62,8 @@ class ShownReflector:
     """A reflector of Foos on its thread, for the length of a `with`. Its clock runs fast."""
 
     def __init__(self, stage: Stage, screen: Screen) -> None:
-        seams = Seams(clock=FastClock())
+        self.clock = FastClock()
+        seams = Seams(clock=self.clock)
         metrics = InformerMetrics("foos", None)
         self.store = ShownStore(screen)
         self.pause = ShownPause(screen, seams)

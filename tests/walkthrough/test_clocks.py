@@ -4,6 +4,7 @@ import threading
 import time
 
 from handloop.walkthrough.clocks import FastClock, HandClock
+from handloop.walkthrough.waiting import until
 
 
 def test_a_hand_clock_stands_still_until_it_is_moved() -> None:
@@ -30,8 +31,14 @@ def test_a_hand_clock_stands_still_until_it_is_moved() -> None:
 def test_a_sleep_ends_with_the_time_or_the_stop() -> None:
     """True when stop was set, False when the time has passed."""
     clock, stop = HandClock(), threading.Event()
-    threading.Timer(0.01, clock.advance, (3.0,)).start()
-    assert not clock.sleep(3.0, stop)
+    slept: list[bool] = []
+    sleeper = threading.Thread(target=lambda: slept.append(clock.sleep(3.0, stop)))
+    sleeper.start()
+    until(lambda: clock.is_slept_on, "the sleep")
+    clock.advance(3.0)
+    sleeper.join(10)
+    assert slept == [False]
+    assert not clock.is_slept_on
     stop.set()
     assert clock.sleep(1000.0, stop)
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from handloop.walkthrough import program
+from handloop.walkthrough import ch03_delta_fifo, program
 from handloop.walkthrough.program import COMMAND, main
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.waiting import NothingHappenedError
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH = [sys.executable, "-m", "handloop", "walkthrough"]
@@ -68,11 +70,12 @@ def test_a_chapter_runs_alone() -> None:
     assert ended.stderr == ""
 
 
-def test_ctrl_c_ends_quietly() -> None:
-    """Exit code 130, and no traceback, while a question waits for a key."""
+@pytest.mark.parametrize("chapter", ["3", "5", "10"])
+def test_ctrl_c_ends_quietly(chapter: str) -> None:
+    """Exit code 130, no traceback and no hang, while a question waits for a key and threads run."""
     reading, writing = os.pipe()
     with subprocess.Popen(
-        [*WALKTHROUGH, "3"], cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*WALKTHROUGH, chapter], cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
@@ -134,3 +137,16 @@ def test_no_color_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
         program.main(["7", "--no-pause", *arguments], out)
         texts.append("\x1b[" in out.getvalue())
     assert texts == [True, False, False]
+
+
+def test_a_chapter_that_gets_stuck_ends_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it waited for, and no traceback."""
+
+    def stuck(_screen: Screen) -> None:
+        raise NothingHappenedError("waited 20 s for Godot")
+
+    monkeypatch.setattr(ch03_delta_fifo, "chapter", stuck)
+    assert run("3", "--no-pause")[0] == 1
+    assert capsys.readouterr().err == "error: waited 20 s for Godot; is this machine very busy? Try again.\n"
