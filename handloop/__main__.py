@@ -24,7 +24,7 @@ def _walkthrough() -> int:
 
         return run_walkthrough(sys.argv[2:])
     except ModuleNotFoundError as error:
-        if not error.name or not error.name.startswith(_EXTRA):
+        if error.name not in _EXTRA:
             raise
         fix = 'pip install "handloop[sandbox]"'
         sys.stderr.write(f"error: the walkthrough runs on the sandbox, which is not installed: {fix}\n")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import faulthandler
 import itertools
+import os
 import sys
 import traceback
 from importlib.util import module_from_spec, spec_from_file_location
@@ -81,6 +82,9 @@ def main() -> None:
         found = judge(EXERCISES[int(number)].check, Path(file))
         faulthandler.cancel_dump_traceback_later()
     Path(report).write_bytes(msgspec.json.encode(found))
+    sys.stdout.flush()
+    # a thread that the reader started may never end
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,11 @@ def _parser() -> _Parser:
         "what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; nothing = all chapters"
     )
     parser.add_argument(
-        "--pace", type=_seconds, default=PACE_SECONDS, help=f"seconds between paragraphs ({PACE_SECONDS})"
+        "--pace",
+        metavar="N",
+        type=_seconds,
+        default=PACE_SECONDS,
+        help=f"seconds between paragraphs ({PACE_SECONDS})",
     )
     parser.add_argument("--no-pause", action="store_true", help="wait for no key and make no pauses")
     parser.add_argument(
