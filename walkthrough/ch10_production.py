@@ -19,7 +19,7 @@ class End(NamedTuple):
 
     first: tuple[str, int, int]
     last: tuple[str, int, int]
-    seconds: float
+    seconds: tuple[float, float]
     ada_gave_up: bool
     refusal: str
     adds: float
@@ -49,11 +49,11 @@ def chapter(screen: Screen) -> End:
             cut_at = clock.now()
             stage.sandbox.faults.error(500, user="ada")
             until(lambda: bob.workers == WORKERS and not ada.workers, "the takeover")
-            seconds = clock.now() - cut_at
+            seconds = clock.now() - cut_at, bob.began["worker-0"] - ada.ended["worker-0"]
             last = _show(screen, stage, ada, bob)
-            screen.show(seconds_until_bob_works=f"{seconds:.1f}", **ada.durations())
+            screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
             screen.tell(
-                "ada gives up at the renew deadline, so before bob may begin. Two never work at once."
+                f"ada gave up in time: {seconds[1]:.1f} s lie between the last of its workers and bob's."
             )
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")

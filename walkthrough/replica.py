@@ -32,8 +32,8 @@ class Replica:
     """
     The Foo controller under a name of its own, with the usual durations of a lease. Use it with `with`.
 
-    lost = whether it gave up because it could not renew the lease. State: _ended, the names of threads that
-    ended, in their order; each thread appends its own.
+    lost = whether it gave up because it could not renew the lease. began, ended = when each thread did,
+    as the clock counts, in that order; each thread writes its own.
     """
 
     def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
@@ -43,7 +43,9 @@ class Replica:
         self.registry = CollectorRegistry()
         self.stop = threading.Event()
         client: Client = stage.client_of(name, stop=self.stop)
-        self._ended: list[str] = []
+        self.began: dict[str, float] = {}
+        self.ended: dict[str, float] = {}
+        self._clock = clock
         self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
         self._foo = add_foo(self.manager, workers=WORKERS)
         lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
@@ -73,10 +75,10 @@ class Replica:
 
     def stopped(self) -> list[str]:
         """Stop it, and wait. Returns: the names of its threads, in the order in which they ended."""
-        before = len(self._ended)
+        before = set(self.ended)
         self.stop.set()
         self._thread.join()
-        return self._ended[before:]
+        return [name for name in self.ended if name not in before]
 
     def durations(self) -> dict[str, str]:
         """For how long a lease is held without a renewal, and for how long its holder tries to renew it."""
@@ -99,8 +101,9 @@ class Replica:
 
     def _spawn(self, name: str, target: Callable[[], None]) -> Joinable:
         def run() -> None:
+            self.began[name] = self._clock.now()
             target()
-            self._ended.append(name)
+            self.ended[name] = self._clock.now()
 
         return spawn_thread(name, run)
 
