@@ -18,6 +18,7 @@ MAY_IMPORT: Final = {
     "informers": {"apis", "client", "workqueue", "informers"},
     "controller": {"apis", "client", "workqueue", "informers", "controller"},
     "sandbox": {"apis", "sandbox"},
+    "walkthrough": {"apis", "client", "workqueue", "informers", "controller", "sandbox", "walkthrough"},
 }
 ROOMS_OF_THE_CONTROLLER: Final = {
     "runtime": {"runtime"},
@@ -45,6 +46,15 @@ NOT_A_NOUN: Final = {"utils", "util", "common", "helpers", "helper", "misc", "ba
 NO_TESTS_OF_THEIR_OWN: Final = {
     "__main__": "two lines, run by the end-to-end tests",
     "access": "declarations, compared with the requests of whole runs",
+    "shown_reflector": "a part of chapter 2, whose test asserts what it shows",
+    "listener_counts": "a part of chapter 5, likewise",
+    "waiting_handler": "a part of chapter 5, likewise",
+    "paused_worker": "a part of chapter 6, likewise",
+    "hand_synced_foo": "a part of chapter 8, likewise",
+    "child_program": "a part of chapter 8, likewise",
+    "status_writes": "a part of chapter 9, likewise",
+    "replica": "a part of chapter 10, likewise",
+    "stage": "the cluster of most chapters, likewise",
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 import handloop
 
 ROOT = Path(__file__).parent.parent
-FOLDERS: Final = ("apis", "client", "controller", "informers", "sandbox", "workqueue")
+FOLDERS: Final = ("apis", "client", "controller", "informers", "sandbox", "walkthrough", "workqueue")
 GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
 
 OPERATOR_TEST = """
@@ -128,6 +128,7 @@ def test_an_operator_lives_beside_folders_of_our_names(
     (project / "test_operator.py").write_text(OPERATOR_TEST, encoding="utf-8")
     run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=project)
     assert "handloop" in run(folder / "bin/handloop", "version", cwd=project)
+    assert "delta_fifo.py:" in run(folder / "bin/handloop", "walkthrough", "3", "--no-pause", cwd=project)
 
     pip(folder, "uninstall", "--yes", "handloop")
     assert names_in(site) == before

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import yaml
+
+from handloop.walkthrough import ch00_tour
+from handloop.walkthrough.source import PACKAGE
+from handloop.walkthrough.stage import SAMPLE
+from support.chapters import told
+
+ALL = set(range(1, 13))
+
+
+def test_the_controller_makes_the_deployment_and_makes_it_again() -> None:
+    """The controller wrote it, all steps but the retry ran, and after the deletion the retry ran, too."""
+    end, text = told(ch00_tour.chapter)
+    assert end.creator == "sample-controller"
+    assert end.before | {12} == ALL
+    assert end.after >= ALL - {1}  # an open watch may need no further round
+    assert end.first_uid != end.second_uid
+    assert end.second_uid in text
+
+
+def test_the_applied_foo_is_the_sample() -> None:
+    """The chapter applies what README applies."""
+    sample = PACKAGE.parent / "manifests/samples/foo.yaml"
+    assert yaml.safe_load(sample.read_text(encoding="utf-8")) == SAMPLE

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from handloop.walkthrough import ch04_indexer
+from support.chapters import told
+
+
+def test_a_lister_asks_nobody_and_its_objects_cannot_be_changed() -> None:
+    """No request for any get, the same object each time, an index as right as a scan, no change possible."""
+    end, _ = told(ch04_indexer.chapter)
+    filled, asked = end.requests
+    assert filled >= 1
+    assert asked == 0
+    assert end.same_object
+    assert end.indexed == end.scanned == ["team3-23", "team3-3", "team3-43"]
+    assert ["immutable" in refusal for refusal in end.refusals] == [True, True]
+    assert end.replicas == 1

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from handloop.walkthrough import ch08_sync_handler
+from handloop.walkthrough.hand_synced_foo import DECISIONS, Sync
+from support.chapters import told
+
+
+def executed(sync: Sync) -> list[str]:
+    """How the deciding lines begin that a sync executed."""
+    return [code.split("(")[0].split()[-1] for place, code in DECISIONS.items() if place in sync.lines]
+
+
+def test_the_sync_handler_looks_at_what_is() -> None:
+    """Each situation leads to its writes only, many events to one create, and a kill to the same end."""
+    end, text = told(ch08_sync_handler.chapter)
+    new, unchanged, scaled, foreign, gone = end.syncs
+    assert new.requests == {"POST": 1, "PUT": 1}
+    assert new.events == ["Normal Synced Foo synced successfully"]
+    assert unchanged.requests == {}
+    assert unchanged.events == []
+    assert scaled.requests == {"PATCH": 1}
+    assert foreign.requests == {}
+    assert foreign.error.startswith("ResourceExistsError")
+    assert foreign.events == [
+        'Warning ErrResourceExists Resource "foo" already exists and is not managed by Foo'
+    ]
+    assert gone.requests == {}
+    assert gone.error == ""
+    assert [executed(sync) for sync in end.syncs] == [
+        ["self._deployments.create", "partial", "self._recorder.event"],
+        ["False"],
+        ["self._deployments.patch", "self._recorder.event"],
+        ["self._report_foreign"],
+        ["log.error"],
+    ]
+    assert end.after_many.requests == {"POST": 1, "GET": 1}
+    assert end.replicas == 4
+    assert end.uids[0] == end.uids[1]
+    assert "{'availableReplicas': 1}" in text

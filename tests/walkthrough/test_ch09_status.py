@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from handloop.walkthrough import ch09_status
+from handloop.walkthrough.status_writes import ENOUGH_WRITES
+from support.chapters import told
+
+
+def test_a_status_ends_where_nothing_differs() -> None:
+    """An event without a difference writes nothing; an equal status wakes nobody; a new one never ends."""
+    end, _ = told(ch09_status.chapter)
+    syncs, writes = end.touched
+    assert syncs >= 1
+    assert writes == 0
+    assert end.refused >= 1
+    assert end.event_count >= 2
+    assert end.same.writes < ENOUGH_WRITES / 5
+    assert end.other.writes >= ENOUGH_WRITES
+
+
+def test_the_generation_counts_specs() -> None:
+    """The version rises with each write, the generation with the spec, and the observed one follows."""
+    end, _ = told(ch09_status.chapter)
+    versions, generations, observed = zip(*end.versions, strict=True)
+    assert list(versions) == sorted(set(versions))
+    assert (generations[0], observed[0]) == (1, 0)
+    assert (1, 1) in zip(generations, observed, strict=True)
+    assert (2, 1) in zip(generations, observed, strict=True)
+    assert (generations[-1], observed[-1]) == (2, 2)

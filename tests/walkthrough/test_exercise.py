@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from handloop.walkthrough.exercise import WrongError, expect
+
+
+def test_expect() -> None:
+    """What does not hold is what happened, with its hint."""
+    expect(True, "nothing", "none")
+    with pytest.raises(WrongError, match="it rained") as caught:
+        expect([], "it rained", "take an umbrella")
+    assert caught.value.hint == "take an umbrella"

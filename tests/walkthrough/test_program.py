@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handloop.walkthrough import ch03_delta_fifo, program
+from handloop.walkthrough.program import COMMAND, main
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.waiting import NothingHappenedError
+
+ROOT = Path(__file__).parents[2]
+WALKTHROUGH = [sys.executable, "-m", "handloop", "walkthrough"]
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """The exit code and the output of a command line; nobody presses a key."""
+    out = io.StringIO()
+    return main(arguments, out, io.StringIO("")), out.getvalue()
+
+
+def test_a_chapter_by_its_number() -> None:
+    """Title, progress, and the next one."""
+    code, text = run("7", "--no-pause")
+    assert code == 0
+    assert "Chapter 7: rate limits and back-off   8/11, about 3 min" in text
+    assert f"Next: {COMMAND} 8" in text
+
+
+def test_the_list() -> None:
+    """A line a chapter, with its exercise."""
+    code, text = run("list")
+    assert code == 0
+    assert [line.split()[0] for line in text.splitlines()[1:]] == [str(number) for number in range(11)]
+    assert text.count("check ") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["11"], "there is no chapter 11: they are 0 to 10"),
+        (["\u00b2"], "there is no chapter"),
+        (["check"], "`check` takes the number of a chapter"),
+        (["check", "x"], "there is no chapter x"),
+        (["3", "4"], "`3 4` is none of"),
+        (["--pace", "fast"], "fast is not a number of seconds"),
+        (["--pace", "nan"], "nan is not a number of seconds"),
+        (["--speed"], "unrecognized arguments"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence on stderr, exit code 2."""
+    assert run(*arguments)[0] == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_chapter_runs_alone() -> None:
+    """Each script is a program of its own, and plain where the output is no terminal."""
+    command = [sys.executable, "-m", "handloop.walkthrough.ch06_workqueue", "--no-pause"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "Chapter 6" in ended.stdout
+    assert "\x1b" not in ended.stdout
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("chapter", ["3", "5", "10"])
+def test_ctrl_c_ends_quietly(chapter: str) -> None:
+    """Exit code 130, no traceback and no hang, while a question waits for a key and threads run."""
+    reading, writing = os.pipe()
+    with subprocess.Popen(
+        [*WALKTHROUGH, chapter], cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        while b"prediction" not in child.stdout.readline() + child.stdout.peek():  # type: ignore[attr-defined]
+            pass
+        child.send_signal(signal.SIGINT)
+        child.stdout.read()
+        assert child.stderr.read() == b""
+    os.close(reading)
+    os.close(writing)
+    assert child.returncode == 130
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    """As in `walkthrough | head -1`."""
+    with subprocess.Popen(
+        [*WALKTHROUGH, "3", "--no-pause"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
+
+
+def test_without_the_sandbox_it_says_how_to_get_it(tmp_path: Path) -> None:
+    """Without aiohttp: one sentence, no traceback."""
+    (tmp_path / "aiohttp.py").write_text("raise ModuleNotFoundError(name='aiohttp')", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    ended = subprocess.run(
+        [*WALKTHROUGH, "1"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert 'pip install "handloop[sandbox]"' in ended.stderr
+
+
+def test_the_program_does_not_pay_for_it() -> None:
+    """Any other command line imports nothing of the walkthrough."""
+    code = (
+        "import sys; sys.argv = ['handloop', 'version']; from handloop.__main__ import main; main();"
+        "print([name for name in sys.modules if name.startswith('handloop.walkthrough')])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_color_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal there are colours, unless NO_COLOR or --plain says otherwise."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    texts = []
+    for no_color, arguments in (("", []), ("1", []), ("", ["--plain"])):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        out = Terminal()
+        program.main(["7", "--no-pause", *arguments], out)
+        texts.append("\x1b[" in out.getvalue())
+    assert texts == [True, False, False]
+
+
+def test_a_chapter_that_gets_stuck_ends_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it waited for, and no traceback."""
+
+    def stuck(_screen: Screen) -> None:
+        raise NothingHappenedError("waited 20 s for Godot")
+
+    monkeypatch.setattr(ch03_delta_fifo, "chapter", stuck)
+    assert run("3", "--no-pause")[0] == 1
+    assert capsys.readouterr().err == "error: waited 20 s for Godot; is this machine very busy? Try again.\n"

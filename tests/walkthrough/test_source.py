@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from handloop.walkthrough.source import PACKAGE, cut, steps, whole
+from handloop.workqueue.queue import Queue
+
+
+def test_a_snippet_is_what_stands_in_the_file() -> None:
+    """File and line lead to the very lines, without their indent."""
+    snippet = cut(Queue.done, "self._processing.remove", "self._container.push")
+    name, _, line = snippet.place.partition(":")
+    lines = (PACKAGE / name).read_text(encoding="utf-8").splitlines()[int(line) - 1 :]
+    assert [text.strip() for text in snippet.lines] == [text.strip() for text in lines[: len(snippet.lines)]]
+    assert snippet.lines[0].startswith(" ") is False or snippet.lines[1].startswith("except")
+
+
+def test_a_changed_source_is_noticed() -> None:
+    """A fragment that is not there any more is an error, not an empty snippet."""
+    with pytest.raises(LookupError, match=r"workqueue/queue\.py:\d+ has 'no such line'"):
+        cut(Queue.done, "no such line")
+    with pytest.raises(LookupError):
+        cut(Queue.done, "self._processing.remove", "no such end")
+
+
+def test_a_whole_function() -> None:
+    """From its first line to its last."""
+    function = whole(Queue.shutting_down)
+    assert function.lines[0].strip().startswith("def shutting_down")
+    assert function.lines[-1].strip() == "return self._shutting_down"
+
+
+def test_the_steps_are_those_of_the_readme() -> None:
+    """Twelve, in order, each at code and not at a comment, in the files that README links."""
+    found = steps()
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert [step.number for step in found] == list(range(1, 13))
+    for step in found:
+        name = str(step.place).partition(":")[0]
+        assert re.search(
+            rf"^\| \({step.number}\) {re.escape(step.words)} \| \[`{name}`\]", readme, re.MULTILINE
+        )
+        text = Path(step.place.file).read_text(encoding="utf-8").splitlines()[step.place.line - 1]
+        assert not text.strip().startswith("#")

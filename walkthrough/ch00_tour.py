@@ -1,0 +1,79 @@
+"""Chapter 0: one Foo goes through the numbered steps, and its Deployment comes back after a deletion."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from handloop.controller.foo.runnable import add_foo
+from handloop.walkthrough.line_trace import LineTrace
+from handloop.walkthrough.program import run_alone
+from handloop.walkthrough.screen import Colour, Screen
+from handloop.walkthrough.source import steps
+from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
+from handloop.walkthrough.waiting import until
+
+
+class End(NamedTuple):
+    """Who created the Deployment, its two UIDs, and which steps ran before and after the deletion."""
+
+    creator: str
+    first_uid: str
+    second_uid: str
+    before: set[int]
+    after: set[int]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    screen.tell(
+        "An API server runs in this process (the sandbox), and on it the Foo controller. You apply a Foo: a "
+        "wish for a Deployment of one name with so many replicas."
+    )
+    screen.show(**SAMPLE["spec"])
+    screen.ask("Who creates the Deployment?")
+    watched = LineTrace(step.place for step in steps())
+    with watched as trace, Stage() as stage, stage.running(partial(add_foo, workers=2)):
+        screen.show(created=stage.apply()["metadata"]["name"])
+        first = _available(stage, screen, "")
+        owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
+        creator = owners[0]["manager"]
+        screen.reveal(f"{creator}, a client like any other. The server itself only stores objects.")
+        screen.tell("A controller is twelve numbered lines. * = it ran, first on this thread:")
+        before = _strip(screen, trace)
+        screen.tell("(12) puts a failed name back. It runs when a write loses a race against another.")
+        screen.break_it("delete the Deployment, while the server refuses the first try to make another.")
+        stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
+        stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
+        last = _available(stage, screen, first["metadata"]["uid"])
+        after = _strip(screen, trace)
+    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
+    screen.tell("It is back, as a new object. The first try failed, so (12) ran, and a worker tried again.")
+    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after)
+
+
+def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
+    """Wait for a Deployment with another UID, and for the Foo to report its replicas; returns the former."""
+    path = f"{DEPLOYMENTS}/example-foo"
+    until(lambda: stage.send("GET", path)["metadata"].get("uid", old_uid) != old_uid, "the Deployment")
+    seen = -1
+    while seen < SAMPLE["spec"]["replicas"] or not stage.send("GET", path)["status"].get("availableReplicas"):
+        now = stage.send("GET", f"{FOOS}/example-foo").get("status", {}).get("availableReplicas", 0)
+        if now != seen:
+            screen.show(available=now)
+        seen = now
+    return stage.send("GET", path)
+
+
+def _strip(screen: Screen, trace: LineTrace) -> set[int]:
+    hits = trace.take()
+    for step in steps():
+        ran = bool(hits[step.place])
+        where = f"{step.place!s:<38} {trace.threads.get(step.place, '')}"
+        text = f"{'*' if ran else ' '} ({step.number:>2}) {step.words:<20} {where}".rstrip()
+        screen.line(text, Colour.GREEN if ran else Colour.DIM)
+    return {step.number for step in steps() if hits[step.place]}
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

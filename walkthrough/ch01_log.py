@@ -1,0 +1,78 @@
+"""Chapter 1: a list is a state at a version, a watch is the log from a version on. Plain HTTP, no client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from handloop.walkthrough.program import run_alone
+from handloop.walkthrough.screen import Colour, Screen
+from handloop.walkthrough.stage import FOOS, Stage
+
+
+class End(NamedTuple):
+    """Event types of the three watches, the versions of the first, and the code of the refusal."""
+
+    from_the_list: list[str]
+    versions: list[int]
+    from_now: str
+    too_old: str
+    code: int
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    with Stage(bookmark_seconds=0.2) as stage:
+        listed = stage.send("GET", FOOS)
+        rv = listed["metadata"]["resourceVersion"]
+        screen.tell(
+            "A list is a state and its version. Each write anywhere in the cluster raises that number."
+        )
+        screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
+        stage.apply("kept")
+        stage.apply("short-lived")
+        stage.send("PATCH", f"{FOOS}/kept", {"spec": {"replicas": 2}})
+        stage.send("DELETE", f"{FOOS}/short-lived")
+        stage.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-foo"}})
+        screen.tell(
+            "Since that list, two Foos were created, `kept` was changed, `short-lived` was deleted, and a "
+            "ConfigMap was created. Nobody watched. Now we open a watch of Foos from the list's version."
+        )
+        screen.ask("Does the watch show `short-lived`, which is gone?")
+        with stage.watch(FOOS, rv) as events:
+            history = _show(screen, events, 5)
+        types = [event["type"] for event in history]
+        screen.reveal(f"Yes: {', '.join(types)}. A watch is a log that is read on from a version.")
+        screen.tell(
+            "The BOOKMARK has no object. It says: up to this version, the ConfigMap's, you know all Foos."
+        )
+        screen.ask("And a watch without a version?")
+        with stage.watch(FOOS, "") as events:
+            present = _show(screen, events, 1)
+        screen.reveal(
+            f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}: it begins with the state "
+            "of now. What happened before is not in it."
+        )
+        screen.break_it(f"the server forgets its log (a compaction). Then we watch from {rv} again.")
+        stage.sandbox.faults.compact()
+        with stage.watch(FOOS, rv) as events:
+            refused = _show(screen, events, 1)
+        code = refused[-1]["object"]["code"]
+        screen.tell(f"{code} Gone: nobody can say any more what happened since. Only a new list helps.")
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in history]
+    return End(types, versions, present[0]["type"], refused[0]["type"], code)
+
+
+def _show(screen: Screen, events: Iterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Show the first lines of a watch."""
+    seen = list(islice(events, count))
+    for event in seen:
+        about = event["object"].get("metadata", {})
+        words = event["object"].get("message") or f"rv {about['resourceVersion']}  {about.get('name', '')}"
+        screen.line(f"{event['type']:<9} {words}", Colour.RED if event["type"] == "ERROR" else Colour.GREEN)
+    return seen
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

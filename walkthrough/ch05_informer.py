@@ -1,0 +1,78 @@
+"""Chapter 5: one informer, many handlers. Each has its own buffer and thread, so none waits for another."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from handloop.controller.foo.types import Foo
+from handloop.informers.factory import SharedInformerFactory
+from handloop.informers.handlers import ResourceEventHandlerFuncs
+from handloop.informers.processor import PANIC_PAUSE_SECONDS, ProcessorListener
+from handloop.walkthrough.clocks import HandClock
+from handloop.walkthrough.listener_counts import Listeners, once
+from handloop.walkthrough.program import run_alone
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.source import cut
+from handloop.walkthrough.stage import Stage, started
+from handloop.walkthrough.waiting import until
+from handloop.walkthrough.waiting_handler import WaitingHandler
+from handloop.workqueue.seams import Seams
+
+RESYNC_SECONDS: Final = 30
+
+
+class End(NamedTuple):
+    """Requests; listeners (fast, slow) while one blocks, and at last; versions and identity in a resync."""
+
+    requests: int
+    blocked: Listeners
+    resyncs: list[tuple[str, str, bool]]
+    last: Listeners
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    clock, slow = HandClock(), WaitingHandler()
+    resyncs: list[tuple[str, str, bool]] = []
+
+    def fast_add(foo: Foo) -> None:
+        if foo.metadata.name == "poison":
+            raise ValueError("a bug in a handler")
+
+    def fast_update(old: Foo, new: Foo) -> None:
+        resyncs.append((old.metadata.resource_version, new.metadata.resource_version, old is new))
+
+    with Stage() as stage:
+        factory = SharedInformerFactory(stage.client, resync_seconds=RESYNC_SECONDS, seams=Seams(clock=clock))
+        informer = factory.informer_for(Foo)
+        informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
+        informer.add_event_handler(slow, resync_seconds=0)
+        with started(factory), slow:
+            screen.tell("Two handlers share an informer. The second waits at a gate, which is closed.")
+            screen.ask("Three Foos are created. How many does the first handler see while the second waits?")
+            for name in ("one", "two", "three"):
+                stage.apply(name)
+            blocked = once(screen, informer, (3, 0), (0, 3))
+            screen.reveal(f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.")
+            screen.show(requests_for_both=dict(stage.counts))
+            screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
+            slow.open()
+            screen.tell(
+                f"The gate opens. Then {RESYNC_SECONDS} s pass, one resync period of the first handler:"
+            )
+            clock.advance(RESYNC_SECONDS)
+            until(lambda: len(resyncs) == 3, "a resync")
+            screen.table(("old version", "new version", "same object"), resyncs)
+            screen.tell("Equal versions: no news, and no request. A resync only shows the cache once more.")
+            screen.break_it("the first handler raises.")
+            stage.apply("poison")
+            until(lambda: clock.is_slept_on, "the pause after the failure")
+            stage.apply("five")
+            clock.advance(PANIC_PAUSE_SECONDS)
+            last = once(screen, informer, (8, 0), (5, 0))
+            screen.tell(f"Its listener counted that, waited {PANIC_PAUSE_SECONDS:g} s, and went on.")
+        return End(stage.counts.total(), blocked, resyncs, last)
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

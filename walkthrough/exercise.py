@@ -1,0 +1,39 @@
+"""An exercise: what the reader writes, and a check that runs it against the real parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+Load: TypeAlias = Callable[[], Any]
+"""Runs the reader's file anew, as a new process would. Returns: its module."""
+
+Check: TypeAlias = Callable[[Load], Iterator[str]]
+"""
+Runs the reader's code, and yields a sentence for each thing that it did right.
+
+Raises: WrongError; whatever the reader's code raises.
+"""
+
+
+class WrongError(Exception):
+    """The reader's code did something wrong: what happened, and a hint."""
+
+    def __init__(self, happened: str, hint: str) -> None:
+        super().__init__(happened)
+        self.hint = hint
+
+
+class Exercise(NamedTuple):
+    """file is the name of the starting file, start its text; task says what to write."""
+
+    task: str
+    file: str
+    start: str
+    check: Check
+
+
+def expect(holds: object, happened: str, hint: str) -> None:
+    """Raise WrongError unless something holds."""
+    if not holds:
+        raise WrongError(happened, hint)

@@ -1,0 +1,23 @@
+"""The exercises, by the number of their chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from handloop.walkthrough import (
+    ex03_delta_fifo,
+    ex04_indexer,
+    ex06_workqueue,
+    ex07_backoff,
+    ex08_sync_handler,
+)
+from handloop.walkthrough.exercise import Exercise
+
+EXERCISES: Final[Mapping[int, Exercise]] = {
+    3: ex03_delta_fifo.EXERCISE,
+    4: ex04_indexer.EXERCISE,
+    6: ex06_workqueue.EXERCISE,
+    7: ex07_backoff.EXERCISE,
+    8: ex08_sync_handler.EXERCISE,
+}

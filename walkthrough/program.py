@@ -1,0 +1,178 @@
+"""
+The command line: `python -m handloop walkthrough [N | list | check N [FILE]]`, and a chapter run alone.
+
+Exit codes: 0; 1 = an exercise is not right yet, or a chapter got stuck; 2 = the command line makes no sense;
+130 = Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NoReturn, TextIO
+
+from handloop.walkthrough.catalog import CHAPTERS, Chapter
+from handloop.walkthrough.quiet_logs import quiet_logs
+from handloop.walkthrough.screen import Screen
+from handloop.walkthrough.waiting import NothingHappenedError
+
+EXIT_OK: Final = 0
+EXIT_WRONG: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+PACE_SECONDS: Final = 0.5
+LONGEST_PACE_SECONDS: Final = 60
+COMMAND: Final = "python -m handloop walkthrough"
+_LAST: Final = CHAPTERS[-1].number
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says what to type."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | None = None) -> int:
+    """
+    Do what the words after `walkthrough` ask for.
+
+    Args: out and keys None = the terminal. Returns: the exit code.
+    """
+    out = sys.stdout if out is None else out
+    try:
+        options = _parser().parse_args(arguments)
+        job = _job(options.what)
+        return _run(job, options, out, sys.stdin if keys is None else keys)
+    except UsageError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_USAGE
+
+
+def run_alone(file: str) -> NoReturn:
+    """Run the chapter that stands in a file, with the flags of this process, and exit."""
+    number = next(chapter.number for chapter in CHAPTERS if chapter.module == Path(file).stem)
+    sys.exit(main([str(number), *sys.argv[1:]]))
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog=COMMAND,
+        description="How a Kubernetes controller works inside: eleven chapters on the running parts.",
+        epilog=f"""
+  {COMMAND}              all chapters
+  {COMMAND} 3            chapter 3
+  {COMMAND} list         what there is
+  {COMMAND} check 6      write the exercise of chapter 6
+  {COMMAND} check 6 FILE check what you made of it
+""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; nothing = all chapters"
+    )
+    parser.add_argument(
+        "--pace",
+        metavar="N",
+        type=_seconds,
+        default=PACE_SECONDS,
+        help=f"seconds between paragraphs ({PACE_SECONDS})",
+    )
+    parser.add_argument("--no-pause", action="store_true", help="wait for no key and make no pauses")
+    parser.add_argument(
+        "--plain", action="store_true", help="no colours; the default when the output is no terminal"
+    )
+    return parser
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        seconds = float(text)
+        if 0 <= seconds <= LONGEST_PACE_SECONDS:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to {LONGEST_PACE_SECONDS}")
+
+
+def _job(what: Sequence[str]) -> Callable[[Screen], int]:
+    match what:
+        case []:
+            return lambda screen: _tell(CHAPTERS, screen)
+        case ["list"]:
+            return _list
+        case ["check", number] | ["check", number, _]:
+            from handloop.walkthrough import exercise_check  # noqa: PLC0415 - only this needs it
+
+            file = Path(what[2]) if what[2:] else None
+            chapter = _chapter(number).number
+            return lambda screen: EXIT_OK if exercise_check.check(chapter, file, screen) else EXIT_WRONG
+        case ["check", *_]:
+            raise UsageError(f"`check` takes the number of a chapter, and a file: see `{COMMAND} list`")
+        case [number]:
+            chosen = _chapter(number)
+            return lambda screen: _tell([chosen], screen)
+        case _:
+            raise UsageError(f"`{' '.join(what)}` is none of: a chapter, `list`, `check N [FILE]`")
+
+
+def _chapter(number: str) -> Chapter:
+    for chapter in CHAPTERS:
+        if number.isdecimal() and chapter.number == int(number):
+            return chapter
+    raise UsageError(f"there is no chapter {number}: they are 0 to {_LAST}; see `{COMMAND} list`")
+
+
+def _tell(chapters: Sequence[Chapter], screen: Screen) -> int:
+    for chapter in chapters:
+        chapter.run(screen)
+    next_number = chapters[-1].number + 1
+    if next_number <= _LAST:
+        screen.tell(f"Next: {COMMAND} {next_number}")
+    return EXIT_OK
+
+
+def _list(screen: Screen) -> int:
+    from handloop.walkthrough.exercise_catalog import EXERCISES  # noqa: PLC0415 - only this needs it
+
+    screen.table(
+        ("chapter", "", "minutes", "exercise"),
+        [
+            (c.number, c.title, c.minutes, f"check {c.number}" if c.number in EXERCISES else "")
+            for c in CHAPTERS
+        ],
+    )
+    return EXIT_OK
+
+
+def _run(job: Callable[[Screen], int], options: argparse.Namespace, out: TextIO, keys: TextIO) -> int:
+    """Do a job; Ctrl-C and a closed pipe end it without a traceback."""
+    plain = options.plain or not out.isatty() or bool(os.environ.get("NO_COLOR"))
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
+    pace = 0.0 if options.no_pause else options.pace
+    screen = Screen(out, None if options.no_pause else keys, pace_seconds=pace, plain=plain)
+    try:
+        with quiet_logs():
+            return job(screen)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except NothingHappenedError as error:
+        sys.stderr.write(f"error: {error}; is this machine very busy? Try again.\n")
+        return EXIT_WRONG
+    except BrokenPipeError:
+        _give_up(out)
+        return EXIT_OK
+
+
+def _give_up(out: TextIO) -> None:
+    """Drop what nobody reads: the interpreter would try to write it again at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, out.fileno())
+    os.close(nowhere)

@@ -1,0 +1,27 @@
+"""No log lines between a chapter's own: what a log would say, the chapter shows from the objects."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import structlog
+
+
+def _drop(*_: Any) -> NoReturn:
+    raise structlog.DropEvent
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Drop every log line of this process for the length of the context."""
+    before, level = structlog.get_config(), logging.root.manager.disable
+    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(level)
+        structlog.configure(**before)

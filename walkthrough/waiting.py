@@ -1,0 +1,27 @@
+"""Waiting for what other threads do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+LONGEST_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.002
+
+
+class NothingHappenedError(Exception):
+    """What a chapter waited for has not come: a bug in the chapter, or a very slow machine."""
+
+
+def until(holds: Callable[[], object], what: str, *, seconds: float = LONGEST_SECONDS) -> None:
+    """
+    Wait until something holds.
+
+    Blocks: until then. Raises: NothingHappenedError after some seconds.
+    """
+    give_up_at = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > give_up_at:
+            raise NothingHappenedError(f"waited {seconds:g} s for {what}")
+        time.sleep(_POLL_SECONDS)
