@@ -48,18 +48,18 @@ def _foo(screen: Screen, stage: Stage, runnable: FooRunnable, rows: list[tuple[i
     controller = runnable.controller
     assert controller is not None
     screen.ask("A Foo's controller has written its status. The write wakes it again. Why does that ever end?")
-    syncs, writes = controller.statistics().synced, stage.counts["PUT"]
+    syncs, writes = controller.outcomes.statistics().synced, stage.counts["PUT"]
     touch(stage)
-    until(lambda: controller.statistics().synced > syncs, "a sync")
-    touched = controller.statistics().synced - syncs, stage.counts["PUT"] - writes
+    until(lambda: controller.outcomes.statistics().synced > syncs, "a sync")
+    touched = controller.outcomes.statistics().synced - syncs, stage.counts["PUT"] - writes
     screen.show(syncs_after_an_event=touched[0], status_writes=touched[1])
     screen.reveal("A sync that finds no difference writes nothing. Without a write, no event comes:")
     screen.code(cut(FooController.update_foo_status, "status == foo.status", "return False"))
-    failed = controller.statistics().failed
+    failed = controller.outcomes.statistics().failed
     stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
     scale(stage, 2)
     scale(stage, 3)
-    refused, count = controller.statistics().failed - failed, event_count(stage, at_least=2)
+    refused, count = controller.outcomes.statistics().failed - failed, event_count(stage, at_least=2)
     screen.show(syncs_that_failed=refused, available=available(stage), Events=f"1 object, count {count}")
     screen.tell("409 Conflict: the write was based on an old Foo. A retry repaired it. Equal Events are one.")
     screen.break_it("leave the comparison out. Each sync writes the status, which is the same each time.")

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Final
 
-from handloop.workqueue.clock import RealClock
+from handloop.workqueue.seams import RealClock
 
 _POLL_SECONDS: Final = 0.002
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.events.fake import FakeRecorder
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer

@@ -20,9 +20,7 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.serving.health import Well
 from handloop.walkthrough.stage import Stage
-from handloop.workqueue.clock import Clock
-from handloop.workqueue.seams import Seams
-from handloop.workqueue.spawn import Joinable, spawn_thread
+from handloop.workqueue.seams import Clock, Joinable, Seams, spawn_thread
 
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
 WORKERS: Final = 2
@@ -65,7 +63,7 @@ class Replica:
     def workers(self) -> int:
         """How many workers live: none before it leads."""
         controller = self._foo.controller
-        return 0 if controller is None else controller.statistics().workers_alive
+        return 0 if controller is None else controller.workers_alive()
 
     @property
     def synced(self) -> bool:

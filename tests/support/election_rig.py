@@ -15,9 +15,9 @@ from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import LeaderCallbacks, LeaderElector
 from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
-from support.fake_recorder import FakeRecorder
 from support.lease_api import LeaseAPI
 from support.threads import Background
 

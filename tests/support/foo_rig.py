@@ -11,6 +11,7 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
@@ -19,7 +20,6 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.workqueue.seams import Seams, Spawn, spawn_thread
 from support.fake_api import FakeAPI, FooCRD
 from support.fake_clock import FakeClock
-from support.fake_recorder import FakeRecorder
 
 T = TypeVar("T", bound=Kind)
 

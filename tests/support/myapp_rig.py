@@ -21,13 +21,13 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.controller.myapp.reconciler import MyAppReconciler
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.sandbox.server import Sandbox
 from support.fake_clock import FakeClock
-from support.fake_recorder import FakeRecorder
 
 K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]

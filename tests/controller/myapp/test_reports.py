@@ -10,7 +10,7 @@ from handloop.apis.apps_v1 import DeploymentCondition
 from handloop.controller.myapp.desired_children import new_service
 from handloop.controller.myapp.status import MyAppReporter, new_status
 from handloop.controller.myapp.types import MyApp
-from support.fake_recorder import FakeRecorder
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from support.myapp_builders import deployment_of, new_app
 
 NOW = 1_700_000_000.0

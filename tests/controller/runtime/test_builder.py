@@ -18,6 +18,7 @@ from handloop.client.errors import NotFound
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import BuilderError, controller_for
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.kind_source import KindSource, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged
@@ -28,7 +29,6 @@ from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.fake_recorder import FakeRecorder
 from support.managed_sandbox import ManagedSandbox, eventually
 
 

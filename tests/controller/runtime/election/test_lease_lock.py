@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from handloop.apis.coordination_v1 import LeaseSpec
 from handloop.client.errors import AlreadyExists, Conflict, NotFound
 from handloop.controller.runtime.election.lease_lock import LeaseLock, LeaseNotInitializedError
-from support.fake_recorder import FakeRecorder
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from support.lease_api import LeaseAPI
 
 RECORD = LeaseSpec(holder_identity="baz", lease_duration_seconds=15)

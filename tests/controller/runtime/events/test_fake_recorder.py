@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.events.recorder import EventRecorder, SeriesRecorder
-from support.fake_recorder import FakeRecorder
 from support.foo_builders import new_foo
 
 
