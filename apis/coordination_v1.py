@@ -12,8 +12,7 @@ class LeaseSpec(APIStruct, frozen=True, gc=False):
     """
     Who holds the lease and until when. Times are RFC 3339 strings with microseconds.
 
-    Every field there is, so that a lease can be PUT without losing one; the last two are those of coordinated
-    leader election.
+    All fields are here, so that a PUT of a lease loses none. The last two serve coordinated leader election.
     """
 
     holder_identity: str | None = None

@@ -1,7 +1,7 @@
 """
-Whether objects of a type can be changed: the cache hands the same object to everybody.
+Whether objects of a type can be changed: all readers of a cache share one object.
 
-Read from the type's annotations, once per type. Whatever is not known to be immutable counts as mutable.
+The type's annotations tell, read once per type. A part that is not known to be immutable counts as mutable.
 """
 
 from __future__ import annotations

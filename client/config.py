@@ -51,8 +51,8 @@ class ClientConfig:
     """
     How to reach an API server, and as whom.
 
-    host is `scheme://host:port` with an optional path; source says in words where this came from. What is
-    secret is not in the repr.
+    host is `scheme://host:port` with an optional path; source names in words the origin of the configuration.
+    The repr holds no secrets.
     """
 
     host: str
@@ -100,7 +100,7 @@ def load_config(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the search for kubeconfigs gave; looked_in = (place, what was there)."""
+    """The result of the search for kubeconfigs; looked_in = (place, what was there)."""
 
     config: Kubeconfig
     source: str
@@ -192,7 +192,7 @@ def _cluster(config: Kubeconfig, context: str, name: str, master: str) -> Cluste
         raise _unknown_reference(context, "cluster", name, config.clusters)
     cluster = cluster or Cluster()
     if master:
-        # a server name to verify was meant for the server it stood beside
+        # tls-server-name belongs to the server that --master replaces
         return msgspec.structs.replace(cluster, server=master, tls_server_name="")
     if not cluster.server:
         what = f'context "{context}" names no cluster' if not name else f'cluster "{name}" has no server'

@@ -99,7 +99,7 @@ class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
 
 
 class KnownObjects(Protocol[T_co]):
-    """What the consumer has stored so far: an Indexer. Its methods do not raise."""
+    """The objects that the consumer has stored so far: an Indexer. Its methods do not raise."""
 
     def list_keys(self) -> list[str]:
         """The keys of all stored objects."""
@@ -148,7 +148,7 @@ class DeltaFIFO(Generic[T]):
         """
         Make an empty FIFO.
 
-        Args: known_objects is what relists and resyncs look at. transformer gets the object of every watch
+        Args: relists and resyncs look at known_objects. transformer gets the object of every watch
             event before it is queued, but no tombstone; it is pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
@@ -195,7 +195,7 @@ class DeltaFIFO(Generic[T]):
         with self._lock:
             gone = self._queued_but_unlisted_locked(objects.keys)
             self._append_locked(zip(objects.keys, deltas, strict=True))
-            gone += self._known_but_not_queued_locked()  # what is listed is queued by now
+            gone += self._known_but_not_queued_locked()  # the listed keys are queued by now
             self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
             self._populate_locked(len(self._items))
             self._lock.notify_all()
@@ -275,7 +275,7 @@ class DeltaFIFO(Generic[T]):
     def _prepare(
         self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     ) -> tuple[list[tuple[str, Delta[T]]], list[Exception]]:
-        """The entries that can be queued, and what is wrong with the others."""
+        """The entries that can be queued, and the errors of the others."""
         if self._transformer is None:
             key_func = self._key_func
             with suppress(Exception):  # nearly every block at half the price; below says which entry failed

@@ -1,4 +1,4 @@
-"""What can be seen of an informer from outside, at one moment: for logs, metrics, health checks and tests."""
+"""Snapshots of an informer: for logs, metrics, health checks and tests."""
 
 from __future__ import annotations
 

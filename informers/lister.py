@@ -30,7 +30,7 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """What a lister reads: an Indexer, or several as one."""
+    """A lister's source: an Indexer, or several as one."""
 
     def list(self) -> builtins.list[S]:
         """All objects."""

@@ -1,5 +1,5 @@
 """
-What a reflector does while lists and watches fail: it waits, longer each time, and says so.
+While lists and watches fail, a reflector waits, longer each time, and says so.
 
 The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
 counted once a minute. The end of the trouble is one line.
@@ -63,7 +63,7 @@ ROLES_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
-# a server that does not answer, however that shows
+# the ways in which a server does not answer
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
 
@@ -296,7 +296,7 @@ class Outage:
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
-        """Something succeeded; says so if trouble up to there was said."""
+        """A stage succeeded. If trouble was said for it or an earlier one, say that it is over."""
         self._worked, self._forbidden_at = True, None
         self.pause.server_answered()
         if self._trouble is None or self._trouble.doing > doing:
@@ -330,7 +330,7 @@ class Outage:
             self._said_at, self._repeats = now, 0
 
     def _kind(self, doing: Doing, error: Exception, now: float) -> str:
-        """As _kind_of, but what was allowed before is not forbidden for good yet."""
+        """As _kind_of, but for a while a 403 counts as passing if requests were allowed before."""
         if not isinstance(cause_of(error), Forbidden):
             self._forbidden_at = None
         elif self._worked:
@@ -353,7 +353,7 @@ class Outage:
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
-            # nothing that a server or a network does: show where it came from
+            # an error of ours, not of a server or a network: show its traceback
             log.error(message, **facts, exc_info=error)
 
 

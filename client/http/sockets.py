@@ -18,7 +18,7 @@ from handloop.workqueue.seams import Spawn, spawn_thread
 
 class _Deadline:
     """
-    When the peer has to have answered.
+    The time by which the peer must answer.
 
     deadline is a point in monotonic time, None when only silence counts: idle_seconds without a byte.
     """
@@ -90,7 +90,7 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Set what the next sends and receives may take; beneath a TLS proxy only each of them is bounded.
+    Limit the next sends and receives together; beneath a TLS proxy, each of them by itself.
 
     Raises: TimeoutError when the deadline has passed.
     """

@@ -1,8 +1,8 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
 
-What the schema refuses, decoding refuses, too; `problems` says again what the schema says in rules. An object
-stored under an older schema has none of the server's defaults: they are the fields' own here.
+Decoding refuses the same objects as the schema, and `problems` checks the schema's rules again. An object
+stored under an older schema lacks the server's defaults, so the fields have the same defaults here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AppKeySelector(APIStruct, frozen=True, gc=False):
 
 
 class AppEnvVarSource(APIStruct, frozen=True, gc=False):
-    """Where a value comes from: exactly one of them."""
+    """The source of a value: exactly one of the two."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_SOURCE_RULE,)
 
@@ -68,7 +68,7 @@ class AppEnvVarSource(APIStruct, frozen=True, gc=False):
 
 
 class AppEnvVar(APIStruct, frozen=True, gc=False):
-    """An environment variable: a value, or where it comes from; empty with neither."""
+    """An environment variable: a value, or its source; empty with neither."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
 
@@ -79,14 +79,14 @@ class AppEnvVar(APIStruct, frozen=True, gc=False):
 
 
 class AppResourceAmounts(APIStruct, frozen=True, gc=False):
-    """So much of each, as Kubernetes quantities."""
+    """Amounts as Kubernetes quantities."""
 
     cpu: Quantity | None = None
     memory: Quantity | None = None
 
 
 class AppResources(APIStruct, frozen=True, gc=False):
-    """What each replica may use at most, and what is set aside for it."""
+    """The most that each replica may use, and the amounts reserved for it."""
 
     limits: AppResourceAmounts = AppResourceAmounts()
     requests: AppResourceAmounts = AppResourceAmounts()

@@ -149,7 +149,7 @@ class KindSource(Generic[T]):
         """Feed the queue from here on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # not before: a standby is silent, and misses none
+            # not before start: a standby reports nothing, and gets the objects known by then
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def troubles(self) -> list[str]:

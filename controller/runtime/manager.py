@@ -66,9 +66,9 @@ T = TypeVar("T", bound=Kind)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
 
-# after shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and Events
+# for the lease, caches and Events, after shutdown_timeout_seconds, within which controllers end
 _GRACE_SECONDS: Final = 5.0
-# for caches, and for Events, when runnables have used up the time: idle threads end in less
+# for caches, and for Events, even if runnables have used up the time: idle threads end in less
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -383,7 +383,7 @@ class Manager:
             if is_news:
                 self._failures.append(error)
             stop = self._stop
-        # before the log line: a log that nobody reads may block
+        # before the log line: a log without a reader may block
         stop.set()
         if is_news:
             log.error("Controller failed", controller=name, err=str(error) or repr(error))

@@ -38,7 +38,7 @@ class ElectionStatistics(NamedTuple):
     """
     Who holds the lease, as we last saw it.
 
-    holder "" = nobody, or not known. renewed_seconds_ago is since we saw the record change, None = never.
+    holder "" = none, or not known. renewed_seconds_ago is since we saw the record change, None = never.
     expires_in_seconds is until others may take the lease if it does not change, 0 = they may. last_error "" =
     none.
     """
@@ -91,7 +91,7 @@ class Candidacy:
         return self.get_leader() == self._lease.identity
 
     def get_leader(self) -> str:
-        """The holder as last seen, "" for nobody."""
+        """The holder as last seen, "" = none."""
         with self._lock:
             return self._observed.holder_identity or ""
 

@@ -35,7 +35,7 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
-    # others may come when the whole seconds that the Lease says are over, and we must have given up before
+    # others may take over after the Lease's whole seconds, and we must have given up before
     written = lease_duration // 1
     if not written > renew_deadline:
         raise ValueError(

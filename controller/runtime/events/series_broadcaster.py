@@ -171,7 +171,7 @@ class SeriesWriter:
                 self._cache.forget(ended)
 
     def _write_end(self, event: Event) -> bool:
-        """Whether that is settled: written, or not worth another try."""
+        """Returns: whether the series is settled: written, or not worth another try."""
         return self.delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
 
 
