@@ -68,13 +68,13 @@ class Container(APIStruct, frozen=True, gc=False):
 
 
 class PodSpec(APIStruct, frozen=True, gc=False):
-    """What a pod runs."""
+    """The containers of a pod."""
 
     containers: tuple[Container, ...] = ()
 
 
 class PodTemplateSpec(APIStruct, frozen=True, gc=False):
-    """What a pod will look like."""
+    """The labels and spec of pods to be made."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()

@@ -4,7 +4,7 @@ CustomResourceDefinitions generated from the types: bounds, formats and texts ar
 Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale` and `crd_annotations`; short names
 come from its resource; a field `status` makes the status subresource. Any struct may add `crd_rules`,
 `crd_required` (fields that our own code can do without, as the server spells them) and `crd_defaults = True`,
-so that the server fills in what Python would.
+so that the server fills in the same defaults as Python.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # without backtracking: linear time
 _LARGEST: Final = 2**63
 _DIGITS: Final = 18
-"""So many digits behind the point count."""
+"""Digits after the point that count."""
 
 
 class DurationError(ValueError):

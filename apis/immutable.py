@@ -35,7 +35,7 @@ _PLAIN: Final = (
 
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
-    Where objects of a struct type could be changed, as paths: `spec.tags` for a list there.
+    The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
 
     Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap`.
     """

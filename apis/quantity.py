@@ -13,7 +13,7 @@ from math import ceil
 from typing import Final, NamedTuple
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$"
-"""What the schema asks of an amount, which cannot be negative."""
+"""The schema's pattern for an amount, which cannot be negative."""
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -2,7 +2,7 @@
 From flags, environment and files to one configuration.
 
 Order: --kubeconfig, else $KUBECONFIG (a list, merged), else ~/.kube/config; when those hold nothing, the
-service account of the pod we run in. --master and --context override what was found.
+service account of the pod we run in. --master and --context override the result.
 Follows: client-go tools/clientcmd (client_config.go, merged_client_builder.go, validation.go) @32ce75a7d.
 """
 
@@ -85,7 +85,7 @@ def load_config(
     Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
     home and service_account are where the default files are. stop, that of the program, ends the wait for a
     kubeconfig that is a pipe, and later a login program that runs.
-    Raises: ConfigError, with what the message catalogue needs.
+    Raises: ConfigError, with the facts for the message catalogue.
     Blocks: for a kubeconfig that is a pipe, a minute at most.
     """
     stop = stop or threading.Event()

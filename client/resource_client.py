@@ -49,7 +49,7 @@ class Client(RESTClient):
         return ResourceClient(self, unstructured_codec(resource))
 
     def discovery(self) -> Discovery:
-        """What the server serves."""
+        """Questions about the server itself."""
         return Discovery(self)
 
     def version(self) -> Version:

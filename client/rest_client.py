@@ -52,7 +52,7 @@ _NO_ANSWER: Final = "<error>"
 
 class Call(NamedTuple):
     """
-    One request and what it is about.
+    One request, and the names for messages about it.
 
     path is percent-encoded; verb, resource (`plural.group`), namespace and name are for messages.
     """

@@ -203,7 +203,7 @@ class HTTPTransport:
         seconds: float,
     ) -> _Request:
         fields = HTTPHeaderDict(headers or {})
-        # an encoding that was not asked for could hide a bomb; bytes on the wire are what the limits count
+        # any other encoding could hide a bomb: the limits count bytes on the wire
         fields["Accept-Encoding"] = "identity"
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))

@@ -123,7 +123,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Hands each key's unseen deltas to one consumer, oldest key first, and finds what a relist shows deleted.
+    Hands each key's unseen deltas to one consumer, oldest key first, and finds deletions that a relist shows.
 
     State, guarded by _lock except where said:
         _items     key -> its Deltas, never empty.
@@ -171,7 +171,7 @@ class DeltaFIFO(Generic[T]):
         A Deleted of a key that is neither queued nor known is dropped.
 
         Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup of a StoreKeyError, or what the transformer raises, for each entry that is not
+        Raises: ExceptionGroup of a StoreKeyError, or the transformer's error, for each entry that is not
             queued; the others are queued all the same.
         """
         entries = list(entries)

@@ -54,7 +54,7 @@ class StaleBookmark(ClientError):  # noqa: N818 - what it is
 
 class EventBlock(NamedTuple, Generic[T]):
     """
-    What a block of watch events says.
+    A block of watch events, translated for the FIFO.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
     were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
@@ -124,7 +124,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
 
 
 class ReflectorStore(Protocol[T]):
-    """Where a reflector puts what it reads: a DeltaFIFO."""
+    """Takes the objects and events of a reflector: a DeltaFIFO."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""

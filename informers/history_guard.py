@@ -42,7 +42,7 @@ class Verdict(Enum):
 
 class ResourceVersionFloor:
     """
-    Decides about a list that is older than what was already published.
+    Decides about a list that is older than one already published.
 
     Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
     Once the server itself has said that the version we saw is too large, or has answered with the past for

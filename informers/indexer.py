@@ -303,7 +303,7 @@ class Indexer(Generic[T]):
         """
         The objects that share a value with obj under an index, each once.
 
-        Raises: IndexNotFound; what the index function raises on obj.
+        Raises: IndexNotFound; the index function's error on obj.
         """
         with self._lock:
             index = self._index_locked(name)

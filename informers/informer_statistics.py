@@ -8,7 +8,7 @@ import msgspec
 
 
 class State(StrEnum):
-    """Where a reflector's round is; see the head of reflector.py."""
+    """The state of a reflector's round; see the head of reflector.py."""
 
     EMPTY = "EMPTY"
     LISTING = "LISTING"

@@ -134,7 +134,7 @@ def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> lis
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
     """
-    Where a component meets time, chance and threads.
+    A component's access to time, chance and threads.
 
     random returns a number in [0, 1). All three are called from any thread.
     """

@@ -23,7 +23,7 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""Behind `<(...)` somebody may have to log in."""
+"""The program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
@@ -43,7 +43,7 @@ class _Section(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Cluster(_Section, frozen=True):
-    """Where an API server is and how it is trusted. `*_data` is base64; flags are words (true, false)."""
+    """The address of an API server, and its trust. `*_data` is base64; flags are words (true, false)."""
 
     server: str = ""
     certificate_authority: str = ""

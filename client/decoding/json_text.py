@@ -17,7 +17,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
 
 MALFORMED: Final = (ValueError, RecursionError)
-"""What a JSON decoder raises about bad input: msgspec's errors and UnicodeDecodeError are ValueErrors."""
+"""The errors of a JSON decoder about bad input: msgspec's and UnicodeDecodeError are ValueErrors."""
 
 
 def require_utf8(data: bytes) -> None:

@@ -39,7 +39,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     details: StatusDetails = StatusDetails()
 
 
-# What an HTTP status code means when the body names no reason (proxies, webhooks, plain text errors).
+# The reasons of HTTP status codes, for bodies that name none (proxies, webhooks, plain text errors).
 _REASON_BY_CODE: Mapping[int, str] = {
     400: "BadRequest",
     401: "Unauthorized",

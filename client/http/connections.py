@@ -71,7 +71,7 @@ Connection = PlainConnection | SecureConnection
 
 class Route(NamedTuple):
     """
-    Where connections go: the server, or a proxy on the way to it.
+    The target of connections: the server, or a proxy on the way to it.
 
     resolved is RequestMetrics.dns_resolution_duration, called with the seconds that a resolution took.
     """

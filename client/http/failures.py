@@ -27,7 +27,7 @@ from handloop.client.errors import (
 from handloop.client.http.certificate import Certificate, parse_certificate
 
 FAILURES: Final = (OSError, http.client.HTTPException, ClientError)
-"""What a request may raise on its way; anything else is a bug. HTTPException comes from a proxy's tunnel."""
+"""The expected errors of a request; any other is a bug. HTTPException comes from a proxy's tunnel."""
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {

@@ -38,7 +38,7 @@ class _Deadline:
         """
         Seconds that the next receive or send may take, None for no limit.
 
-        Raises: TimeoutError when there are none.
+        Raises: TimeoutError when the time is up.
         """
         if self.deadline is None:
             return self.idle_seconds
@@ -105,7 +105,7 @@ def seconds_until(deadline: float) -> float:
     """
     The seconds left until a point in monotonic time.
 
-    Raises: TimeoutError when there are none.
+    Raises: TimeoutError when the time is up.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -114,7 +114,7 @@ def seconds_until(deadline: float) -> float:
 
 
 class Address(NamedTuple):
-    """Where to connect."""
+    """An address to connect to."""
 
     family: int
     socket_address: tuple[Any, ...]

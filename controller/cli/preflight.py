@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found: problems in the order of their weight, and the facts for the banner."""
+    """The findings: problems in the order of their weight, and the facts for the banner."""
 
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """That of the first problem that is an error; without one 0, or 1 after a stop before the end."""
+        """The exit code of the first error; without an error 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 

@@ -27,7 +27,7 @@ _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
 IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?$"
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
-"""What a Service, and a label, may be called."""
+"""A valid name of a Service, and value of a label."""
 
 NAME_RULE: Final = Rule(
     expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
@@ -131,7 +131,7 @@ class MyAppSpec(APIStruct, frozen=True, gc=False, kw_only=True):
 
 
 class MyAppStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
-    """What was seen, about the spec of the generation it names."""
+    """The observed state, for the spec of the generation that it names."""
 
     conditions: Annotated[Conditions, list_map("type")] = ()
     ready_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
@@ -171,7 +171,7 @@ class MyApp(Kind, frozen=True, gc=False, kw_only=True, tag="MyApp"):
 
 
 def problems(app: MyApp) -> tuple[str, ...]:
-    """What is wrong with a MyApp that fits its type, in the schema's words; () when it can work."""
+    """The faults of a MyApp that fits its type, in the schema's words; () when it can work."""
     return tuple(_problems(app))
 
 

@@ -30,7 +30,7 @@ FRESH_SECONDS: Final = 120.0
 """By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
 
 Troubles = Callable[[], Sequence[str]]
-"""What still keeps caches from being filled, in words; empty once they are."""
+"""The obstacles to filled caches, in words; empty once the caches are filled."""
 
 
 class CacheSyncTimeoutError(ReconcileError):
@@ -90,7 +90,7 @@ class Caches:
         """
         Make the factories; nothing is asked of the server before start.
 
-        Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
+        Args: the caches keep the result of transform; see SharedIndexInformer.set_transform.
         Raises: as chosen_namespaces.
         """
         self._progress_seconds = progress_seconds

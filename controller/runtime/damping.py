@@ -57,7 +57,7 @@ class Damper:
 
     A workqueue forgets its back-off with each success, so it does not slow down work that succeeds. Another
     value for the same key is no repetition. After a quiet minute the spacing starts over.
-    State, under _lock: _last = what was done last for a key, for the last 10,000 keys.
+    State, under _lock: _last = the last value done for a key, for the last 10,000 keys.
     Threads: any; no two of them for one key.
     """
 

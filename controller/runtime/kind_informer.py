@@ -24,7 +24,7 @@ class Synced(Protocol):
     """A handler that was added."""
 
     def has_synced(self) -> bool:
-        """Whether it has returned from every add of the initial list."""
+        """Whether the handler has returned from every add of the initial list."""
 
 
 class Informer(Protocol[T]):

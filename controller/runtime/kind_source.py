@@ -54,7 +54,7 @@ INVALID_OBJECT: Final = "InvalidObject"
 
 
 class Sink(Protocol):
-    """Where names go: a ReconcileQueue."""
+    """Takes names: a ReconcileQueue."""
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Reconcile a name."""
@@ -153,7 +153,7 @@ class KindSource(Generic[T]):
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def troubles(self) -> list[str]:
-        """What keeps the first list from being complete and handed over; empty once it is."""
+        """Why the first list is not complete and handed over yet; empty once it is."""
         troubles = self._informer.troubles()
         if troubles or self._registration is None or self._registration.has_synced():
             return troubles

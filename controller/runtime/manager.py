@@ -106,7 +106,7 @@ class Manager:
         Make a manager; nothing is asked of the server before run.
 
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
-        transform makes what the caches keep of every object, and must be pure and idempotent.
+        The caches keep the result of transform for every object; it must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
         manager.
@@ -231,7 +231,7 @@ class Manager:
             raise ValueError(f"controller with name {name} already exists")
 
     def declare(self, *access: Access) -> None:
-        """Declare what a controller asks of the server."""
+        """Declare the access that a controller needs."""
         with self._lock:
             self._access += access
 
@@ -264,7 +264,7 @@ class Manager:
     # for the program
 
     def access(self) -> tuple[Access, ...]:
-        """What all controllers declared, merged."""
+        """The declared access of all controllers, merged."""
         with self._lock:
             return merged(self._access)
 

@@ -48,7 +48,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 OnFailure = Callable[[str, BaseException], None]
-"""(name of the runnable, what it raised)"""
+"""(name of the runnable, its error)"""
 
 
 class RunnableGroup:

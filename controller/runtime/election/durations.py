@@ -3,7 +3,7 @@ Which durations of leader election make sense together, and the usual ones.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the whole seconds that
 a Lease holds must outlast the renew deadline. client-go cuts the rest of a second off, too, and does not
-check what is left.
+check the whole seconds.
 """
 
 from __future__ import annotations

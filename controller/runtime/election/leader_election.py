@@ -53,7 +53,7 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderCallbacks:
     """
-    What an elector calls.
+    The functions that an elector calls.
 
     on_started_leading does the guarded work, on a thread of its own; it must end soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called

@@ -41,7 +41,7 @@ from handloop.controller.runtime.rbac.access import Access
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams, new_lock
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
-"""What a controller that reports through a SeriesRecorder asks of the server."""
+"""The permissions that a SeriesRecorder needs."""
 
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
