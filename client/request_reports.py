@@ -2,7 +2,7 @@
 Reports on requests, to the log and to metrics.
 
 The log: -v 6 the line, 7 headers, 8 bodies cut, 9 bodies whole. Credentials are never in it. The level is
-checked before a line is made, so that lines below it cost nothing. The names of the metrics are
+checked before a line is made, so that unwanted lines cost nothing. The names of the metrics are
 controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
 """
 

@@ -330,7 +330,7 @@ class Outage:
             self._said_at, self._repeats = now, 0
 
     def _kind(self, doing: Doing, error: Exception, now: float) -> str:
-        """As _kind_of, but for a while a 403 counts as passing if requests were allowed before."""
+        """As _kind_of, but for a while a 403 counts as temporary if requests were allowed before."""
         if not isinstance(cause_of(error), Forbidden):
             self._forbidden_at = None
         elif self._worked:

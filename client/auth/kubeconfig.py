@@ -43,7 +43,7 @@ class _Section(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Cluster(_Section, frozen=True):
-    """The address of an API server, and its trust. `*_data` is base64; flags are words (true, false)."""
+    """An API server's address, and how it is trusted. `*_data` is base64; flags are words (true, false)."""
 
     server: str = ""
     certificate_authority: str = ""

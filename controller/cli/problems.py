@@ -128,7 +128,7 @@ def port_in_use(error: ListenError) -> Problem:
 
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """E16: the work that left names still ran when the time for the stop was over."""
+    """E16: work still ran when the time for the stop was over. Args: left names the work."""
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",

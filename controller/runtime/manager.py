@@ -106,7 +106,7 @@ class Manager:
         Make a manager; nothing is asked of the server before run.
 
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
-        The caches keep the result of transform for every object; it must be pure and idempotent.
+        The caches keep transform's result for every object; transform must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
         manager.
