@@ -1,8 +1,8 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
 
-Decoding checks the schema's types, bounds and patterns again, and `problems` its rules. An object stored under
-an older schema lacks the server's defaults, so the fields have the same defaults here.
+Decoding checks the schema's types, bounds and patterns again, and `problems` its rules. An object stored
+under an older schema lacks the server's defaults, so the fields have the same defaults here.
 """
 
 from __future__ import annotations
