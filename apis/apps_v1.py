@@ -10,7 +10,7 @@ from handloop.apis.resource import Resource
 
 
 class LabelSelector(APIStruct, frozen=True, gc=False):
-    """Which pods belong: all of these labels."""
+    """Selects the pods that have all of these labels."""
 
     match_labels: FrozenMap = EMPTY_MAP
 
@@ -44,7 +44,7 @@ class DeploymentStatus(APIStruct, frozen=True, gc=False):
 
 
 class Deployment(Kind, frozen=True, gc=False, tag="Deployment"):
-    """A typed view: a full PUT of it would erase what it does not hold, so change it by patch or apply."""
+    """A typed view: a full PUT would erase fields that it does not hold, so change it by patch or apply."""
 
     resource: ClassVar[Resource] = Resource(
         "apps", "v1", "deployments", "Deployment", singular="deployment", short_names=("deploy",)

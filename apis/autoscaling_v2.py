@@ -9,7 +9,7 @@ from handloop.apis.resource import Resource
 
 
 class CrossVersionObjectReference(APIStruct, frozen=True, gc=False):
-    """What is scaled."""
+    """The object that is scaled."""
 
     api_version: str = ""
     kind: str = ""
@@ -17,7 +17,7 @@ class CrossVersionObjectReference(APIStruct, frozen=True, gc=False):
 
 
 class MetricTarget(APIStruct, frozen=True, gc=False):
-    """What a metric should be: type Utilization is in percent of what the pods request."""
+    """The target of a metric; type Utilization is in percent of the pods' requests."""
 
     type: str = ""
     average_utilization: int | None = None
@@ -31,14 +31,14 @@ class ResourceMetricSource(APIStruct, frozen=True, gc=False):
 
 
 class MetricSpec(APIStruct, frozen=True, gc=False):
-    """What is scaled by: type Resource has a resource."""
+    """A metric to scale by; type Resource has a resource."""
 
     type: str = ""
     resource: ResourceMetricSource | None = None
 
 
 class HorizontalPodAutoscalerSpec(APIStruct, frozen=True, gc=False):
-    """Between how many replicas, and by what."""
+    """The bounds on the replicas, and the metrics to scale by."""
 
     scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
     min_replicas: int | None = None

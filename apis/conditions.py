@@ -1,8 +1,8 @@
 """
 metav1.Condition, and how a list of them changes: the time of a transition moves only when the status does.
 
-A list of conditions is a tuple with at most one condition per type. Every function returns a tuple, and the
-one it was given when nothing changes, so `is` tells whether a status must be written.
+A list of conditions is a tuple with at most one condition per type. Every function returns a tuple: the given
+one if nothing changes, so `is` tells whether a status must be written.
 Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
 type (a hand-edited status) is dropped.
 """
@@ -77,10 +77,10 @@ def is_condition(conditions: Sequence[Condition], condition_type: str, status: C
 
 def set_condition(conditions: Conditions, condition: Condition, *, now: float) -> Conditions:
     """
-    Put a condition in the place of the one of its type, or at the end.
+    Replace the condition of the same type, or append.
 
-    Its last_transition_time is kept from the old one while the status stays the same; otherwise it is the
-    given one, or now when that is "".
+    While the status stays the same, last_transition_time is that of the old condition; otherwise the given
+    time, or now if that is "".
     Args: now in Unix seconds.
     """
     old = find_condition(conditions, condition.type)

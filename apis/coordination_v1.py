@@ -10,10 +10,9 @@ from handloop.apis.resource import Resource
 
 class LeaseSpec(APIStruct, frozen=True, gc=False):
     """
-    Who holds the lease and until when. Times are RFC 3339 strings with microseconds.
+    The holder of the lease, and for how long. Times are RFC 3339 strings with microseconds.
 
-    Every field there is, so that a lease can be PUT without losing one; the last two are those of coordinated
-    leader election.
+    All fields are here, so that a PUT of a lease loses none. The last two serve coordinated leader election.
     """
 
     holder_identity: str | None = None

@@ -1,4 +1,4 @@
-"""coordination.k8s.io/v1beta1: LeaseCandidate, who would lead if the control plane chose it."""
+"""coordination.k8s.io/v1beta1: LeaseCandidate, a process that leads if the control plane chooses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
 class LeaseCandidateSpec(APIStruct, frozen=True, gc=False):
     """
-    For which lease of the same namespace, and by which strategy it may be chosen.
+    The lease, in the same namespace, that the candidate stands for, and the strategy of the choice.
 
     Times are RFC 3339 strings with microseconds. ping_time is when the control plane asked for a sign of
     life, renew_time when the candidate last gave one. Versions are semantic, without a leading v.

@@ -1,4 +1,4 @@
-"""v1 (the core group): pod templates, services and events."""
+"""v1 (the core group): pod templates, Services and Events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class KeySelector(APIStruct, frozen=True, gc=False):
 
 
 class EnvVarSource(APIStruct, frozen=True, gc=False):
-    """Where a value comes from; one that comes from elsewhere has neither."""
+    """The Secret or ConfigMap that a value comes from; a value of another source has neither."""
 
     secret_key_ref: KeySelector | None = None
     config_map_key_ref: KeySelector | None = None
@@ -44,14 +44,14 @@ class ContainerPort(APIStruct, frozen=True, gc=False):
 
 
 class ResourceAmounts(APIStruct, frozen=True, gc=False):
-    """So much of each, as Kubernetes quantities; "" for none said."""
+    """Amounts as Kubernetes quantities, "" = not set."""
 
     cpu: str = ""
     memory: str = ""
 
 
 class ResourceRequirements(APIStruct, frozen=True, gc=False):
-    """What a container may use at most, and what is set aside for it."""
+    """The most that a container may use, and the amounts reserved for it."""
 
     limits: ResourceAmounts = ResourceAmounts()
     requests: ResourceAmounts = ResourceAmounts()
@@ -68,13 +68,13 @@ class Container(APIStruct, frozen=True, gc=False):
 
 
 class PodSpec(APIStruct, frozen=True, gc=False):
-    """What a pod runs."""
+    """The containers of a pod."""
 
     containers: tuple[Container, ...] = ()
 
 
 class PodTemplateSpec(APIStruct, frozen=True, gc=False):
-    """What a pod will look like."""
+    """The labels and spec of pods to be made."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
@@ -104,7 +104,7 @@ class ServiceSpec(APIStruct, frozen=True, gc=False):
 
 
 class Service(Kind, frozen=True, gc=False, tag="Service"):
-    """A typed view: what the server allocates for it is not held here, so change it by patch."""
+    """A typed view without the fields that the server allocates, so change it by patch."""
 
     resource: ClassVar[Resource] = Resource(
         "", "v1", "services", "Service", singular="service", short_names=("svc",)
@@ -115,7 +115,7 @@ class Service(Kind, frozen=True, gc=False, tag="Service"):
 
 
 class ObjectReference(APIStruct, frozen=True, gc=False):
-    """Which object an event is about."""
+    """The object that an Event is about."""
 
     api_version: str = ""
     kind: str = ""
@@ -127,7 +127,7 @@ class ObjectReference(APIStruct, frozen=True, gc=False):
 
 
 class EventSource(APIStruct, frozen=True, gc=False):
-    """Who reports an event."""
+    """The component that reports an Event."""
 
     component: str = ""
     host: str = ""

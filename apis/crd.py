@@ -2,9 +2,9 @@
 CustomResourceDefinitions generated from the types: bounds, formats and texts are written once, at the field.
 
 Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale` and `crd_annotations`; short names
-come from its resource; `status` as a field makes the status subresource. Any struct may add `crd_rules`,
+come from its resource; a field `status` makes the status subresource. Any struct may add `crd_rules`,
 `crd_required` (fields that our own code can do without, as the server spells them) and `crd_defaults = True`,
-so that the server fills in what Python would.
+so that the server fills in the same defaults as Python.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A CEL expression that an object must make true; the message is for who wrote the object."""
+    """A CEL expression that an object must make true; the message is for the object's author."""
 
     expression: str
     message: str
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """The annotation of a list whose entries are told apart, and merged, by these fields."""
+    """The annotation of a list whose entries have these fields as their key, also in merges."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
@@ -162,7 +162,7 @@ def _struct_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _field(field: msgspec.inspect.Field, *, fill_in: bool) -> dict[str, Any]:
-    """Only a default that says something is filled in: not an empty list, not None."""
+    """The server fills in a default only if it says something: no empty list, no None."""
     schema = _schema(field.type)
     if fill_in and isinstance(field.default, (int, str)):
         schema["default"] = field.default
@@ -202,7 +202,7 @@ def _optional(info: msgspec.inspect.UnionType) -> dict[str, Any]:
 
 
 def _integer(info: msgspec.inspect.IntType) -> dict[str, Any]:
-    """An upper bound within int32 makes it int32; bounds that are int32's own are the format, not a rule."""
+    """An upper bound within int32 makes the format int32, which replaces bounds equal to int32's own."""
     small = info.le is not None and info.le <= INT32_MAX
     schema: dict[str, Any] = {"type": "integer", "format": "int32" if small else "int64"}
     if info.ge is not None and info.ge != INT32_MIN:

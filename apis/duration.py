@@ -19,10 +19,10 @@ _UNITS: Final = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # nothing is given back: linear time
+_PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # without backtracking: linear time
 _LARGEST: Final = 2**63
 _DIGITS: Final = 18
-"""So many digits behind the point count."""
+"""Digits after the point that count."""
 
 
 class DurationError(ValueError):
@@ -41,7 +41,7 @@ def parse_duration(text: str) -> int:
     total, position = 0, 0
     while position < len(body) or not body:
         match = _PART.match(body, position)
-        assert match is not None  # it matches nothing, too
+        assert match is not None  # it also matches an empty text
         total += _part(text, *match.groups(default=""))
         position = match.end()
     if total > _LARGEST - (text[0] != "-"):

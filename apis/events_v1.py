@@ -1,4 +1,4 @@
-"""events.k8s.io/v1: events whose repetitions are one series. The server keeps them with those of core/v1."""
+"""events.k8s.io/v1: Events whose repetitions are one series. The server keeps them with those of core/v1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handloop.apis.resource import Resource
 
 
 class EventSeries(APIStruct, frozen=True, gc=False):
-    """How often the same thing happened, two or more, and when it last did (RFC 3339, microseconds)."""
+    """How often an Event happened, at least twice, and when it last did (RFC 3339, microseconds)."""
 
     count: int = 0
     last_observed_time: str | None = None
@@ -18,10 +18,10 @@ class EventSeries(APIStruct, frozen=True, gc=False):
 
 class Event(Kind, frozen=True, gc=False, tag="Event"):
     """
-    Something that happened to an object while somebody did something, in words for people.
+    Something that happened to an object during an action, in words for people.
 
-    action = what was done or tried, related = a second object in it; event_time has microseconds. Nothing but
-    the series may change once an event is written.
+    action = the thing done or tried; related = a second object in it; event_time has microseconds. Once an
+    Event is written, only its series may change.
     """
 
     resource: ClassVar[Resource] = Resource(

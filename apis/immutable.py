@@ -1,7 +1,7 @@
 """
-Whether objects of a type can be changed: the cache hands the same object to everybody.
+Whether objects of a type can be changed: all readers of a cache share one object.
 
-Read from the type's annotations, once per type. Whatever is not known to be immutable counts as mutable.
+The type's annotations tell, read once per type. A part that is not known to be immutable counts as mutable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN: Final = (
 
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
-    Where objects of a struct type could be changed, as paths: `spec.tags` for a list there.
+    The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
 
     Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap`.
     """

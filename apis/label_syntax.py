@@ -1,5 +1,5 @@
 """
-What a label's key and value may look like, in the server's words.
+Rules for a label's key and value, in the server's words.
 
 Follows: apimachinery pkg/util/validation; texts as kube-apiserver 1.36 answers them.
 """
@@ -42,7 +42,7 @@ _BAD_PREFIX: Final = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label's key, `name` or `prefix/name`; nothing when it is valid."""
+    """The errors in a label's key, `name` or `prefix/name`; [] when it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_BAD_KEY]
@@ -57,7 +57,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """What is wrong with a label's value; nothing when it is valid."""
+    """The errors in a label's value; [] when it is valid."""
     errors = []
     if len(value.encode()) > _NAME_LIMIT:
         errors.append(f"must be no more than {_NAME_LIMIT} bytes")

@@ -1,5 +1,5 @@
 """
-Label selectors: which objects a query, a lister or a watch means.
+Label selectors: they choose the objects of a query, a lister or a watch.
 
 Follows: apimachinery pkg/labels/selector.go; the grammar, the meaning and the error texts are those of
 kube-apiserver 1.36.
@@ -125,7 +125,7 @@ class Selector:
 
     @property
     def everything(self) -> bool:
-        """Whether every object is selected, so that nobody has to look at labels."""
+        """Whether every object is selected: then no labels need be compared."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -243,7 +243,7 @@ class _Parser:
         return [""] if self._peek() in ("", ",") else [self._identifier()]
 
     def _set(self) -> list[str]:
-        """Values in parentheses; where one is missing beside a comma, or all are, it is the empty value."""
+        """Values in parentheses. A value that is missing beside a comma, or in `()`, is the empty value."""
         if (token := self._next()) != "(":
             raise SelectorError(f"found '{token}' expected: '('")
         if self._peek() not in (")", ",") and not self._at_identifier():
@@ -277,5 +277,5 @@ class _Parser:
 
 
 def _after(value: str) -> str:
-    """What may follow in a set: after a value, and where one could have stood."""
+    """The tokens that may follow in a set: after a value, or after the empty value."""
     return "',' or ')'" if value else "',', or identifier"

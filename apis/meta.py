@@ -1,5 +1,5 @@
 """
-What every object has: metadata, owner references, times, and the two bases our typed views are built from.
+Parts of every object: metadata, owner references, times; and the two base classes of our typed views.
 
 A typed view holds the fields we own or read; unknown fields are skipped at decode time. Views are frozen all
 the way down: structs reject assignment, lists are tuples, maps are `FrozenMap`.
@@ -52,7 +52,7 @@ class APIStruct(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="cam
 
 
 class OwnerReference(APIStruct, frozen=True, gc=False, omit_defaults=False):
-    """Who an object belongs to; the garbage collector deletes the object when every owner is gone."""
+    """An owner of an object. When all owners are gone, the garbage collector deletes the object."""
 
     api_version: str
     kind: str
@@ -93,7 +93,7 @@ class Kind(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", 
 
 
 class Object(Protocol):
-    """Anything with object metadata: what stores, informers and listers are about."""
+    """Anything with object metadata: stores, informers and listers hold such objects."""
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -151,7 +151,7 @@ _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))
 
 def format_time(unix: float) -> str:
     """
-    `2023-11-14T22:13:20Z`: the second that has begun.
+    `2023-11-14T22:13:20Z`: cut to the second.
 
     Raises: OverflowError outside the years 1 to 9999.
     """

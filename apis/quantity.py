@@ -13,14 +13,14 @@ from math import ceil
 from typing import Final, NamedTuple
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$"
-"""What the schema asks of an amount, which cannot be negative."""
+"""The schema's pattern for an amount, which cannot be negative."""
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 
 _QUANTITY: Final = re.compile(
-    r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"  # nothing is given back: linear time
+    r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]?+[0-9]*+)"  # without backtracking: linear time
 )
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
 _LONGEST: Final = 1000
@@ -49,7 +49,7 @@ class Quantity(NamedTuple):
 
 def parse_quantity(text: str) -> Fraction:
     """
-    The amount, rounded away from zero to a billionth; with a binary suffix it ends where an int64 does.
+    The amount, rounded away from zero to a billionth; with a binary suffix, capped at an int64.
 
     Raises: QuantityError, also for more than 1000 characters or an exponent beyond 1000.
     """
@@ -66,7 +66,7 @@ def read_quantity(text: str) -> Quantity:
     digits = whole + decimals
     scale = _scale(suffix)
     if not digits and (suffix in {"Pi", "Ei"} or scale < Fraction(1, _NANO)):
-        raise QuantityError("unable to parse numeric part of quantity")  # elsewhere Go takes none for 0
+        raise QuantityError("unable to parse numeric part of quantity")  # elsewhere Go reads none as 0
     amount = _rounded_up(Fraction(int(digits or "0"), 10 ** len(decimals)) * scale, _NANO)
     if suffix.endswith("i"):
         amount = min(amount, Fraction(_LARGEST_BINARY))
@@ -81,7 +81,7 @@ def _scale(suffix: str) -> Fraction:
     if exponent is None:
         raise QuantityError("unable to parse quantity's suffix")
     if abs(int(exponent[1])) > _LONGEST:
-        raise QuantityError(FORMAT_ERROR)  # Go would be busy with it for minutes
+        raise QuantityError(FORMAT_ERROR)  # Go would compute for minutes
     return Fraction(10) ** int(exponent[1])
 
 
@@ -89,7 +89,7 @@ def same_quantity(one: str, other: str) -> bool:
     """
     Whether two texts mean the same amount of a resource as the server keeps it.
 
-    "" is no amount; what is no quantity is like itself only.
+    "" is no amount. A text that is no quantity equals only itself.
     """
     if one == other:
         return True

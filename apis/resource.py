@@ -1,4 +1,4 @@
-"""What a kind is called on the wire: group, version, kind, plural, scope, and the URLs that follow."""
+"""A kind's names on the wire: group, version, kind, plural, scope, and the URLs made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """A kind together with where its objects live: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
+    """A kind together with the place of its objects: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
 
     group: str
     version: str

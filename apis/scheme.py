@@ -49,7 +49,7 @@ class Scheme:
         return self._by_plural.get((group, version, plural))
 
     def resource_for(self, gvk: GroupVersionKind) -> Resource | None:
-        """Where objects of a kind live, or None."""
+        """The resource of a kind, or None."""
         kind = self._by_kind.get(gvk)
         return None if kind is None else kind.resource
 

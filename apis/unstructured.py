@@ -1,4 +1,4 @@
-"""An object of a kind nobody typed: its JSON, looked into on first need."""
+"""An object of a kind without a typed view: its JSON, decoded on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handloop.apis.meta import ObjectMeta, decode_hook
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of every object that is known."""
+    """The fields that every object has."""
 
     api_version: str = ""
     kind: str = ""

@@ -1,4 +1,4 @@
-"""What we may do and who we are, as the server sees it."""
+"""Our permissions and our identity, as the server sees them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Permission(NamedTuple):
         return f"{self.verb} {what} {where}"
 
 
-class Access(msgspec.Struct, frozen=True, rename="camel"):
+class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The server's decision; denied is stronger than not allowed, reason may say why."""
 
     allowed: bool = False
@@ -44,7 +44,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who the server takes somebody for."""
+    """A user, as the server authenticated it."""
 
     username: str = ""
     uid: str = ""
@@ -53,7 +53,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class _Review(msgspec.Struct, frozen=True):
-    status: Access
+    status: AccessAnswer
 
 
 class _UserInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,9 +73,9 @@ class _SelfReview(msgspec.Struct, frozen=True):
     status: _UserInfo
 
 
-def check_access(rest: RESTClient, permission: Permission) -> Access:
+def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
     """
-    Whether we may do that (SelfSubjectAccessReview, which everybody may ask).
+    Whether we have a permission (SelfSubjectAccessReview, which every user may make).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -96,7 +96,7 @@ def check_access(rest: RESTClient, permission: Permission) -> Access:
 
 def who_am_i(rest: RESTClient) -> Identity | None:
     """
-    Who the server takes us for; None where it does not tell (before 1.28, or forbidden).
+    Our own identity; None where the server does not tell (before 1.28, or forbidden).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -108,7 +108,7 @@ def who_am_i(rest: RESTClient) -> Identity | None:
 
 def whose_token(rest: RESTClient, token: str) -> Identity | None:
     """
-    Who the server takes the bearer of a token for; None when it does not accept it (TokenReview).
+    The identity of a token's bearer; None when the server does not accept the token (TokenReview).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -116,9 +116,9 @@ def whose_token(rest: RESTClient, token: str) -> Identity | None:
     return status.user if status.authenticated else None
 
 
-def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: str = "get") -> Access:
+def check_path_access(rest: RESTClient, identity: Identity, path: str, *, verb: str = "get") -> AccessAnswer:
     """
-    Whether somebody may do that with a path that is no resource, such as `/metrics` (SubjectAccessReview).
+    Whether a user may do that with a path that is no resource, such as `/metrics` (SubjectAccessReview).
 
     Raises: APIError, TransportError, DecodeError.
     """

@@ -2,7 +2,7 @@
 From flags, environment and files to one configuration.
 
 Order: --kubeconfig, else $KUBECONFIG (a list, merged), else ~/.kube/config; when those hold nothing, the
-service account of the pod we run in. --master and --context override what was found.
+service account of the pod we run in. --master and --context override the result.
 Follows: client-go tools/clientcmd (client_config.go, merged_client_builder.go, validation.go) @32ce75a7d.
 """
 
@@ -51,8 +51,8 @@ class ClientConfig:
     """
     How to reach an API server, and as whom.
 
-    host is `scheme://host:port` with an optional path; source says in words where this came from. What is
-    secret is not in the repr.
+    host is `scheme://host:port` with an optional path; source names in words the origin of the configuration.
+    The repr holds no secrets.
     """
 
     host: str
@@ -85,7 +85,7 @@ def load_config(
     Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
     home and service_account are where the default files are. stop, that of the program, ends the wait for a
     kubeconfig that is a pipe, and later a login program that runs.
-    Raises: ConfigError, with what the message catalogue needs.
+    Raises: ConfigError, with the facts for the message catalogue.
     Blocks: for a kubeconfig that is a pipe, a minute at most.
     """
     stop = stop or threading.Event()
@@ -100,7 +100,7 @@ def load_config(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the search for kubeconfigs gave; looked_in = (place, what was there)."""
+    """The result of the search for kubeconfigs; looked_in = (place, what was there)."""
 
     config: Kubeconfig
     source: str
@@ -192,7 +192,7 @@ def _cluster(config: Kubeconfig, context: str, name: str, master: str) -> Cluste
         raise _unknown_reference(context, "cluster", name, config.clusters)
     cluster = cluster or Cluster()
     if master:
-        # a server name to verify was meant for the server it stood beside
+        # tls-server-name belongs to the server that --master replaces
         return msgspec.structs.replace(cluster, server=master, tls_server_name="")
     if not cluster.server:
         what = f'context "{context}" names no cluster' if not name else f'cluster "{name}" has no server'

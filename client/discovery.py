@@ -1,4 +1,4 @@
-"""What a server is and serves: its version, and the resources of a group and version."""
+"""A server's version, and the resources that it serves in a group and version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource, or as `plural/subresource` a subresource of one, and what may be asked of it."""
+    """A resource, or a subresource with the name `plural/subresource`, and its verbs."""
 
     name: str
     kind: str = ""
@@ -40,7 +40,7 @@ class ServedResource(msgspec.Struct, frozen=True, rename="camel"):
 
 class GroupResources(msgspec.Struct, frozen=True):
     """
-    What a group serves in one version.
+    The resources of a group in one version.
 
     resources holds subresources too, under `plural/subresource`.
     """
@@ -69,7 +69,7 @@ class _Group(msgspec.Struct, frozen=True, rename="camel"):
 
 class Discovery:
     """
-    Asks a server about itself. Threads: any. Nothing is cached: what a server serves changes with its CRDs.
+    Asks a server about itself. Threads: any. Nothing is cached: a server's resources change with its CRDs.
 
     Every method raises APIError, TransportError, and DecodeError for an answer that makes no sense.
     """
@@ -82,7 +82,7 @@ class Discovery:
         return self._get("/version", Version)
 
     def resources(self, group: str, version: str) -> GroupResources | None:
-        """What a group serves in a version; None when it does not serve that version at all."""
+        """The resources of a group in a version; None when the group does not serve that version."""
         root = f"/apis/{quote(group, safe='')}" if group else "/api"
         return self._get_or_none(f"{root}/{quote(version, safe='')}", GroupResources)
 

@@ -1,4 +1,4 @@
-"""What a list or watch asks for."""
+"""The parameters of a list or watch."""
 
 from __future__ import annotations
 

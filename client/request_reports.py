@@ -1,9 +1,9 @@
 """
-What the client says about its requests, to the log and to metrics.
+Reports on requests, to the log and to metrics.
 
 The log: -v 6 the line, 7 headers, 8 bodies cut, 9 bodies whole. Credentials are never in it. The level is
-asked before a line is made, so that requests cost nothing to log while nobody looks. The names of the metrics
-are controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
+checked before a line is made, so that unwanted lines cost nothing. The names of the metrics are
+controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECRET_PATHS: Final = ("/secrets", "/token")
 
 
 class _Verbosity:
-    """State: level, written by whoever sets up logging, read by every request."""
+    """State: level, written by set_verbosity, read by every request."""
 
     level = 0
 

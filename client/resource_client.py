@@ -45,11 +45,11 @@ class Client(RESTClient):
         return ResourceClient(self, typed_codec(kind))
 
     def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
-        """The objects of a kind nobody typed."""
+        """The objects of a kind without a typed view."""
         return ResourceClient(self, unstructured_codec(resource))
 
     def discovery(self) -> Discovery:
-        """What the server serves."""
+        """Questions about the server itself."""
         return Discovery(self)
 
     def version(self) -> Version:
@@ -90,7 +90,7 @@ class ResourceClient(Generic[T]):
 
     @property
     def kind(self) -> Resource:
-        """What this client is about."""
+        """The kind of these objects."""
         return self._codec.resource
 
     def create(

@@ -1,9 +1,9 @@
 """
 A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics.
 
-It knows the API's manners but no kinds. Each request also tells whether the server answers: several
-components may wait for a server that is gone, each backing off by itself for up to half a minute, and the
-first request that is answered is the end of the outage for all of them. Threads: any.
+It knows the API's manners but no kinds. Each request also reports whether the server answers. Several
+components may wait for a server that is gone, each backing off by itself for up to half a minute: the first
+answered request ends the outage for all of them. Threads: any.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NO_ANSWER: Final = "<error>"
 
 class Call(NamedTuple):
     """
-    One request and what it is about.
+    One request, and the names for messages about it.
 
     path is percent-encoded; verb, resource (`plural.group`), namespace and name are for messages.
     """
@@ -70,7 +70,7 @@ class Call(NamedTuple):
 
     @property
     def read(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the request changes nothing."""
         return self.method == "GET"
 
 
@@ -110,10 +110,10 @@ class RESTClient:
 
     def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
         """
-        The same client, rate limit and all, for somebody whose waits another event ends.
+        The same client, with the same rate limit, whose waits end when this stop is set.
 
-        Args: patience_seconds is how long a request may wait in all before it is repeated: an answer that
-        asks for more is raised. None = as before.
+        Args: patience_seconds limits all waits of a request together: if the server asks for more, its answer
+        is raised. None = as before.
         """
         client = copy(self)
         client._stop = stop  # noqa: SLF001 - of our own class
@@ -122,7 +122,7 @@ class RESTClient:
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
-        """The same client, rate limit and all, whose requests pass through what wrapper makes."""
+        """The same client, with the same rate limit, over the transport that wrapper makes."""
         client = copy(self)
         client._transport = wrapper(self._transport)  # noqa: SLF001 - of our own class
         return client
@@ -131,7 +131,7 @@ class RESTClient:
         """
         The server's answer, when it is not a failure.
 
-        Raises: APIError, TransportError; what the server asked to repeat has been repeated.
+        Raises: APIError, TransportError, after the repetitions that the server asked for.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
         """
         patience = self._patience_seconds
@@ -145,7 +145,7 @@ class RESTClient:
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-                # a read whose connection broke takes up to ten seconds more, unasked: said sooner
+                # logged from a lower level on: the server did not ask for this wait, of up to ten seconds
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop):
@@ -157,7 +157,7 @@ class RESTClient:
         """
         An open stream whose status is not a failure.
 
-        Nothing is waited for or repeated: whoever watches backs off by itself, and can be stopped meanwhile.
+        This call neither waits nor repeats: its caller backs off by itself, and can be stopped meanwhile.
 
         Raises: APIError, TransportError.
         """
@@ -303,7 +303,7 @@ class Reachability:
         Wait for the next return of the server.
 
         Returns: False when the time has passed or stop is set.
-        Blocks: until then; whoever sets stop calls wake().
+        Blocks: until then; after setting stop, call wake().
         """
         give_up_at = self._clock.now() + seconds
         with self._changed:

@@ -1,5 +1,5 @@
 """
-Addresses of servers and proxies: which are usable, what may be shown of them, which proxy leads to a server.
+Addresses of servers and proxies: checks them, shows them without secrets, finds the proxy for a server.
 
 Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied, NO_PROXY takes names,
 .suffixes, addresses, networks and host:port.
@@ -41,9 +41,9 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    What may be shown of a URL, a usable one or not: `scheme://host:port`, with `...` for what is in doubt.
+    A URL for messages, a usable one or not: `scheme://host:port`, with `...` for parts in doubt.
 
-    Whatever else it has may be a secret: a user name, a password, a query, and a path, as the sandbox's.
+    All other parts may be secrets: user name, password, query, and the path, as the sandbox's.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
@@ -56,7 +56,7 @@ def shown_server(url: str) -> str:
 
 
 def _flaw(url: str) -> str:
-    """What keeps a URL from being a server's, in words that show nothing of it; "" for nothing."""
+    """Why a URL is unusable as a server's, in words that show nothing of it; "" = it is usable."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
@@ -66,7 +66,7 @@ def _flaw(url: str) -> str:
 
 
 def proxy_flaw(url: str) -> str:
-    """The same of a proxy's, which may hold a user name and a password."""
+    """Why a URL is unusable as a proxy's, which may hold a user name and a password; "" = it is usable."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()

@@ -2,7 +2,7 @@
 The seam between the client and the network: requests in, bytes out.
 
 HTTPTransport speaks HTTP/1.1 to one server; the sandbox offers another Transport that never leaves the
-process. Nothing here knows kinds or JSON, waits for the server's sake, or follows a redirect.
+process. Nothing here knows kinds or JSON, waits because a server asks, or follows a redirect.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REDIRECTION: Final = 3
 
 
 class Transport(Protocol):
-    """What can carry requests to an API server."""
+    """Carries requests to an API server."""
 
     def request(
         self,
@@ -56,7 +56,7 @@ class Transport(Protocol):
         Send a request and read its whole answer, whatever its status.
 
         Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
-        send_seconds is how long the request may take to leave, whatever time its answer has.
+        send_seconds limits the sending alone, not the wait for the answer.
         Raises: TransportError; with outcome_unknown for a write that may have reached the server.
         Blocks: until the answer is complete, at most timeout_seconds.
         """
@@ -106,10 +106,10 @@ class HTTPTransport:
     """
     A handloop.client.transport.Transport over sockets.
 
-    Every request ends within its deadline, however slowly the server drips. A GET on a connection that the
-    server had given up meanwhile is repeated once on a new one; a write is not: its outcome is unknown. A 401
-    makes rotating credentials fresh and repeats the request once. Redirects are refused: a token goes to one
-    host only.
+    Every request ends within its deadline, however slowly the server drips. If the server has closed an idle
+    connection, a GET is repeated once on a new one. A write is not: its outcome is unknown. After a 401,
+    rotating credentials are refreshed and the request is repeated once. Redirects are refused: a token goes
+    to one host only.
 
     host is `scheme://host:port`.
     Threads: any. State: none but that of Connections, TLSContexts and the credentials.
@@ -128,8 +128,8 @@ class HTTPTransport:
         """
         Prepare; nothing is sent.
 
-        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials, and for what
-        must not leave too late.
+        Args: body_limit in bytes. Sockets keep real time; clock is for the age of credentials, and for
+        send_seconds.
         Raises: ConfigError when certificates do not load.
         """
         url = urlsplit(config.host)
@@ -167,7 +167,7 @@ class HTTPTransport:
         """
         Send a request and read its whole answer; see Transport.
 
-        Raises: DeadlineExceeded, too, for what could not be sent completely in that time.
+        Raises: DeadlineExceeded, too, for a request that has not left completely within send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds
@@ -203,7 +203,7 @@ class HTTPTransport:
         seconds: float,
     ) -> _Request:
         fields = HTTPHeaderDict(headers or {})
-        # an encoding that was not asked for could hide a bomb; bytes on the wire are what the limits count
+        # any other encoding could hide a bomb: the limits count bytes on the wire
         fields["Accept-Encoding"] = "identity"
         fields.extend(self._route.headers())
         fields.extend(list(self._impersonate))
@@ -300,7 +300,7 @@ class HTTPTransport:
         return Response(answer.status, answer.headers, body)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
-        """What took too long is the answer, or the sending where that had less time."""
+        """After a timeout, blame the answer, or the sending where that had less time."""
         in_time = time.monotonic() < request.deadline
         if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
             error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")

@@ -65,7 +65,7 @@ class ConsistencyDetector(Generic[T]):
 
     def check(self, items: list[T], resource_version: str) -> None:
         """
-        Compare what was streamed with what the server lists at that resource version.
+        Compare the streamed objects with the server's list at that resource version.
 
         Raises: DataInconsistent.
         Blocks: until the server answers, or stopped is set.
@@ -83,7 +83,7 @@ class ConsistencyDetector(Generic[T]):
             raise DataInconsistent(self._name, differing)
 
     def _list(self, options: ListOptions) -> ListPage[T] | None:
-        """The list; None when it cannot be had any more."""
+        """The list; None when the server has forgotten the version, or stopped is set."""
         while not self._stopped.is_set():
             try:
                 return self._fetch(options)
@@ -102,6 +102,6 @@ def _by_key(items: list[T]) -> dict[str, T]:
 
 
 def _differing(streamed: Mapping[str, T], listed: Mapping[str, T]) -> list[str]:
-    """The keys of which one side has nothing, or another object."""
+    """The keys whose objects differ, or that one side lacks."""
     keys = streamed.keys() | listed.keys()
     return sorted(key for key in keys if streamed.get(key) != listed.get(key))

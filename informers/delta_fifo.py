@@ -99,7 +99,7 @@ class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
 
 
 class KnownObjects(Protocol[T_co]):
-    """What the consumer has stored so far: an Indexer. Its methods do not raise."""
+    """The objects that the consumer has stored so far: an Indexer. Its methods do not raise."""
 
     def list_keys(self) -> list[str]:
         """The keys of all stored objects."""
@@ -123,7 +123,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Hands each key's unseen deltas to one consumer, oldest key first, and finds what a relist shows deleted.
+    Hands each key's unseen deltas to one consumer, oldest key first, and finds deletions that a relist shows.
 
     State, guarded by _lock except where said:
         _items     key -> its Deltas, never empty.
@@ -148,7 +148,7 @@ class DeltaFIFO(Generic[T]):
         """
         Make an empty FIFO.
 
-        Args: known_objects is what relists and resyncs look at. transformer gets the object of every watch
+        Args: relists and resyncs look at known_objects. transformer gets the object of every watch
             event before it is queued, but no tombstone; it is pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
@@ -171,7 +171,7 @@ class DeltaFIFO(Generic[T]):
         A Deleted of a key that is neither queued nor known is dropped.
 
         Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup of a StoreKeyError, or what the transformer raises, for each entry that is not
+        Raises: ExceptionGroup of a StoreKeyError, or the transformer's error, for each entry that is not
             queued; the others are queued all the same.
         """
         entries = list(entries)
@@ -195,7 +195,7 @@ class DeltaFIFO(Generic[T]):
         with self._lock:
             gone = self._queued_but_unlisted_locked(objects.keys)
             self._append_locked(zip(objects.keys, deltas, strict=True))
-            gone += self._known_but_not_queued_locked()  # what is listed is queued by now
+            gone += self._known_but_not_queued_locked()  # the listed keys are queued by now
             self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
             self._populate_locked(len(self._items))
             self._lock.notify_all()
@@ -275,7 +275,7 @@ class DeltaFIFO(Generic[T]):
     def _prepare(
         self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     ) -> tuple[list[tuple[str, Delta[T]]], list[Exception]]:
-        """The entries that can be queued, and what is wrong with the others."""
+        """The entries that can be queued, and the errors of the others."""
         if self._transformer is None:
             key_func = self._key_func
             with suppress(Exception):  # nearly every block at half the price; below says which entry failed

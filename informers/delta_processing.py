@@ -67,8 +67,8 @@ class DeltaProcessor(Generic[T]):
         """
         Apply one batch, oldest delta first.
 
-        Raises: TransactionError when the store refused some, or an ExceptionGroup of them; the handlers get
-                the others.
+        Raises: TransactionError when the store refused some deltas, or an ExceptionGroup of such errors; the
+                handlers get the others.
         """
         started_at = self._clock.now()
         with self._block_deltas:

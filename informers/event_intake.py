@@ -54,7 +54,7 @@ class StaleBookmark(ClientError):  # noqa: N818 - what it is
 
 class EventBlock(NamedTuple, Generic[T]):
     """
-    What a block of watch events says.
+    A block of watch events, translated for the FIFO.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
     were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
@@ -124,7 +124,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
 
 
 class ReflectorStore(Protocol[T]):
-    """Where a reflector puts what it reads: a DeltaFIFO."""
+    """Takes the objects and events of a reflector: a DeltaFIFO."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""
@@ -137,7 +137,7 @@ class Quarantine:
     """
     The objects of one informer that exist on the server and do not fit their type.
 
-    They are kept out of the store, counted, and said once. The store holds neither such an object nor its
+    They are kept out of the store, counted, and logged once. The store holds neither such an object nor its
     former state: a controller must not act on a copy that no longer describes the object. So the object
     leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add once it
     fits again. To tell the two apart, ask `is_quarantined` or register with `on_undecodable`.
@@ -168,7 +168,7 @@ class Quarantine:
             return sorted(self._held)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that is held, and for those to come."""
+        """Call callback for every object that is held, and for later ones."""
         with self._lock:
             # in one step: from here on, add calls the callback
             self._callbacks.append(callback)
@@ -231,7 +231,7 @@ def store_key(undecodable: Undecodable) -> str:
 
 class EventIntake(Generic[T]):
     """
-    Takes in what a reflector reads, and notes what tells the past from the present later.
+    Takes in a reflector's lists and events, and notes disorder and deletions for the HistoryGuard.
 
     Threads: the reflector's.
     """
@@ -249,13 +249,13 @@ class EventIntake(Generic[T]):
         """
         Take a complete list.
 
-        Raises: what the store raises; nothing is taken then.
+        Raises: as the store; nothing is taken then.
         """
         self._store.replace(objects, resource_version)
         self._quarantine.replace(undecodable)
 
     def put(self, block: EventBlock[T]) -> None:
-        """Take a block; what the store refuses is logged, and the rest goes in."""
+        """Take a block. Entries that the store refuses are logged; the others go in."""
         self._note(block)
         if block.entries:
             self._enqueue(block)

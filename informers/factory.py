@@ -102,7 +102,7 @@ class SharedInformerFactory:
         return Lister(indexer, kind.resource)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """Those made so far, in the order of the first requests."""
+        """The informers made so far, in the order of the first requests."""
         with self._lock:
             return list(self._informers.values())
 

@@ -1,5 +1,5 @@
 """
-What an informer calls: a handler's functions, for every object that is added, updated or deleted.
+Handlers: an informer calls their functions for every object that is added, updated or deleted.
 
 Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time;
 it should put a key into a workqueue and return. A delete may arrive as a tombstone,

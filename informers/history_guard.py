@@ -37,12 +37,12 @@ class Verdict(Enum):
 
     TAKE = auto()  # not older than what was seen
     WAIT = auto()  # older; ask again
-    TAKE_REWOUND = auto()  # older, and that is what the history is now
+    TAKE_REWOUND = auto()  # older, and the history was rewound to it
 
 
 class ResourceVersionFloor:
     """
-    Decides about a list that is older than what was already published.
+    Decides about a list that is older than one already published.
 
     Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
     Once the server itself has said that the version we saw is too large, or has answered with the past for
@@ -89,8 +89,8 @@ class HistoryGuard(Generic[T]):
 
     State: _out_of_order: set by the reflector before it queues such an event, never cleared.
            _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
-                  reflector writes it, because the FIFO drops deletions of what it does not know; the informer
-                  reads it.
+                  reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads
+                  it.
     """
 
     def __init__(self) -> None:
@@ -118,9 +118,9 @@ class HistoryGuard(Generic[T]):
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
-        Whether a delta tells of a time before what is stored.
+        Whether a delta is older than the stored object.
 
-        Never so for what a list or a resync says, for tombstones, and for objects without a UID.
+        False for deltas of lists and resyncs, for tombstones, and for objects without a UID.
         """
         if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
             return False

@@ -70,7 +70,7 @@ class TransactionError(CacheError, Generic[T]):
     """
     Some changes of a transaction failed; the others were applied.
 
-    errors maps positions in the request to what went wrong; previous is what apply would have returned.
+    errors maps positions in the request to their errors; previous is the result that apply could not return.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Indexer(Generic[T]):
 
     def add(self, obj: T) -> None:
         """
-        Put obj in, in the place of what had its key.
+        Store obj in place of the object with its key.
 
         Raises: StoreKeyError; nothing is changed then.
         """
@@ -230,7 +230,7 @@ class Indexer(Generic[T]):
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        Take out what has the key of obj, if anything.
+        Remove the object with the key of obj, if any.
 
         Raises: StoreKeyError.
         """
@@ -283,7 +283,7 @@ class Indexer(Generic[T]):
         Apply changes in order under one hold of the lock; one that fails does not stop the others.
 
         Returns: for each, the object that had its key just before, or None: what a handler calls `old`.
-        Raises: TransactionError when any failed; it says which, and carries what would have been returned.
+        Raises: TransactionError when any failed; it says which, and carries the result.
         """
         keyed, errors = self._keyed(changes)
         with self._changing():
@@ -303,7 +303,7 @@ class Indexer(Generic[T]):
         """
         The objects that share a value with obj under an index, each once.
 
-        Raises: IndexNotFound; what the index function raises on obj.
+        Raises: IndexNotFound; the index function's error on obj.
         """
         with self._lock:
             index = self._index_locked(name)
@@ -346,7 +346,7 @@ class Indexer(Generic[T]):
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Add indexes and fill them from what is stored.
+        Add indexes and fill them from the stored objects.
 
         Raises: IndexerConflict when a name is taken; nothing is added then.
         """
@@ -367,7 +367,7 @@ class Indexer(Generic[T]):
     def _keyed(
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
-        """The changes that have a key, with it, and by position what is wrong with the others."""
+        """The changes that have a key, with that key; and by position the errors of the others."""
         key_func = self._key_func
         with suppress(Exception):  # the usual case at half the price; below says which one failed, and how
             return [(key_func(change[1]), change) for change in changes], {}

@@ -1,4 +1,4 @@
-"""What an informer refuses, and why."""
+"""The errors with which an informer refuses a call or a kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from handloop.apis.meta import Kind
 
 
 class InformerError(Exception):
-    """Root of what an informer refuses."""
+    """Root of an informer's refusals."""
 
 
 class InformerStarted(InformerError):  # noqa: N818 - a state

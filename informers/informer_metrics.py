@@ -1,5 +1,5 @@
 """
-What informers measure. A provider makes one instrument per informer and value.
+The measurements of informers. A provider makes one instrument per informer and value.
 
 Without a provider nothing is recorded. Values are set once per batch, never per object: no measurement shows
 their cost.

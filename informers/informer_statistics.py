@@ -1,4 +1,4 @@
-"""What can be seen of an informer from outside, at one moment: for logs, metrics, health checks and tests."""
+"""Snapshots of an informer: for logs, metrics, health checks and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class State(StrEnum):
-    """Where a reflector's round is; see the head of reflector.py."""
+    """The state of a reflector's round; see the head of reflector.py."""
 
     EMPTY = "EMPTY"
     LISTING = "LISTING"

@@ -45,8 +45,8 @@ class PagedList(Generic[T]):
     If the continue token expires on the way, the list begins again, this time in one piece: pages of two
     lists are never mixed.
 
-    Args: resource_version = the list must not be older than that; "" = the newest state. transform makes
-    what is kept of an object as it arrives, so a list is never in memory with all it came with.
+    Args: resource_version = the list must not be older than that; "" = the newest state. transform is
+    applied to each object as it arrives, so memory never holds a list of whole objects.
     Threads: the reflector's; items_so_far and pages may be read from any, one step behind.
     """
 

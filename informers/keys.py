@@ -1,5 +1,5 @@
 """
-What names an object: store keys, object names, and the tombstone of an object whose deletion was missed.
+Names of objects: store keys, object names, and the tombstone of an object whose deletion was missed.
 
 A store key is `namespace/name`, or `name` for a cluster-scoped object.
 Follows: client-go tools/cache (store.go, object-names.go, controller.go, delta_fifo.go).

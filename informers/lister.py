@@ -30,7 +30,7 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """What a lister reads: an Indexer, or several as one."""
+    """A lister's source: an Indexer, or several as one."""
 
     def list(self) -> builtins.list[S]:
         """All objects."""
@@ -65,7 +65,7 @@ class MergedCache(Generic[T]):
     """
 
     def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource) -> None:
-        """Args: stores by namespace; resource is what errors name."""
+        """Args: stores by namespace; errors name resource."""
         self._stores = dict(stores)
         self._resource = resource
 
@@ -108,7 +108,7 @@ class Lister(Generic[T]):
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource) -> None:
-        """Read from indexer; resource is what a NotFound names."""
+        """Read from indexer; a NotFound names resource."""
         self._indexer = indexer
         self._resource = resource
 

@@ -132,7 +132,7 @@ class Listing(Generic[T]):
         self._ticker.tick()
 
     def begin_round(self) -> None:
-        """Forget what was tried in the last round."""
+        """Forget the attempts of the last round."""
         self._streaming = self._lister_watcher.supports_watch_list
         self._cut = 0
 
@@ -141,7 +141,7 @@ class Listing(Generic[T]):
         Start a list.
 
         Args: seen = the resource version that it must not be older than, "" = none was seen.
-        Returns: False when it has to be tried again, in another way or after the pause that was made.
+        Returns: False when the caller has to begin again: in another way, or after a pause made here.
         """
         self._seen = seen
         rv = "" if self._refused_rv else seen
@@ -178,14 +178,14 @@ class Listing(Generic[T]):
 
     def newest_resource_version(self) -> str:
         """
-        The server's, learned from a list of one object.
+        The server's newest resource version, from a list of one object.
 
-        Raises: what list() raises.
+        Raises: as the source's list().
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def abandon(self) -> None:
-        """Drop what was read."""
+        """Drop the list that is being read."""
         self._current = None
         self._ticker.end()
 
@@ -307,7 +307,7 @@ class BookmarkTicker:
             self._due_at = self._began_at + TICK_SECONDS
 
     def heard(self) -> None:
-        """Something came that was not the bookmark."""
+        """An event other than the bookmark came."""
         with self._lock:
             self._heard_at = self._clock.now()
 

@@ -1,5 +1,5 @@
 """
-What a reflector reads from: a source that can list and watch one kind, and the one stream that is open.
+A reflector's source, which can list and watch one kind, and the one stream that is open.
 
 The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.
@@ -33,7 +33,7 @@ class Watch(Protocol[T]):
         The next events, at least one; [] when the server ended the stream as it should.
 
         Blocks: until something arrives; close() ends it.
-        Raises: TransportError, DecodeError; nothing was taken from what could not be read.
+        Raises: TransportError, DecodeError; nothing was taken from an unreadable block.
         """
 
     def close(self) -> None:

@@ -1,12 +1,12 @@
 """
-What a reflector does while lists and watches fail: it waits, longer each time, and says so.
+While lists and watches fail, a reflector waits, longer each time, and says so.
 
 The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
 counted once a minute. The end of the trouble is one line.
 
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
 Reachability wait for a gone server together: the first answer to any request ends all their waits, and each
-back-off starts over, because what a server says after its return has nothing to do with the outage.
+back-off starts over, because answers after the server's return have nothing to do with the outage.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ROLES_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
-# a server that does not answer, however that shows
+# the ways in which a server does not answer
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
 
@@ -85,7 +85,7 @@ def is_unanswered(error: Exception | None) -> bool:
 
 class Hints(msgspec.Struct, frozen=True):
     """
-    What a program can add to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
+    A program's additions to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
 
     crd_command prints the missing CustomResourceDefinitions, rbac_command the missing roles, with `-n NAME`
     for those of one namespace. "" = the program has no such command.
@@ -100,7 +100,7 @@ NO_HINTS: Final = Hints()
 
 def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints: Hints = NO_HINTS) -> str:
     """
-    What a person can do about a failed list or watch; "" where waiting is all there is.
+    The fix for a failed list or watch, for a person; "" if only waiting helps.
 
     Args: namespace "" = all of them.
     """
@@ -221,7 +221,7 @@ class RetryPause:
 
 
 class Doing(IntEnum):
-    """Stages of a round, in order. Success at a stage also ends trouble that was said for earlier ones."""
+    """Stages of a round, in order. Success at a stage also ends trouble reported for earlier ones."""
 
     LIST = 1
     OPEN_WATCH = 2
@@ -296,7 +296,7 @@ class Outage:
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
-        """Something succeeded; says so if trouble up to there was said."""
+        """A stage succeeded. If trouble was reported for it or an earlier one, say that it is over."""
         self._worked, self._forbidden_at = True, None
         self.pause.server_answered()
         if self._trouble is None or self._trouble.doing > doing:
@@ -330,7 +330,7 @@ class Outage:
             self._said_at, self._repeats = now, 0
 
     def _kind(self, doing: Doing, error: Exception, now: float) -> str:
-        """As _kind_of, but what was allowed before is not forbidden for good yet."""
+        """As _kind_of, but for a while a 403 counts as temporary if requests were allowed before."""
         if not isinstance(cause_of(error), Forbidden):
             self._forbidden_at = None
         elif self._worked:
@@ -353,7 +353,7 @@ class Outage:
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
-            # nothing that a server or a network does: show where it came from
+            # an error of ours, not of a server or a network: show its traceback
             log.error(message, **facts, exc_info=error)
 
 

@@ -336,7 +336,7 @@ class SharedProcessor(Generic[T]):
                     listener.add(batch, initial=initial)
 
     def should_resync(self) -> bool:
-        """Whether any listener is due; those that are, and only those, are syncing until the next call."""
+        """Whether any listener is due. Until the next call exactly the due listeners are syncing."""
         now = self._clock.now()
         with self._listeners_lock:
             for listener in self._syncing:
@@ -387,9 +387,10 @@ class ResyncPeriods:
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """
-        The period that a handler is taken to have asked for.
+        The period that counts as requested by a handler.
 
-        A period under the check period shortens that, or, once the informer has started, is raised to it.
+        A shorter one than the check period shortens the check period. Once the informer has started, it is
+        raised to the check period instead.
 
         Args: None = the informer's default.
         """

@@ -152,7 +152,7 @@ class Reflector(Generic[T]):
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
         self._state = State.EMPTY
-        self._round_error: Exception | None = None  # what ended the stream and with it the round
+        self._round_error: Exception | None = None  # the error that ended the stream and with it the round
         self._relist_reason = RelistReason.ERROR
         self._accepted = 0  # events of this stream that were understood
         self._hold_rv = False  # this stream began with synthetic ADDED events, in no order

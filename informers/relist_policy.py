@@ -27,10 +27,10 @@ from handloop.informers.event_intake import StaleBookmark
 
 _SERVER_ERRORS: Final = 500
 
-# Watches in a row that brought nothing, before a new list. The lower bound is for silent ones where the
-# server is known to send bookmarks: where something happens it sends one about every minute, so two silent
-# watches miss several. That is how a server looks whose history was rewound behind our resource version, and
-# how an idle one looks: the reflector asks which it is before it lists.
+# Watches in a row that brought nothing, before a new list. The lower bound is for silent watches of a server
+# that is known to send bookmarks: while things happen it sends one about every minute, so two silent watches
+# miss several. A server whose history was rewound behind our resource version is silent, and so is an idle
+# one: the reflector asks which it is before it lists.
 FRUITLESS_WATCHES: Final = 5
 SILENT_WATCHES: Final = 2
 
@@ -41,7 +41,7 @@ class RelistReason(StrEnum):
     EXPIRED = "expired"  # 410
     TOO_LARGE = "too-large"  # the server has not seen our resource version
     REWOUND = "rewound"  # a bookmark from the past
-    ERROR = "error"  # anything else that was said
+    ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
     SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
 

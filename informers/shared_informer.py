@@ -64,11 +64,11 @@ BATCH_KEYS: Final = 256
 
 class InformerOptions(msgspec.Struct, frozen=True):
     """
-    What all informers of a program have in common.
+    Options that all informers of a program share.
 
     page_size = objects per page of a list. metrics_provider None = nothing is measured. reachability of the
-    server: with it, waits for a server that is gone end when it is back. hints = what the program adds to the
-    fix of a list or watch that fails.
+    server: with it, waits for a server that is gone end when it is back. hints = the program's commands for
+    the fix of a list or watch that fails.
     """
 
     page_size: int = DEFAULT_PAGE_SIZE
@@ -82,7 +82,7 @@ DEFAULT_OPTIONS: Final = InformerOptions()
 
 class SharedIndexInformer(Generic[T]):
     """
-    See the head of this file. indexer is the store, to read; quarantine holds what does not fit its type.
+    See the head of this file. indexer is the store, to read; quarantine holds misfits.
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
@@ -233,7 +233,7 @@ class SharedIndexInformer(Generic[T]):
             self.indexer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, beginning with those there are."""
+        """Call callback for every object that does not fit its type, beginning with those known already."""
         self.quarantine.on_undecodable(callback)
 
     def add_event_handler(
@@ -362,7 +362,7 @@ class SharedIndexInformer(Generic[T]):
         So a relist takes memory for a page and for the changed objects, not for all objects a second time.
         Whole objects are compared: another default or conversion does not give them a new version.
         """
-        # reflector thread; before the transform, which may take away what makes the key
+        # reflector thread; before the transform, which may change the key
         stored = self.indexer.get(obj)
         if self._transform is not None:
             obj = self._transform(obj)

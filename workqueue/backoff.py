@@ -50,6 +50,6 @@ class ExponentialBackoff:
         return seconds + self._random() * seconds
 
     def reset(self) -> None:
-        """Start over: what is to come has nothing to do with what there was."""
+        """Start over with initial_seconds: the failures so far count no more."""
         self._started_at = self._clock.now()
         self._seconds = self._initial_seconds

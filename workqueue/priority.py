@@ -66,7 +66,7 @@ class PriorityOrder(Generic[T]):
             self._enter_level(item, priority)
 
     def touch(self, item: T) -> None:
-        """Keep the place: `prefer` has moved the item already, if it was to move."""
+        """Keep the place: `prefer` has already moved an item that rises."""
 
     def push(self, item: T) -> None:
         """Put item at the end of its level; without a wish, of the default one."""

@@ -26,7 +26,7 @@ class PriorityQueue(RateLimitingQueue[T]):
     of the initial list does not overtake the others.
 
     State: `_order`, guarded by `_lock`. No item is dirty and delayed at once: every add holds `_schedule` and
-    `_lock` together, and so does the loop thread when it hands over what is due.
+    `_lock` together, and so does the loop thread when it hands over due items.
     """
 
     def __init__(

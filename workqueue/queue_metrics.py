@@ -1,5 +1,5 @@
 """
-What a queue measures, and the provider that makes the instruments.
+The measurements of a queue, and the provider that makes the instruments.
 
 Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
 starts with the first get, so a queue without workers has no thread. A provider is handed to each queue, not
@@ -78,7 +78,7 @@ class MetricsProvider(Protocol):
 
 class QueueMetrics:
     """
-    Turns what happens to items into measurements.
+    Measures the items of a queue.
 
     State: `_added_at` of the items in need of work, `_started_at` of the items with workers. Guarded by the
     queue's lock, which every caller holds.

@@ -45,7 +45,7 @@ class DelayingQueue(Queue[T]):
                   the majority
       _stopped    never goes back to False
 
-    Threads: any; the loop thread `delaying-<queue>` moves what is due to the queue.
+    Threads: any; the loop thread `delaying-<queue>` moves due items to the queue.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class DelayingQueue(Queue[T]):
                 self._clock.wait_until(self._schedule, self._heap[0][0] if self._heap else None)
 
     def _hand_over_due_locked(self) -> None:
-        """Loop thread: queue what is due, in the order of ready times."""
+        """Loop thread: queue due items, in the order of ready times."""
         now = self._clock.now()
         due: list[T] = []
         while self._heap and self._heap[0][0] <= now:

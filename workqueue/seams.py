@@ -1,5 +1,5 @@
 """
-What tests replace: the clock, the source of random numbers, the start of threads, and locks.
+Parts that tests replace: the clock, the source of random numbers, the start of threads, and locks.
 
 A component takes the first three as one `Seams`, and hands it on whole. A part that only reads the time takes
 a `Clock`. Locks come from `new_lock`, so that a test can put in locks that check the order of taking.
@@ -59,7 +59,7 @@ def _boot_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-# on Linux, one that goes on while the machine sleeps: others' leases, tokens and connections do
+# on Linux, a clock that goes on while the machine sleeps: foreign leases, tokens and connections go on, too
 _monotonic: Final[Callable[[], float]] = _boot_seconds if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 
 
@@ -91,7 +91,7 @@ class RealClock:
 
 
 def _bounded(seconds: float) -> float:
-    """What the standard library accepts as a timeout: it raises for infinity and for more than 292 years."""
+    """A timeout for the standard library, which raises for infinity and for more than 292 years."""
     return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 
@@ -134,7 +134,7 @@ def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> lis
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
     """
-    Where a component meets time, chance and threads.
+    A component's access to time, chance and threads.
 
     random returns a number in [0, 1). All three are called from any thread.
     """
@@ -151,7 +151,7 @@ _YIELDS_BEFORE_BLOCKING: Final = 64
 
 
 class Lock(Protocol):
-    """What `threading.Lock` and the ranked lock of the tests have in common."""
+    """The methods that `threading.Lock` and the ranked lock of the tests share."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's own signature
         """Take the lock."""

@@ -1,8 +1,7 @@
 """
-Reading files that a kubeconfig names, or is: never more than a limit, and never for ever.
+Reads a kubeconfig and the files that it names, within limits of size and time.
 
-A file that does not end (`/dev/zero`) or does not begin (a pipe that nobody writes to) takes neither the
-memory nor the thread.
+An endless file (`/dev/zero`) does not fill the memory, and a pipe without a writer does not hold the thread.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LOOK_SECONDS: Final = 0.1
 
 def read_file(path: str) -> bytes:
     """
-    A regular file, or what a symbolic link to one leads to.
+    A regular file, also through symbolic links.
 
     Raises: OSError, also for anything else, such as a pipe, and for more than FILE_BYTES.
     """
@@ -35,7 +34,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
     """
     A file of any kind, to its end: a pipe (`<(...)`, `/dev/stdin`), too.
 
-    Args: seconds is what anything but a regular file may take.
+    Args: seconds limits the time for anything but a regular file.
     Raises: OSError, such as TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
     Blocks: until then; stop is looked at every 0.1 s.
     """
@@ -45,7 +44,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open at once: without O_NONBLOCK a pipe is waited for until somebody writes."""
+    """Open at once: without O_NONBLOCK the open of a pipe blocks until it has a writer."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 

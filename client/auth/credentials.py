@@ -1,5 +1,5 @@
 """
-Who we are: a token that never changes, one that is read again from its file, or one that somebody fetches.
+Credentials: a token that never changes, one that is read again from its file, or one that is fetched.
 
 Threads: any may ask at any time. Tokens are in no log, message or repr.
 Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: a 401 also repeats the
@@ -27,7 +27,7 @@ _LOCK_RANK: Final = 95
 
 
 class Credentials:
-    """What a request carries to say who sends it; here nothing."""
+    """The credentials of a request; this class has none."""
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
         """
@@ -39,20 +39,20 @@ class Credentials:
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
-        """A client certificate that comes with them, None to use the configured one; blocks as that does."""
+        """The client certificate that comes with the header, None = the configured one; blocks likewise."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        A request that started then (monotonic) was answered with 401: forget what was obtained before it.
+        A request that started then (monotonic) was answered with 401: forget credentials obtained earlier.
 
-        Returns: whether a repetition can carry something newer.
+        Returns: whether a repetition can carry newer ones.
         """
         return False
 
 
 class StaticCredentials(Credentials):
-    """A header that never changes; "" for nobody in particular."""
+    """A header that never changes; "" = anonymous."""
 
     def __init__(self, authorization: str = "") -> None:
         self._authorization = authorization
@@ -64,13 +64,13 @@ class StaticCredentials(Credentials):
 
 class TokenFile(Credentials):
     """
-    A bearer token in a file that somebody else rotates.
+    A bearer token in a file that another process rotates.
 
     State: the last token and when it was read; used for 50 s. A file that cannot be read keeps the old token.
     """
 
     def __init__(self, path: str, *, fallback: str = "", clock: Clock = REAL_CLOCK) -> None:
-        """Args: fallback is used while the file has never been readable."""
+        """Args: fallback is used until the file can be read for the first time."""
         self._path = path
         self._clock = clock
         self._lock = new_lock("TokenFile._lock", _LOCK_RANK)
@@ -130,7 +130,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """What a program or a login service answered; expires_at is Unix time, None for never."""
+    """The answer of a program or a login service; expires_at is Unix time, None for never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None
@@ -142,16 +142,16 @@ class Fetched(NamedTuple):
 
 class FetchedCredentials(Credentials):
     """
-    Credentials that take a program or a login service: fetched when first needed, on expiry, after a 401.
+    Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
 
-    At most one fetch runs at a time, in a thread of its own; everybody who needs its result waits for it as
-    long as they can. One that has not ended is waited for again, and never started a second time: whoever
-    fetches sees to it that it ends.
+    At most one fetch runs at a time, in a thread of its own. Every caller that needs its result waits within
+    its own timeout. Later callers wait for a fetch that still runs, and start no second one: fetch itself
+    must come to an end.
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
 
     def __init__(self, name: str, fetch: Callable[[], Fetched], *, seams: Seams = REAL_SEAMS) -> None:
-        """Args: name is what hangs or fails, for messages; fetch raises ConfigError."""
+        """Args: name is the program or service, for messages; fetch raises ConfigError."""
         self._name = name
         self._fetch = fetch
         self._clock = seams.clock
@@ -171,7 +171,7 @@ class FetchedCredentials(Credentials):
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
-        """Forget what was fetched before then."""
+        """Forget credentials that were fetched before then."""
         with self._changed:
             if self._fetched_at <= started_at:
                 self._usable = False
@@ -198,7 +198,7 @@ class FetchedCredentials(Credentials):
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
                     raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
-            # one that is expired on arrival is used once: only the server can say that it is of no use
+            # credentials that are expired on arrival are used once: only the server can refuse them
             if isinstance(self._outcome, Fetched):
                 return self._outcome
             raise self._outcome or self._problem("gave nothing")
@@ -209,7 +209,7 @@ class FetchedCredentials(Credentials):
             outcome = self._fetch()
         except ConfigError as error:
             outcome = error
-        except Exception as error:  # noqa: BLE001 - a program of somebody else may fail in any way
+        except Exception as error:  # noqa: BLE001 - a foreign program may fail in any way
             outcome = self._problem(str(error))
         with self._changed:
             self._outcome, self._usable, self._running = outcome, True, False

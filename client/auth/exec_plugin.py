@@ -1,10 +1,10 @@
 """
 Credentials of an exec plugin: a program that answers with an ExecCredential.
 
-A plugin has a deadline, and what it writes has a limit. At its deadline, at a stop and at the end of this
-process it ends together with all that it has started: they are a process group of their own. Only a plugin
-that may ask on a terminal stays in our group, as no other may read from the terminal: there an interrupt
-reaches everybody, and a deadline the plugin alone.
+A plugin has a deadline, and its output has a limit. At its deadline, at a stop and at the end of this process
+we end it together with all processes that it started: they are a process group of their own. Only a plugin
+that may ask on a terminal stays in our group, because no other group may read from the terminal. Then an
+interrupt reaches plugin and program, and a deadline ends the plugin alone.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
 the kubeconfig's folder, and gets the cluster as it stands in the kubeconfig.
 """
@@ -36,7 +36,7 @@ from handloop.client.errors import ConfigError, ConfigProblem
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# for what is still to be sent after a stop; less than a process lives on that has lost its lease
+# for requests still to be sent after a stop; less than the time that a process has after a lost lease
 _STOP_SECONDS: Final = 0.5
 _STDIN: Final = 0
 _STDERR: Final = 2
@@ -44,7 +44,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class _PluginError(Exception):
-    """Why a plugin gave nothing, in words that hold nothing of its answer."""
+    """A plugin gave no credentials. The message holds nothing of its answer."""
 
 
 class _Variable(msgspec.Struct):
@@ -85,8 +85,8 @@ def fetch_from_plugin(
     """
     Run an exec plugin once.
 
-    Args: section is the user's `exec`; cluster is what the plugin asked for, {} for nothing; folder is what
-    relative paths start from; stop leaves a plugin that runs half a second.
+    Args: section is the user's `exec`; cluster is the cluster's entry, {} for a plugin that did not ask for
+    it; relative paths start from folder; stop leaves a running plugin half a second.
     Raises: ConfigError naming the program, with the kubeconfig's install hint when it is not there.
     Blocks: until the program has ended, at most so many seconds.
     """
@@ -108,7 +108,7 @@ def fetch_from_plugin(
 
 
 def _require_program(command: str, folder: str, hint: str) -> None:
-    import shutil  # noqa: PLC0415 - brings five archive formats along
+    import shutil  # noqa: PLC0415 - loads five archive formats
 
     found = shutil.which(str(Path(folder, command)) if "/" in command else command)
     if not command or found is None:
@@ -124,20 +124,20 @@ def _require_program(command: str, folder: str, hint: str) -> None:
 def _run(
     plugin: _Plugin, cluster: Mapping[str, Any], folder: str, seconds: float, stop: threading.Event
 ) -> bytes:
-    """What the plugin answers."""
+    """The plugin's output."""
     asks, began_at = _may_ask(plugin), time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
         [plugin.command, *(plugin.args or ())],
         stdin=None if asks else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        # what it asks for, such as a code to type into a browser, is for people
+        # a plugin's questions, such as a code to type into a browser, are for people
         stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
         cwd=folder or None,
         env=_environment(plugin, cluster, asks=asks),
         process_group=None if asks else 0,
     )
     end = partial(_end, process, group=not asks)
-    # an interpreter that exits does not wait for the thread that waits here
+    # an exiting interpreter does not wait for this thread
     atexit.register(end)
     with process:
         try:
@@ -183,9 +183,9 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin has ended: what it leaves running may hold the pipes open.
+    Read until the plugin has ended: processes that it leaves running may hold the pipes open.
 
-    Returns: its output, and what it complained of where that is not seen on a terminal.
+    Returns: its output, and its complaints unless a terminal shows them.
     Raises: _PluginError when it takes or writes too much.
     """
     output, complaint = bytearray(), bytearray()
@@ -195,7 +195,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # asked before reading, so that all it wrote is there to be read
+            # asked before reading: after its end all of its output can be read
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:
@@ -213,7 +213,7 @@ def _written(
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Add what is there; whether there may be more."""
+    """Add the available bytes. Returns: whether more may come."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:

@@ -33,7 +33,7 @@ def in_cluster_server(environ: Mapping[str, str]) -> str:
     """
     The API server's URL, where in_cluster_possible.
 
-    Raises: ConfigError for a port that is none.
+    Raises: ConfigError for an invalid port.
     """
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     if not port.isdigit():

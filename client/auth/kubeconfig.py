@@ -23,14 +23,14 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""Behind `<(...)` somebody may have to log in."""
+"""The program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Makes maps, lists, strings and null, and nothing else of plain scalars."""
+    """Makes maps, lists, strings and null; any other plain scalar stays a string."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED_TAGS]
@@ -43,7 +43,7 @@ class _Section(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Cluster(_Section, frozen=True):
-    """Where an API server is and how it is trusted. `*_data` is base64; flags are words (true, false)."""
+    """An API server's address, and how it is trusted. `*_data` is base64; flags are words (true, false)."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -54,7 +54,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Who we are. exec and auth_provider are kept as they are for whoever runs them."""
+    """Our credentials. exec and auth_provider are kept as they stand in the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -76,7 +76,7 @@ class User(_Section, frozen=True):
 
 
 class Context(_Section, frozen=True):
-    """Which cluster, as whom, and in which namespace."""
+    """A cluster, a user and a namespace, by name."""
 
     cluster: str = ""
     user: str = ""
@@ -87,7 +87,8 @@ class Kubeconfig(msgspec.Struct, frozen=True):
     """
     One file, or several merged.
 
-    cluster_texts are the whole files in which the clusters stand, user_files the paths of those of the users.
+    cluster_texts are the contents of the files that define the clusters, user_files the paths of the files
+    that define the users.
     """
 
     current_context: str = ""

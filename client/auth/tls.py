@@ -38,7 +38,7 @@ class KeyPair(NamedTuple):
 
 
 class TLSOptions(NamedTuple):
-    """What TLS is made from; ca "" and b"" mean the system's trust store."""
+    """The parts of a TLS configuration; ca "" and b"" mean the system's trust store."""
 
     ca: bytes = b""
     ca_file: str = ""
@@ -64,8 +64,9 @@ class TLSContexts:
     """
     Hands out the context for the next connection.
 
-    State: the last good context and the file versions it was built from; generation counts contexts, so that
-    a pooled connection made with an older one can be told. Threads: any; files are read outside the lock.
+    State: the last good context and the file versions it was built from; generation counts contexts, so
+    that pooled connections made with an older one are recognised. Threads: any; files are read without the
+    lock.
     """
 
     def __init__(self, options: TLSOptions) -> None:
@@ -146,7 +147,7 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
 
 
 def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
-    # few have a key pair, and it brings five archive formats along
+    # few configurations have a key pair, and this loads five archive formats
     import tempfile  # noqa: PLC0415
 
     where = "client-certificate-data" if pair.certificate else pair.certificate_file
@@ -163,7 +164,7 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
 def _file_for(pem: bytes, path: str, folder: str, name: str) -> str:
     if not pem:
         try:
-            # the library reads whatever the path leads to, to an end that may never come
+            # the library itself would read any file, even an endless one
             read_file(path)
         except OSError as error:
             raise _certificate_error("the client certificate does not load", path, error) from error

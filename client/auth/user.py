@@ -1,5 +1,5 @@
 """
-A kubeconfig's user: which credentials it stands for.
+The credentials of a kubeconfig's user.
 
 Follows: client-go tools/clientcmd (client_config.go, validation.go) @32ce75a7d.
 """
@@ -26,7 +26,7 @@ from handloop.client.auth.tls import KeyPair
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.workqueue.seams import Clock, Seams
 
-# how often a provider is asked whether it has something newer; it keeps its own token until that expires
+# how often we ask a provider for a newer token; it keeps its own token until that expires
 _PROVIDER_SECONDS: Final = 60.0
 
 
@@ -40,10 +40,10 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    What requests will carry.
+    The credentials of requests.
 
-    Args: file is the kubeconfig the user stands in; plugin_cluster gives an exec plugin that asks for it the
-    cluster's entry; stop ends one that runs.
+    Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
+    exec plugin that asks for it; stop ends a running plugin.
     Raises: ConfigError when the user is contradictory. Programs run and token files are read later.
     """
     _require_one_method(user, name)
@@ -146,7 +146,7 @@ def decode_base64(text: str, where: str) -> bytes:
 
 
 def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
-    """The headers that make the server treat us as somebody else."""
+    """The headers that make the server treat us as another user."""
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
     if user.act_as_uid:
         headers.append(("Impersonate-Uid", user.act_as_uid))
@@ -161,7 +161,7 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     """
     Ask an auth provider (gcp, oidc) once.
 
-    Args: provider is the user's `auth-provider`; folder is what relative paths start from; now is Unix time.
+    Args: provider is the user's `auth-provider`; relative paths start from folder; now is Unix time.
     Raises: ConfigError when the provider is unknown or gives no token.
     """
     name = str(provider.get("name", ""))

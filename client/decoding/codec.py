@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Kind)
 
 class Codec(Generic[T]):
     """
-    What a resource client must know of a kind's objects.
+    How a resource client encodes and decodes the objects of a kind.
 
     Args: encode makes an object's JSON, item reads it. page reads a whole list page at once, block whole
     lines of a watch; without them each object is read by itself.
@@ -64,7 +64,7 @@ def typed_codec(kind: type[K]) -> Codec[K]:
 
 
 def unstructured_codec(resource: Resource) -> Codec[Unstructured]:
-    """For a kind nobody typed: every object keeps its own bytes."""
+    """For a kind without a typed view: every object keeps its own bytes."""
 
     def decode_item(body: bytes) -> Unstructured:
         obj = Unstructured(body)

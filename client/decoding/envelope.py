@@ -1,4 +1,4 @@
-"""The outside of an object, read whatever its inside is like: which kind, which name, which version."""
+"""Kind, name and version of an object, read whatever its other fields hold."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
 
 MALFORMED: Final = (ValueError, RecursionError)
-"""What a JSON decoder raises about bad input: msgspec's errors and UnicodeDecodeError are ValueErrors."""
+"""The errors of a JSON decoder about bad input: msgspec's and UnicodeDecodeError are ValueErrors."""
 
 
 def require_utf8(data: bytes) -> None:
@@ -43,10 +43,10 @@ def shown(data: bytes) -> str:
 
 def prune(data: bytes) -> bytes:
     """
-    The same JSON with whatever is nested more than 200 levels deep replaced by null.
+    The same JSON, with null in place of values nested more than 200 levels deep.
 
     A decoder that recurses gives up on such data even in fields that it skips; an object must not become
-    unreadable because of a field nobody looks at.
+    unreadable because of a field that no code uses.
     """
     kept: list[bytes] = []
     depth = position = 0
@@ -66,7 +66,7 @@ def prune(data: bytes) -> bytes:
 
 
 def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """The same decoder, which prunes what is nested too deep for it."""
+    """The same decoder, which prunes data that is nested too deep for it."""
 
     def decode_any_depth(data: bytes) -> T:
         try:
@@ -79,7 +79,7 @@ def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 def read(decode: Callable[[bytes], T], data: bytes, problem: str) -> T:
     """
-    What decode makes of data.
+    Decode data.
 
     Raises: DecodeError that begins with the problem and shows the data.
     """

@@ -1,8 +1,8 @@
 """
 List pages: in one pass, and item by item when that fails.
 
-The page is decoded as a whole into typed objects; nothing of its bytes stays alive in them. Only a page with
-something that does not fit is decoded a second time, to find out what.
+The page is decoded as a whole into typed objects; nothing of its bytes stays alive in them. A page is decoded
+a second time only if an object does not fit, to find that object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def undecodable(raw: bytes, error: Exception) -> Undecodable:
     """
     The quarantine entry for an object that does not fit its type.
 
-    Raises: DecodeError when it has no name or resource version: nothing can be said about it.
+    Raises: DecodeError when the object has no name or resource version, and so cannot be reported.
     """
     envelope = read_envelope(raw)
     if not envelope.name or not envelope.resource_version:

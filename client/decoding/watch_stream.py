@@ -36,7 +36,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class EventType(StrEnum):
-    """What happened; values as on the wire."""
+    """The type of a watch event; values as on the wire."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -89,7 +89,7 @@ class _RawEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decoded(NamedTuple, Generic[T]):
-    """The events before the first bad line, and what is wrong with that one."""
+    """The events before the first bad line, and the error of that line."""
 
     events: list[WatchEvent[T]]
     error: DecodeError | None = None
@@ -210,8 +210,8 @@ class WatchStream(Generic[T]):
     """
     The events of one open watch, in order.
 
-    State: _tail, the parts of a line that has begun, since _tail_at; _failed, what the next read raises. All
-    belong to the reading thread; close() touches only the stream.
+    State: _tail, the parts of a line that has begun, since _tail_at; _failed, the error for the next read.
+    All belong to the reading thread; close() touches only the stream.
     """
 
     def __init__(
@@ -241,8 +241,8 @@ class WatchStream(Generic[T]):
         """
         The next events, at least one; [] when the server ended the stream as it should.
 
-        Raises: TransportError; DecodeError for a line that is not an event, also one cut off by the end. What
-        came before it has been returned, nothing after it will be; the stream is closed.
+        Raises: TransportError; DecodeError for a line that is not an event, also one cut off by the end.
+        Earlier events have been returned, later ones never are; the stream is closed.
         Blocks: until events arrive; close() ends it with StreamClosed.
         """
         try:

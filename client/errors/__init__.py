@@ -4,7 +4,7 @@ Everything that can go wrong between us and the server, as one tree.
 
     ClientError
         DecodeError             the answer is not what it claims to be
-        ConfigError             no usable configuration; retrying cannot help until somebody changes it
+        ConfigError             no usable configuration; retrying cannot help until it changes
         TransportError          no complete answer; retrying can help
         APIError                the server answered "no", with a Status: one class for each reason
 
@@ -100,7 +100,7 @@ class TransportError(ClientError):
 
 
 class ConnectionRefused(TransportError):
-    """Nobody listens there; nothing was sent."""
+    """Nothing listens there; nothing was sent."""
 
 
 class ConnectionBroken(TransportError):
@@ -306,7 +306,7 @@ def error_from_status(
 
 
 def new_not_found(resource: Resource, name: str) -> NotFound:
-    """What a lister raises for a name that its cache does not hold."""
+    """The error of a lister for a name that its cache does not hold."""
     status = Status(
         code=404,
         reason="NotFound",

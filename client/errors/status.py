@@ -1,4 +1,4 @@
-"""The server's `Status`: what it answers when it does not answer with an object."""
+"""The server's `Status`: its answer when it does not answer with an object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StatusCause(msgspec.Struct, frozen=True, gc=False):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, gc=False):
-    """What the answer is about. `kind` holds the plural resource name in most answers."""
+    """The object that the answer is about. `kind` holds the plural resource name in most answers."""
 
     name: str = ""
     group: str = ""
@@ -39,7 +39,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     details: StatusDetails = StatusDetails()
 
 
-# What an HTTP status code means when the body names no reason (proxies, webhooks, plain text errors).
+# The reasons of HTTP status codes, for bodies that name none (proxies, webhooks, plain text errors).
 _REASON_BY_CODE: Mapping[int, str] = {
     400: "BadRequest",
     401: "Unauthorized",

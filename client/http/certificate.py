@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Certificate(NamedTuple):
-    """Who signed it, what it is for (DNS names and addresses), and when it holds (`YYYY-MM-DDTHH:MM:SSZ`)."""
+    """The signer, the names (DNS names and addresses), and the time of validity (`YYYY-MM-DDTHH:MM:SSZ`)."""
 
     issuer: str
     names: tuple[str, ...]

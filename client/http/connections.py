@@ -71,9 +71,9 @@ Connection = PlainConnection | SecureConnection
 
 class Route(NamedTuple):
     """
-    Where connections go: the server, or a proxy on the way to it.
+    The target of connections: the server, or a proxy on the way to it.
 
-    resolved is RequestMetrics.dns_resolution_duration: told how many seconds the resolution of a name took.
+    resolved is RequestMetrics.dns_resolution_duration, called with the seconds that a resolution took.
     """
 
     server: SplitResult
@@ -84,25 +84,25 @@ class Route(NamedTuple):
 
     @property
     def verified_name(self) -> str:
-        """What the server's certificate has to be for."""
+        """The name that the server's certificate must have."""
         return self.tls_server_name or self.server.hostname or ""
 
     @property
     def host_header(self) -> str:
-        """What the Host header says: the server, with its port unless the scheme implies it."""
+        """The Host header: the server, with its port unless the scheme implies it."""
         name = (self.server.hostname or "").rstrip(".")
         name = f"[{name.partition('%')[0]}]" if ":" in name else name.encode("idna").decode()
         port = _port(self.server)
         return name if port == _DEFAULT_PORTS[self.server.scheme] else f"{name}:{port}"
 
     def target(self, path: str) -> str:
-        """What stands in the request line: a plain server behind a proxy is named in full."""
+        """The target in the request line; for a plain server behind a proxy, the full URL."""
         if self.proxy is not None and self.server.scheme == "http":
             return f"http://{self.server.netloc}{path}"
         return path
 
     def headers(self) -> dict[str, str]:
-        """What a proxy that forwards requests must be told."""
+        """The headers for a proxy that forwards requests."""
         return _proxy_headers(self.proxy) if self.proxy is not None and self.server.scheme == "http" else {}
 
 
@@ -184,7 +184,7 @@ class Connections:
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
         self._idle: list[Connection] = []
         self._closed = False
-        # a transport that nobody closed gives its idle connections up when nobody can use them any more
+        # idle connections of a transport that was never closed end with this object
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
@@ -230,7 +230,7 @@ class Connections:
         return dropped
 
     def close(self) -> None:
-        """Close what is idle; what is lent is closed when it comes back."""
+        """Close idle connections; lent ones are closed when they come back."""
         with self._lock:
             self._closed = True
             idle = self._idle.copy()

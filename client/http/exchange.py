@@ -23,7 +23,7 @@ from handloop.client.http.sockets import arm
 from handloop.workqueue.seams import new_lock
 
 BLOCK_BYTES: Final = 65_536
-# a head, chunk sizes with extensions, trailers: whatever is not body
+# all bytes that are not body: a head, chunk sizes with extensions, trailers
 _LIMIT_WITHOUT_BODY: Final = 262_144
 _SHORT_BYTES: Final = 4 << 20
 _LOCK_RANK: Final = 98
@@ -118,7 +118,7 @@ class Answer:
         """
         while not self._blocks:
             if self._ended:
-                self._parser = None  # it and this answer hold each other
+                self._parser = None  # it and this answer refer to each other
                 return b""
             if not self._receive():
                 if not self._ends_with_connection:
@@ -212,7 +212,7 @@ class HTTPStream:
     def __init__(
         self, connection: Connection, answer: Answer, explain: Callable[[Exception], ClientError]
     ) -> None:
-        """Args: explain turns what a read raises into one of our errors."""
+        """Args: explain turns an error of a read into one of ours."""
         self._lock = new_lock("HTTPStream._lock", _LOCK_RANK)
         self._connection = connection
         self._answer = answer

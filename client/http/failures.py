@@ -1,4 +1,4 @@
-"""From whatever a socket, TLS or HTTP raises to one of our errors, with a reason for people."""
+"""Turns the errors of sockets, TLS and HTTP into ours, with a reason for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handloop.client.errors import (
 from handloop.client.http.certificate import Certificate, parse_certificate
 
 FAILURES: Final = (OSError, http.client.HTTPException, ClientError)
-"""What a request may raise on its way; anything else is a bug. HTTPException comes from a proxy's tunnel."""
+"""The expected errors of a request; any other is a bug. HTTPException comes from a proxy's tunnel."""
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {
@@ -54,9 +54,9 @@ Probe = Callable[[], Certificate | None]
 
 class Attempt(NamedTuple):
     """
-    What was tried: against which host (`scheme://host:port`), which request (`METHOD /path`), how far.
+    One attempt: its host (`scheme://host:port`) and request (`METHOD /path`), and how far it got.
 
-    sent = the request may have reached the server; seconds = what it was given.
+    sent = the request may have reached the server; seconds = the time it had.
     """
 
     host: str
@@ -101,7 +101,7 @@ def _classify(error: Exception, attempt: Attempt) -> tuple[type[TransportError],
     return TransportError, _words(error)
 
 
-# The first that fits; more special ones before the general ones they derive from.
+# The first match counts: special errors stand before the general ones that they derive from.
 _RULES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[TransportError], str], ...]] = (
     (socket.gaierror, NameResolutionError, "no address for {name} ({words})"),
     (TimeoutError, DeadlineExceeded, "no complete answer in {seconds:g} s"),

@@ -1,4 +1,4 @@
-"""What a transport answers: a whole response, or one that is read while it arrives."""
+"""The answer of a transport: a whole response, or one that is read while it arrives."""
 
 from __future__ import annotations
 

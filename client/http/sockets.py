@@ -18,7 +18,7 @@ from handloop.workqueue.seams import Spawn, spawn_thread
 
 class _Deadline:
     """
-    When the peer has to have answered.
+    The time by which the peer must answer.
 
     deadline is a point in monotonic time, None when only silence counts: idle_seconds without a byte.
     """
@@ -38,7 +38,7 @@ class _Deadline:
         """
         Seconds that the next receive or send may take, None for no limit.
 
-        Raises: TimeoutError when there are none.
+        Raises: TimeoutError when the time is up.
         """
         if self.deadline is None:
             return self.idle_seconds
@@ -90,7 +90,7 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Set what the next sends and receives may take; beneath a TLS proxy only each of them is bounded.
+    Limit the next sends and receives together; beneath a TLS proxy, each of them by itself.
 
     Raises: TimeoutError when the deadline has passed.
     """
@@ -105,7 +105,7 @@ def seconds_until(deadline: float) -> float:
     """
     The seconds left until a point in monotonic time.
 
-    Raises: TimeoutError when there are none.
+    Raises: TimeoutError when the time is up.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -114,7 +114,7 @@ def seconds_until(deadline: float) -> float:
 
 
 class Address(NamedTuple):
-    """Where to connect."""
+    """An address to connect to."""
 
     family: int
     socket_address: tuple[Any, ...]

@@ -1,7 +1,7 @@
 """
-What keeps the program from the API server, in words: E01 to E06, and E09 for a 403 to everything.
+Messages for a program that cannot reach the API server: E01 to E06, and E09 for a 403 to everything.
 
-Of credentials that have expired an age is told, never a part of them.
+A message tells how long ago credentials expired, and never shows a part of them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """A text in one line: what an exec plugin printed, or a kubeconfig says about it, may be a paragraph."""
+    """A text in one line: the output of an exec plugin, or a kubeconfig's hint on it, may be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
@@ -122,10 +122,10 @@ def _no_credentials(error: ConfigError) -> Problem:
 
 def server_problem(error: Exception, *, host: str, effort: str = "", credentials: str = "") -> Problem:
     """
-    What a failed request means: E04, E05, E06 or E09.
+    The problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the server was asked; credentials what is known to be wrong with ours, such as
-    that they have expired.
+    Args: effort says how often the server was asked; credentials names a known fault of ours, such as their
+    expiry.
     """
     if isinstance(error, CredentialsError):
         return config_problem(error.problem)

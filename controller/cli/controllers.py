@@ -1,4 +1,4 @@
-"""The controllers of this program: what they are about, what they need of a cluster, what caches keep."""
+"""The controllers of this program: their kinds, their needs of a cluster, the fields that caches keep."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    One controller, as far as it is known without its code.
+    One controller, as far as it is known without loading its code.
 
-    Args: kind is the one it is about, which needs a CRD; sample is a manifest with one of it.
+    Args: kind is the kind that it reconciles, which needs a CRD; sample is a manifest with such an object.
     """
 
     name: str
@@ -52,7 +52,7 @@ def kinds(names: Sequence[str]) -> tuple[type[Kind], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """All that will be asked of the API server. The lease is in "" while its namespace is not known."""
+    """All access that the program will use. The lease is in "" while its namespace is not known."""
     lease = leader_election_access(
         options.leader_elect_resource_name, options.leader_elect_resource_namespace
     )
@@ -71,8 +71,8 @@ def cached_fields(obj: Any) -> Any:
     """
     The transform of the shared informers: the fields of an object that the caches keep. Pure and idempotent.
 
-    Most Deployments of a cluster belong neither to a Foo nor to a MyApp. Of these, and of those that Foos
-    own, it is enough to know the owner and the replicas, wanted and available. Pod template, conditions and
+    Most Deployments of a cluster belong neither to a Foo nor to a MyApp. For these, and for those that Foos
+    own, the owner and the replicas, wanted and available, are enough. Pod template, conditions and
     annotations, with the copy that kubectl apply leaves there, are more than half of a Deployment in memory.
 
     Other kinds, and Deployments that a MyApp controls, are kept whole.

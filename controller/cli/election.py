@@ -1,4 +1,4 @@
-"""Leader election as the command line asks for it: its lease, and what people are told: E11 and E12."""
+"""Leader election as the command line asks for it: its lease, and its messages E11 and E12."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Election:
         manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._seams.clock), on_lost=self._lost)
 
     def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        # a stopped client neither repeats nor waits: the elector does that, in its own rhythm
+        # a stopped client neither repeats nor waits: the elector does both, in its own rhythm
         stopped = threading.Event()
         stopped.set()
         client = Client(

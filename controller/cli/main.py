@@ -1,8 +1,8 @@
 """
-The command line: what was asked for, done, and its exit code.
+Runs a command line, and returns its exit code.
 
-Each command is imported when it is asked for: `version` needs no logging, `manifests` no client, and neither
-needs a controller.
+Each command is imported when it is run: `version` needs no logging, `manifests` no client, and neither needs
+a controller.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return execute(options, sys.stdout, sys.stderr)
     finally:
-        _give_up_what_nobody_reads(sys.stderr)
+        _drop_unwritten(sys.stderr)
 
 
-def _give_up_what_nobody_reads(stream: TextIO) -> None:
-    """Drop what cannot be written. The interpreter would try again, and make the exit code 120."""
+def _drop_unwritten(stream: TextIO) -> None:
+    """Drop text that cannot be written. The interpreter would try again, and make the exit code 120."""
     try:
         stream.flush()
     except ValueError:
@@ -64,9 +64,9 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Ask a server, or be one, until that ends or a signal asks for the end. In the main thread only.
+    Run a command that asks a server, or is one, to its end or until a signal. In the main thread only.
 
-    Says what nobody expected: in one line, or from level 4 on with its traceback.
+    Logs an unexpected error: in one line, or from level 4 on with its traceback.
     """
     import structlog  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`manifests crd|rbac`: what the cluster must have, printed from the types and the declared access."""
+"""`manifests crd|rbac`: the CRDs and roles that the cluster needs, from the types and the declared access."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from handloop.controller.runtime.election.durations import (
 ASKING: Final = ("run", "doctor")
 """The commands that ask an API server."""
 _DECLARING: Final = (*ASKING, "manifests")
-"""Those that know what will be asked of it."""
+"""The commands that need the declared access."""
 _LOGGING: Final = ("run", "sandbox", "doctor")
 _SANDBOX: Final = ("run", "sandbox")
 

@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found: problems in the order of their weight, and the facts for the banner."""
+    """The findings: problems in the order of their weight, and the facts for the banner."""
 
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """That of the first problem that is an error; without one 0, or 1 after a stop before the end."""
+        """The exit code of the first error; without an error 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
@@ -94,7 +94,7 @@ class Preflight:
     """
     The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    They ask for what the chosen controllers declare, where they watch, and for the lease where it is.
+    They ask for the access that the chosen controllers declare, where they watch, and for the lease's.
     """
 
     def __init__(self, client: Client, config: ClientConfig, options: Options, clock: Clock) -> None:
@@ -136,7 +136,7 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # first of all: a login program, or a person at a browser, may need longer than a request has
+        # before any request: a login program, or a person at a browser, may need longer than a request has
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
@@ -144,7 +144,7 @@ class Preflight:
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """The server's version, and what kept us from the server. A refusal counts as an answer."""
+        """The server's version, and the problem if no answer came. A refusal counts as an answer."""
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):

@@ -1,5 +1,5 @@
 """
-What goes wrong for newcomers, in words: what happened, the one fact behind it, and what to type next.
+Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md. E01 to E06 stand in
 connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in program.py. E14 is the
@@ -55,7 +55,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # what a server or a lease says must not look like a line of ours
+        # the text of a server or a lease must not look like a line of ours
         return "\n".join(map(printable, lines))
 
     @property
@@ -128,7 +128,7 @@ def port_in_use(error: ListenError) -> Problem:
 
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """E16: something, which left names, still ran when the time for the stop was over."""
+    """E16: work still ran when the time for the stop was over. Args: left names the work."""
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",

@@ -117,7 +117,7 @@ class Program:
         if not self._namespaces:
             return None
         try:
-            # asked first, so that a program with roles in some namespaces only is refused nothing
+            # asked first, so that the server refuses nothing to a program with roles in some namespaces only
             for setup in idle:
                 if not check_access(self._client, Permission("list", setup.kind.resource)).allowed:
                     return None

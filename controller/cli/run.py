@@ -151,7 +151,7 @@ class _Run:
             return checks.check(self._stop, tries=tries)
 
     def _facts(self, report: Report, servers: Servers) -> dict[str, Any]:
-        """What the banner says; a text that is not known is ""."""
+        """The facts of the banner; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""

@@ -1,7 +1,7 @@
 """
-Lines for people: what of other people's text may be shown, and what this program is called.
+Lines for people: makes foreign text safe to show, and knows the name of this program.
 
-A terminal obeys control characters, and a reader of logs takes what looks like the end of a line for one.
+A terminal obeys control characters, and a reader of logs splits at all that looks like the end of a line.
 """
 
 from __future__ import annotations

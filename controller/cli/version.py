@@ -1,4 +1,4 @@
-"""`version`: what this is, and what it runs on."""
+"""`version`: the versions of this program, of Python and of the platform."""
 
 from __future__ import annotations
 

@@ -17,13 +17,12 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
      goes on at once, not at the end of a back-off of up to 1000 s.
   6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets
      the Warning Event InvalidObject, once per resource version, and waits for its next change or resync.
-  7. When its Deployment disappears, a Foo is read from the server before another one is made: the cache may
-     lag, and the garbage collector would delete a Deployment of a Foo that is gone at once.
+  7. When a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is made: the
+     cache may lag, and the garbage collector would delete a Deployment whose Foo is gone.
   8. A status that another writer undoes is written again ever more rarely: two controllers whose caches
      differ would fight over it at full speed. A Deployment that is being deleted is not scaled.
   9. If the CRD makes the server ignore the status, the log says so once. From then on a status is written
-  only
-     after a write of a Deployment, until the server keeps one.
+     only after a write of a Deployment, until the server keeps a status.
 As upstream: a changed spec.deploymentName makes a new Deployment and leaves the old one, to go with the Foo.
 """
 
@@ -149,7 +148,7 @@ class FooController:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._recorder = recorder
-        self._status_damper = Damper("somebody else has undone the status", clock=seams.clock)
+        self._status_damper = Damper("another writer has undone the status", clock=seams.clock)
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
         self.outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds

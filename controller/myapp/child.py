@@ -120,9 +120,9 @@ class Child(Generic[K]):
         what = f'{self._kind} "{live.metadata.name}"'
         owner = controller_of(live) or next(iter(live.metadata.owner_references), None)
         if owner is None:
-            return NameTakenError(f"{what} already exists and belongs to nobody")
+            return NameTakenError(f"{what} already exists and has no owner")
         if _is_predecessor(owner, app):
-            return WaitError(f"{what} of the MyApp of this name before is not gone yet")
+            return WaitError(f"{what} of an earlier MyApp of this name is not gone yet")
         return NameTakenError(f'{what} already exists and belongs to {owner.kind} "{owner.name}"')
 
 

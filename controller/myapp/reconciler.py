@@ -84,7 +84,7 @@ class Steps:
         """
         Take a step. Returns: its result; None when it failed.
 
-        Args: what the step is about, for the words.
+        Args: what names the step's subject in failures and waits.
         Raises: TooManyRequests: a server that asks for time gets no further request. Unexpected errors.
         """
         try:
@@ -187,7 +187,7 @@ class MyAppReconciler:
         try:
             self._write(app, status, context)
         except NotFound:
-            # the MyApp is gone, or its CRD has no status: the retry waits for the cache, and will know
+            # the MyApp is gone, or its CRD has no status: the retry waits for the cache, which tells
             context.deleted(app)
             raise
         self._reporter.changed(app, status, steps.failures)

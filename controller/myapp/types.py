@@ -1,8 +1,8 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
 
-What the schema refuses, decoding refuses, too; `problems` says again what the schema says in rules. An object
-stored under an older schema has none of the server's defaults: they are the fields' own here.
+Decoding checks the schema's types, bounds and patterns again, and `problems` its rules. An object stored
+under an older schema lacks the server's defaults, so the fields have the same defaults here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
 IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?$"
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
-"""What a Service, and a label, may be called."""
+"""A valid name of a Service, and value of a label."""
 
 NAME_RULE: Final = Rule(
     expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
@@ -59,7 +59,7 @@ class AppKeySelector(APIStruct, frozen=True, gc=False):
 
 
 class AppEnvVarSource(APIStruct, frozen=True, gc=False):
-    """Where a value comes from: exactly one of them."""
+    """The source of a value: exactly one of the two."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_SOURCE_RULE,)
 
@@ -68,7 +68,7 @@ class AppEnvVarSource(APIStruct, frozen=True, gc=False):
 
 
 class AppEnvVar(APIStruct, frozen=True, gc=False):
-    """An environment variable: a value, or where it comes from; empty with neither."""
+    """An environment variable: a value, or its source; empty with neither."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
 
@@ -79,14 +79,14 @@ class AppEnvVar(APIStruct, frozen=True, gc=False):
 
 
 class AppResourceAmounts(APIStruct, frozen=True, gc=False):
-    """So much of each, as Kubernetes quantities."""
+    """Amounts as Kubernetes quantities."""
 
     cpu: Quantity | None = None
     memory: Quantity | None = None
 
 
 class AppResources(APIStruct, frozen=True, gc=False):
-    """What each replica may use at most, and what is set aside for it."""
+    """The most that each replica may use, and the amounts reserved for it."""
 
     limits: AppResourceAmounts = AppResourceAmounts()
     requests: AppResourceAmounts = AppResourceAmounts()
@@ -131,7 +131,7 @@ class MyAppSpec(APIStruct, frozen=True, gc=False, kw_only=True):
 
 
 class MyAppStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
-    """What was seen, about the spec of the generation it names."""
+    """The observed state, for the spec of the generation that it names."""
 
     conditions: Annotated[Conditions, list_map("type")] = ()
     ready_replicas: Annotated[int, Meta(ge=0, le=INT32_MAX)] = 0
@@ -171,7 +171,7 @@ class MyApp(Kind, frozen=True, gc=False, kw_only=True, tag="MyApp"):
 
 
 def problems(app: MyApp) -> tuple[str, ...]:
-    """What is wrong with a MyApp that fits its type, in the schema's words; () when it can work."""
+    """The faults of a MyApp that fits its type, in the schema's words; () when it can work."""
     return tuple(_problems(app))
 
 

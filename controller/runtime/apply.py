@@ -81,9 +81,9 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     (_BUILT_IN, "secrets"): ("name",),
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
-# maps that an apply replaces as a whole, besides matchLabels, which belong to a selector that it replaces
+# maps that an apply replaces as a whole, besides matchLabels: an apply replaces their whole selector
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector")}
-# maps that many managers write into: an empty one here does not want the others' entries gone
+# maps that many managers write into: an empty map here does not demand that foreign entries go
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
 # fields that hold quantities, which the server stores in its own spelling
 _AMOUNTS: Final = {

@@ -136,7 +136,7 @@ class ControllerBuilder:
         return self
 
     def declares(self, *access: Access) -> Self:
-        """Declare what the reconciler asks of the server: roles, preflight and doctor read it."""
+        """Declare the access that the reconciler needs: roles, preflight and doctor read it."""
         self._access = (*self._access, *access)
         return self
 

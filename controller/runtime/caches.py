@@ -30,7 +30,7 @@ FRESH_SECONDS: Final = 120.0
 """By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
 
 Troubles = Callable[[], Sequence[str]]
-"""What still keeps caches from being filled, in words; empty once they are."""
+"""The obstacles to filled caches, in words; empty once the caches are filled."""
 
 
 class CacheSyncTimeoutError(ReconcileError):
@@ -72,8 +72,8 @@ class Caches:
     One informer factory per namespace; one for all namespaces when none is named. Threads: any.
 
     A cluster-scoped kind has one informer, whatever the namespaces.
-    State: _stop, that of start, None before. It is set before the factories start, each under its lock: an
-    informer that is made too late for that finds it set.
+    State: _stop, that of start, None before. start writes it before it starts the factories, each under its
+    lock: an informer that is made too late for that start finds _stop written.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Caches:
         """
         Make the factories; nothing is asked of the server before start.
 
-        Args: transform makes what is kept of every object; see SharedIndexInformer.set_transform.
+        Args: the caches keep the result of transform; see SharedIndexInformer.set_transform.
         Raises: as chosen_namespaces.
         """
         self._progress_seconds = progress_seconds

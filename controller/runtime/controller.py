@@ -85,7 +85,7 @@ class Watch(Protocol):
         """Feed the queue from here on, beginning with the objects in the cache."""
 
     def troubles(self) -> list[str]:
-        """What keeps its first list from being complete and handed over; empty once it is."""
+        """Why the first list is not complete and handed over yet; empty once it is."""
 
 
 class ReconcileStatistics(NamedTuple):

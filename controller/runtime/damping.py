@@ -1,5 +1,5 @@
 """
-What slows down a loop of writes that succeed each time and are undone each time.
+Slows down loops of writes that succeed each time and are undone each time.
 
 A workqueue forgets its back-off with each success. A Damper spaces repetitions of one write. An OwnerRecheck
 asks the server whether an owner is still there, once its children disappear:
@@ -57,7 +57,7 @@ class Damper:
 
     A workqueue forgets its back-off with each success, so it does not slow down work that succeeds. Another
     value for the same key is no repetition. After a quiet minute the spacing starts over.
-    State, under _lock: _last = what was done last for a key, for the last 10,000 keys.
+    State, under _lock: _last = the last value done for a key, for the last 10,000 keys.
     Threads: any; no two of them for one key.
     """
 
@@ -77,7 +77,7 @@ class Damper:
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS
         with self._lock:
-            # put back below: a failure may have happened or not, and leaves nothing to be repeated
+            # put back below, but not after a failure of do: its effect is unknown, so no try repeats it
             last = self._last.pop(key, None)
         if last is not None and last.value == value:
             left = last.at + last.wait_seconds - now

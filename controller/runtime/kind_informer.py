@@ -24,7 +24,7 @@ class Synced(Protocol):
     """A handler that was added."""
 
     def has_synced(self) -> bool:
-        """Whether it has returned from every add of the initial list."""
+        """Whether the handler has returned from every add of the initial list."""
 
 
 class Informer(Protocol[T]):
@@ -41,7 +41,7 @@ class Informer(Protocol[T]):
         """Add indexes."""
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, beginning with those there are."""
+        """Call callback for every object that does not fit its type, beginning with those known already."""
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
@@ -90,7 +90,7 @@ class KindInformer(Generic[T]):
             informer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, beginning with those there are."""
+        """Call callback for every object that does not fit its type, beginning with those known already."""
         for informer in self.informers:
             informer.on_undecodable(callback)
 
@@ -115,7 +115,7 @@ class KindInformer(Generic[T]):
         return None if part is None else part.indexer.get_by_key(key)
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether the store has all changes of a namespace up to a version; True if nobody watches it."""
+        """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 

@@ -54,7 +54,7 @@ INVALID_OBJECT: Final = "InvalidObject"
 
 
 class Sink(Protocol):
-    """Where names go: a ReconcileQueue."""
+    """Takes names: a ReconcileQueue."""
 
     def add(self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Reconcile a name."""
@@ -149,11 +149,11 @@ class KindSource(Generic[T]):
         """Feed the queue from here on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # not before: a standby is silent, and misses none
+            # not before start: a standby reports nothing, and gets the objects known by then
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def troubles(self) -> list[str]:
-        """What keeps the first list from being complete and handed over; empty once it is."""
+        """Why the first list is not complete and handed over yet; empty once it is."""
         troubles = self._informer.troubles()
         if troubles or self._registration is None or self._registration.has_synced():
             return troubles

@@ -66,9 +66,9 @@ T = TypeVar("T", bound=Kind)
 PATIENCE_SECONDS: Final = 2.0
 """How long a controller's request waits for a busy server; such a server asks for a second at first."""
 
-# after shutdown_timeout_seconds, by which controllers end by themselves: for the lease, caches and Events
+# for the lease, caches and Events, after shutdown_timeout_seconds, within which controllers end
 _GRACE_SECONDS: Final = 5.0
-# for caches, and for Events, when runnables have used up the time: idle threads end in less
+# for caches, and for Events, even if runnables have used up the time: idle threads end in less
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -106,7 +106,7 @@ class Manager:
         Make a manager; nothing is asked of the server before run.
 
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
-        transform makes what the caches keep of every object, and must be pure and idempotent.
+        The caches keep transform's result for every object; transform must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
         manager.
@@ -231,7 +231,7 @@ class Manager:
             raise ValueError(f"controller with name {name} already exists")
 
     def declare(self, *access: Access) -> None:
-        """Declare what a controller asks of the server."""
+        """Declare the access that a controller needs."""
         with self._lock:
             self._access += access
 
@@ -264,7 +264,7 @@ class Manager:
     # for the program
 
     def access(self) -> tuple[Access, ...]:
-        """What all controllers declared, merged."""
+        """The declared access of all controllers, merged."""
         with self._lock:
             return merged(self._access)
 
@@ -383,7 +383,7 @@ class Manager:
             if is_news:
                 self._failures.append(error)
             stop = self._stop
-        # before the log line: a log that nobody reads may block
+        # before the log line: a log without a reader may block
         stop.set()
         if is_news:
             log.error("Controller failed", controller=name, err=str(error) or repr(error))

@@ -1,5 +1,5 @@
 """
-Owner references: with which owner an object is deleted, and whose reconcile it leads to.
+Owner references: an object is deleted with its owners, and its changes lead to reconciles of them.
 
 Pure functions: the caller writes the object that they return.
 Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing

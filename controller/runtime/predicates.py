@@ -58,7 +58,7 @@ class _Changed:
         return self.aspect(old) != self.aspect(new)
 
     def aspect(self, obj: Object) -> object:
-        """What is compared."""
+        """The value to compare."""
         raise NotImplementedError
 
 

@@ -119,7 +119,7 @@ def _ignore(_obj: Kind) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileContext:
     """
-    What a reconcile gets besides the name.
+    The second argument of a reconcile, after the name.
 
     Args: id is in every log line of this reconcile. causes led to it, merged, such as ("MyApp default/a
     updated", "requeue after 30s"). deadline is co-operative: the reconcile asks it between steps. log is

@@ -47,7 +47,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a worker takes over. No causes = nothing to do, before due_at if that is set."""
+    """The causes that a worker takes over. No causes = nothing to do, before due_at if that is set."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -161,7 +161,7 @@ class ReconcileQueue:
         """The causes of a name that was got; () when an earlier reconcile has dealt with them."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # a wake that was no longer needed took the place of the delayed add: the plan is still to come
+            # a needless wake took the place of the delayed add: the scheduled reconcile is still due
             self._queue.add_after(name, taken.due_at - self._clock.now())
         return taken.causes
 

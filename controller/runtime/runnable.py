@@ -1,4 +1,4 @@
-"""What a manager runs: controllers, and anything else that works until a stop is set."""
+"""Runnables: controllers, and all other parts of a manager that work until a stop is set."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def needs_leader_election(runnable: Runnable) -> bool:
 
 
 OnFailure = Callable[[str, BaseException], None]
-"""(name of the runnable, what it raised)"""
+"""(name of the runnable, its error)"""
 
 
 class RunnableGroup:

@@ -236,7 +236,7 @@ def test_a_name_that_is_taken_is_left_alone(
     before = cluster.create(theirs, foreign(kind))
     with operate() as program, observing(cluster, myapps) as observed:
         myapps.create("web", replicas=1, autoScaling={"enabled": True, "maxReplicas": 3})
-        app = myapps.wait_degraded("web", f'{kind} "web" already exists and belongs to nobody')
+        app = myapps.wait_degraded("web", f'{kind} "web" already exists and has no owner')
         for collection in collections.values():
             found = cluster.wait(collection, lambda objects: "web" in objects, f"{collection}/web")
             assert [owner["uid"] for owner in found["web"]["metadata"]["ownerReferences"]] == [

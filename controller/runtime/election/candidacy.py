@@ -36,9 +36,9 @@ Write = Callable[[LeaseSpec, float], None]
 
 class ElectionStatistics(NamedTuple):
     """
-    Who holds the lease, as we last saw it.
+    The state of the lease, as we last saw it.
 
-    holder "" = nobody, or not known. renewed_seconds_ago is since we saw the record change, None = never.
+    holder "" = none, or not known. renewed_seconds_ago is since we saw the record change, None = never.
     expires_in_seconds is until others may take the lease if it does not change, 0 = they may. last_error "" =
     none.
     """
@@ -57,7 +57,7 @@ class ElectionStatistics(NamedTuple):
 
         Never bad: a standby is ready, or a rollout would wait for ever.
         """
-        return Well("leader" if self.leading else f"standby, holder={self.holder or 'nobody'}")
+        return Well("leader" if self.leading else f"standby, holder={self.holder or 'none'}")
 
 
 class Candidacy:
@@ -91,7 +91,7 @@ class Candidacy:
         return self.get_leader() == self._lease.identity
 
     def get_leader(self) -> str:
-        """The holder as last seen, "" for nobody."""
+        """The holder as last seen, "" = none."""
         with self._lock:
             return self._observed.holder_identity or ""
 

@@ -3,7 +3,7 @@ Which durations of leader election make sense together, and the usual ones.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the whole seconds that
 a Lease holds must outlast the renew deadline. client-go cuts the rest of a second off, too, and does not
-check what is left.
+check the whole seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
-    # others may come when the whole seconds that the Lease says are over, and we must have given up before
+    # others may take over after the Lease's whole seconds, and we must have given up before
     written = lease_duration // 1
     if not written > renew_deadline:
         raise ValueError(

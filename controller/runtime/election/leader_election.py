@@ -53,11 +53,11 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderCallbacks:
     """
-    What an elector calls.
+    The functions that an elector calls.
 
     on_started_leading does the guarded work, on a thread of its own; it must end soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
-    after each try in vain, on_new_leader with each new holder ("" = nobody), on_lost as soon as the lease is
+    after each try in vain, on_new_leader with each new holder ("" = none), on_lost as soon as the lease is
     lost, before anything is stopped. These three run on the elector's thread and must not block.
     """
 

@@ -3,7 +3,7 @@ A fence before the transport: a process that does not lead writes nothing.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would go on
 with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
-until the lease may be lost does not leave any more.
+until the lease may be lost is not sent.
 """
 
 from __future__ import annotations

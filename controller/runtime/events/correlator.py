@@ -175,7 +175,7 @@ class EventSourceObjectSpamFilter:
 
 
 class Correlation(NamedTuple):
-    """What to do: nothing if skip is set; else patch the Event, or create it if patch is None."""
+    """The decision: nothing if skip is set; else patch the Event, or create it if patch is None."""
 
     event: Event
     patch: dict[str, Any] | None

@@ -1,6 +1,6 @@
 """
-The way of Events from a recorder: one stream, and any number of watchers that each see all of it, such as the
-one that writes them to the API server.
+The way of Events from a recorder: one stream, and any number of watchers, each of which sees all of it. A
+sink's watcher writes to the API server.
 
     EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with patience
 

@@ -194,7 +194,7 @@ def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> Ob
     """
     try:
         uid = msgspec.json.decode(undecodable.raw, type=_Identity).metadata.uid
-    except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no metadata worth the name
+    except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no usable metadata
         uid = ""
     return ObjectReference(
         api_version=resource.api_version,

@@ -41,7 +41,7 @@ from handloop.controller.runtime.rbac.access import Access
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Joinable, Seams, new_lock
 
 SERIES_EVENTS_ACCESS: Final = Access(resource=Event.resource, verbs=("create", "patch"))
-"""What a controller that reports through a SeriesRecorder asks of the server."""
+"""The permissions that a SeriesRecorder needs."""
 
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
@@ -171,7 +171,7 @@ class SeriesWriter:
                 self._cache.forget(ended)
 
     def _write_end(self, event: Event) -> bool:
-        """Whether that is settled: written, or not worth another try."""
+        """Returns: whether the series is settled: written, or not worth another try."""
         return self.delivery.try_once(event, series_patch(event)) is not Outcome.TRY_AGAIN
 
 

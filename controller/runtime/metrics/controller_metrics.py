@@ -1,5 +1,5 @@
 """
-What a controller measures: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
+The metrics of a controller: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
 
 The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
 unchanged. The third are our own, about reads after writes and the causes of reconciles.

@@ -1,5 +1,5 @@
 """
-informer_*: what informers measure, and how large and how far behind their caches are.
+informer_*: the metrics of informers, and how large and how far behind their caches are.
 
 An open watch keeps a cache as fresh as the server is quick, however long nothing happens. A cache lags only
 while no watch can be opened: by the time since the server was last heard of.

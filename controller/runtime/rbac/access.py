@@ -1,5 +1,5 @@
 """
-What a controller asks of the API server: one declaration behind its roles and a program's checks.
+The access that a controller needs to the API server: one declaration behind its roles and a program's checks.
 
 Declare only verbs that are used. For this repository's controllers a test compares them with the requests of
 a whole run.

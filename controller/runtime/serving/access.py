@@ -1,4 +1,4 @@
-"""What --metrics-auth needs to be allowed: to ask whose a token is, and what its owner may read."""
+"""The permissions that --metrics-auth needs: to ask whose a token is, and what its owner may read."""
 
 from __future__ import annotations
 

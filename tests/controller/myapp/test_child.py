@@ -107,7 +107,7 @@ def test_what_was_deleted_unseen_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("owners", "words"),
     [
-        ((), "belongs to nobody"),
+        ((), "has no owner"),
         ((TAKEN_BY,), 'belongs to Deployment "theirs"'),
         ((replace(TAKEN_BY, controller=False),), 'belongs to Deployment "theirs"'),
         ((replace(TAKEN_BY, api_version="other.com/v1", kind="MyApp", name="a"),), 'belongs to MyApp "a"'),

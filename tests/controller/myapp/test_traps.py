@@ -161,7 +161,7 @@ def test_trap_a_type_that_needs_other_ports() -> None:
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
-@pytest.mark.parametrize(("owner", "words"), [("", "nobody"), ("them", 'ConfigMap "them"')])
+@pytest.mark.parametrize(("owner", "words"), [("", "has no owner"), ("them", 'belongs to ConfigMap "them"')])
 def test_trap_a_name_that_is_taken(kind: type[Kind], owner: str, words: str) -> None:
     """It is not touched; Degraded names the owner, one Warning tells of it; freed, it recovers."""
     rig = MyAppRig()
@@ -169,7 +169,7 @@ def test_trap_a_name_that_is_taken(kind: type[Kind], owner: str, words: str) -> 
     rig.create(kind, somebodys(kind, new_owner(rig, owner) if owner else None))
     rig.create_app(**FULL)
     before = rig.raw(kind)
-    text = f'{kind.resource.kind} "a" already exists and belongs to {words}'
+    text = f'{kind.resource.kind} "a" already exists and {words}'
     for _ in range(3):
         error = rig.sync()
         assert isinstance(error, ReconcileError)
@@ -196,7 +196,7 @@ def test_trap_an_autoscaler_over_somebody_elses_deployment() -> None:
     for _ in range(3):
         assert isinstance(rig.sync(), ReconcileError)
     assert not rig.exists(HorizontalPodAutoscaler)
-    assert rig.message("Degraded") == 'Deployment "a" already exists and belongs to nobody'
+    assert rig.message("Degraded") == 'Deployment "a" already exists and has no owner'
     rig.delete(Deployment)
     rig.settle()
     assert rig.exists(HorizontalPodAutoscaler)
@@ -265,7 +265,7 @@ def test_trap_children_of_an_earlier_myapp_adopted() -> None:
     assert rig.writes_since(begin) == [("PUT", "myapps/a/status")]
     assert rig.conditions()["Progressing"] == ("True", "Reconciling")
     assert rig.conditions()["Degraded"] == ("False", "Reconciling")
-    assert 'Deployment "a" of the MyApp of this name before is not gone yet' in rig.message("Progressing")
+    assert 'Deployment "a" of an earlier MyApp of this name is not gone yet' in rig.message("Progressing")
     rig.settle()
     assert all(rig.raw(kind)["metadata"]["uid"] != old[kind] for kind in CHILDREN)
     assert rig.conditions() == READY

@@ -18,7 +18,7 @@ def seen(holder: str, *, leading: bool) -> ElectionStatistics:
     [
         ("pod-b", True, "leader"),
         ("pod-a", False, "standby, holder=pod-a"),
-        ("", False, "standby, holder=nobody"),
+        ("", False, "standby, holder=none"),
     ],
 )
 def test_a_standby_is_ready_and_says_so(holder: str, leading: bool, words: str) -> None:
