@@ -34,6 +34,7 @@ from handloop.client.request_log import log_answer, log_body
 from handloop.client.request_metrics import NO_METRICS, RequestMetrics
 from handloop.client.transport import Transport
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.step_trace import TRACE
 from handloop.workqueue.token_bucket import TokenBucket
 
 log = structlog.get_logger("client")
@@ -202,6 +203,9 @@ class RESTClient:
         seconds = self._clock.now() - started_at
         self._metrics.request_total(code=code, method=call.method, host=self._host)
         self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
+        if TRACE.on and not call.read:
+            key = f"{call.namespace}/{call.name}"
+            TRACE.tell(10, call.resource, key, verb=call.verb, code=code, seconds=seconds)
         log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)
 
     def _error(self, call: Call, response: Response) -> APIError:

@@ -27,11 +27,16 @@ import structlog
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_metrics import Counter
 from handloop.informers.informer_statistics import ListenerStatistics
-from handloop.informers.keys import DeletedFinalStateUnknown, object_name
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    deletion_handling_meta_namespace_key_func,
+    object_name,
+)
 from handloop.workqueue.clock import REAL_CLOCK, Clock
 from handloop.workqueue.locks import new_condition, new_lock
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 from handloop.workqueue.spawn import Joinable, Spawn
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("informers")
 
@@ -328,6 +333,8 @@ class SharedProcessor(Generic[T]):
                 if batch:
                     # (6) dispatch
                     listener.add(batch, initial=initial)
+                    if TRACE.on:
+                        _tell(listener, batch)
 
     def should_resync(self) -> bool:
         """Whether any listener is due; those that are, and only those, are syncing until the next call."""
@@ -415,3 +422,10 @@ class ResyncPeriods:
             log.warning("The informer does not resync, and so no handler of it", period=admitted)
             return 0
         return max(admitted, self.check_seconds)
+
+
+def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
+    for notification in batch:
+        obj = notification.old if isinstance(notification, DeleteNotification) else notification.new
+        key = deletion_handling_meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
+        TRACE.tell(6, listener.name, key, what=type(notification).__name__)

@@ -64,6 +64,7 @@ from handloop.informers.relist_policy import (
 from handloop.workqueue.clock import Clock
 from handloop.workqueue.locks import new_lock
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Kind)
 
@@ -266,6 +267,8 @@ class Reflector(Generic[T]):
     def _publish(self, complete: CompleteList[T]) -> None:
         """Put a complete list into the FIFO."""
         rv = complete.resource_version
+        if TRACE.on:
+            TRACE.tell(1, self.name, "", listed=len(complete.items), resource_version=rv)
         try:
             self._intake.replace(complete.items, complete.undecodable, rv)
         except Exception as error:
@@ -310,6 +313,9 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
+        if TRACE.on:
+            rv = block.resource_version
+            TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv)
         self._intake.put(block)
         if not block.accepted:
             return

@@ -29,6 +29,7 @@ from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Hashable)
 
@@ -179,6 +180,8 @@ class Queue(Generic[T]):
             item = self._container.pop()
             self._processing.add(item)
             self._dirty.discard(item)
+            if TRACE.on:
+                TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._processing))
             if self._metrics is not None:
                 self._metrics.get(item)
             return item
@@ -195,6 +198,8 @@ class Queue(Generic[T]):
                 self._processing.remove(item)
             except KeyError:
                 return
+            if TRACE.on:
+                TRACE.tell(11, self.name, item, again=item in self._dirty)
             if item in self._dirty:
                 self._container.push(item)
                 if self._waiting:
@@ -253,6 +258,8 @@ class Queue(Generic[T]):
         """Add item without waking a getter; True when it went into the container."""
         if self._shutting_down:
             return False
+        if TRACE.on:
+            TRACE.tell(7, self.name, item, merged=item in self._dirty, in_flight=item in self._processing)
         if item in self._dirty:
             if item not in self._processing:
                 self._container.touch(item)

@@ -30,6 +30,7 @@ from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 from handloop.workqueue.spawn import Joinable
+from handloop.workqueue.step_trace import TRACE
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64
@@ -193,12 +194,21 @@ class RateLimitingQueue(DelayingQueue[T]):
         The limiter counts also while shutting down.
         """
         # (12) add rate limited
-        self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds))
+        self.add_after(item, self._delay(item, at_least_seconds))
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""
+        if TRACE.on:
+            TRACE.tell(11, self.name, item, forgotten=self._rate_limiter.num_requeues(item))
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
         """How often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
+
+    def _delay(self, item: T, at_least_seconds: float) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+        seconds = max(self._rate_limiter.when(item), at_least_seconds)
+        if TRACE.on:
+            TRACE.tell(12, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+        return seconds
