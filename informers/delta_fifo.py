@@ -310,7 +310,8 @@ class DeltaFIFO(Generic[T]):
         for key, delta in entries:
             deltas = items.get(key)
             if TRACE.on:
-                TRACE.tell(2, self._name, key, type=delta.type, joins=len(deltas or ()))
+                tombstone = isinstance(delta.object, DeletedFinalStateUnknown)
+                TRACE.tell(2, self._name, key, type=delta.type, joins=len(deltas or ()), tombstone=tombstone)
             if deltas is not None:
                 extend(deltas, delta)
             elif is_known is None or delta.type is not _DELETED or is_known(key):

@@ -23,7 +23,8 @@ Follows: client-go util/workqueue/queue.go, differs:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from handloop.workqueue.locks import acquire_contended, condition_over, new_lock
@@ -81,6 +82,19 @@ class QueueStatistics(NamedTuple):
     in_flight: int
     readded: int
     delayed: int
+
+
+class QueueItems(NamedTuple, Generic[T]):
+    """
+    A snapshot of the items, in no order: QueueStatistics counts the same four kinds.
+
+    delayed = item -> seconds until its time.
+    """
+
+    queued: tuple[T, ...]
+    in_flight: tuple[T, ...]
+    readded: tuple[T, ...]
+    delayed: Mapping[T, float]
 
 
 class Queue(Generic[T]):
@@ -247,6 +261,14 @@ class Queue(Generic[T]):
         with self._lock:
             queued, in_flight = len(self._container), len(self._processing)
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
+
+    def items(self, most: int) -> QueueItems[T]:
+        """A snapshot of at most so many items of each kind."""
+        with self._lock:
+            queued = (item for item in self._dirty if item not in self._processing)
+            readded = (item for item in self._processing if item in self._dirty)
+            in_flight = islice(self._processing, most)
+            return QueueItems(tuple(islice(queued, most)), tuple(in_flight), tuple(islice(readded, most)), {})
 
     def __enter__(self) -> Self:
         return self

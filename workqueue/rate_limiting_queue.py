@@ -25,7 +25,7 @@ import itertools
 from typing import Final
 
 from handloop.workqueue.locks import new_condition
-from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
+from handloop.workqueue.queue import Container, Queue, QueueItems, QueueStatistics, T
 from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Seams
@@ -108,6 +108,15 @@ class DelayingQueue(Queue[T]):
         with self._schedule:
             delayed = len(self._ready_at)
         return super().statistics()._replace(delayed=delayed)
+
+    def items(self, most: int) -> QueueItems[T]:
+        """A snapshot of at most so many items of each kind."""
+        with self._schedule:
+            now = self._clock.now()
+            delayed = {
+                item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)
+            }
+        return super().items(most)._replace(delayed=delayed)
 
     def _accept_retry_locked(self) -> bool:
         """Count a delayed add; False once stopped, and not counted."""
