@@ -15,7 +15,7 @@ import pytest
 import handloop
 
 ROOT = Path(__file__).parent.parent
-FOLDERS: Final = ("apis", "client", "controller", "informers", "sandbox", "workqueue")
+FOLDERS: Final = ("apis", "client", "controller", "informers", "sandbox", "walkthrough", "workqueue")
 GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
 
 OPERATOR_TEST = """
