@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-
 _ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("workqueue", "informers", "controller")
 _STEP: Final = re.compile(r"# \((\d+)\) (.+)$")
