@@ -54,9 +54,6 @@ SEND_SECONDS: Final = 30.0
 RETRY_MILLISECONDS: Final = 1000
 _STEPS_PER_MESSAGE: Final = 500
 _STOP_SECONDS: Final = 1.0
-_TURNS: Final = 10
-"""How many turns of the loop an accepted connection may need until it is the runner's, who then ends it."""
-
 _PAGE: Final = {"": ("index.html", "text/html"), "live.css": ("live.css", "text/css")}
 _PAGE_FILES: Final = {**_PAGE, "live.js": ("live.js", "text/javascript")}
 
@@ -179,15 +176,11 @@ class LiveServer:
         )
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_SECONDS)
         await runner.setup()
-        site = web.SockSite(runner, self._socket)
-        await site.start()
+        await web.SockSite(runner, self._socket).start()
         self._serving.set()
         try:
             await self._stopping.wait()
         finally:
-            await site.stop()
-            for _ in range(_TURNS):
-                await asyncio.sleep(0)
             await runner.cleanup()
             self._abort_connections()
             await asyncio.sleep(0)

@@ -151,6 +151,7 @@ def test_the_streams_end_with_the_server(program: Any) -> None:
             viewer = stack.enter_context(Viewer(server.port))
             silent = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
             silent.sendall(b"GET /debug/live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert silent.recv(10)
             viewer.read()
             recorded = [TRACE.on]
             program.controls.act("pause", {})
