@@ -1,4 +1,4 @@
-"""What runs, where and as whom: six lines on a terminal, one log line elsewhere."""
+"""What runs, where and as whom: a few lines on a terminal, one log line elsewhere."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Facts:
     metrics: str
     health: str
     checks: str
+    live: str = ""
 
 
 def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
@@ -51,11 +52,12 @@ def show_banner(facts: Facts, options: Options, stream: TextIO) -> None:
         metrics=facts.metrics,
         health=facts.health,
         checks=facts.checks,
+        **({"live": facts.live} if facts.live else {}),
     )
 
 
 def banner(facts: Facts, options: Options) -> str:
-    """Six lines for people."""
+    """Six lines for people, and one for the live page."""
     server = f" ({facts.server_version})" if facts.server_version else ""
     context = f"  context {facts.context}" if facts.context else ""
     source = f"  from {facts.source}" if facts.source else ""
@@ -68,5 +70,6 @@ def banner(facts: Facts, options: Options) -> str:
         + format_duration(options.resync),
         f"  serving   metrics {facts.metrics} · health {facts.health}",
         f"  checks    {facts.checks}",
+        *([f"  live      {facts.live}"] if facts.live else []),
     ]
     return "\n".join(map(printable, rows)) + "\n"

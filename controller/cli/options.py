@@ -245,6 +245,20 @@ class Options:
         metavar="BOOL",
         commands=(*ASKING, "manifests"),
     )
+    debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+        None,
+        parse_bind_address,
+        "where the live page is served (with --sandbox 127.0.0.1:0, a free port; else off); 0 turns it off",
+        env="CONTROLLER_DEBUG_LISTEN",
+        metavar="ADDR",
+    )
+    debug_controls: bool = _option(
+        False,
+        boolean,
+        "let the live page act: pause workers, fail keys and the like (with --sandbox on, else off)",
+        env="CONTROLLER_DEBUG_CONTROLS",
+        metavar="BOOL",
+    )
 
     # leader election
 

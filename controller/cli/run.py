@@ -17,6 +17,7 @@ from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.banner import Facts, show_banner
 from handloop.controller.cli.connection_problems import config_problem
+from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS, Preflight, Report
@@ -106,7 +107,7 @@ class _Run:
             client = self._client(stack.enter_context(closing(transport)))
             # bound first: a taken port is known at once, and a slow start can be probed
             servers = Servers(self._options, self._registry, client.rest, self._seams.clock)
-            with servers.serving():
+            with servers.serving(), live_page(self._options) as live:
                 report = self._preflight(client.reachability)
                 if self._stop.is_set():
                     return _stopped()
@@ -117,8 +118,8 @@ class _Run:
                     self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
                 ):
                     return report.exit_code
-                show_banner(self._facts(report, servers), self._options, self._stream)
-                return self._work(client, servers, stack)
+                show_banner(self._facts(report, servers, live), self._options, self._stream)
+                return self._work(client, servers, live, stack)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -148,7 +149,7 @@ class _Run:
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, servers: Servers) -> Facts:
+    def _facts(self, report: Report, servers: Servers, live: LivePage) -> Facts:
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
@@ -161,9 +162,10 @@ class _Run:
             metrics=servers.metrics,
             health=servers.health,
             checks=report.summary + election,
+            live=live.shown,
         )
 
-    def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
+    def _work(self, client: Client, servers: Servers, live: LivePage, stack: ExitStack) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.election import Election  # noqa: PLC0415
         from handloop.controller.cli.program import Program  # noqa: PLC0415
@@ -185,6 +187,7 @@ class _Run:
             seams=self._seams,
         )
         servers.show(program.liveness_checks, program.readiness_checks)
+        live.show(program, self._config)
         clean = True
         try:
             program.run()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace, in_cluster_possible
+from handloop.controller.cli.live_page import check_live_page, live_page_defaults
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.values import HEALTH_ADDRESS, LOOPBACK, METRICS_ADDRESS, format_duration
 from handloop.controller.runtime.election.durations import validate_durations
@@ -35,12 +36,14 @@ def options_here(
     if given.get("sandbox"):
         # a laptop: loopback only, and no clash with a server that listens on 8080 already
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
+        defaults |= live_page_defaults(given)
     elif in_cluster:
         # probes and scrapes come from other addresses
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
     options = Options(**defaults | dict(given))
     _check_durations(options)
+    check_live_page(options)
     if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
         raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
     if not options.leader_elect or options.leader_elect_resource_namespace:
