@@ -18,7 +18,7 @@ from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.walkthrough.live.control_error import ControlError
 
-MADE_BY: Final = "handloop.example/made-by"
+MADE_BY: Final = "live.example.com/made-by"
 """The label of the objects that the page makes."""
 
 GHOST: Final = "live-ghost"
