@@ -98,7 +98,8 @@ CONTROLS: Final = (
     Control(
         "lose-done",
         "Leave out done()",
-        "The next key stays in processing. Its changes stay in dirty, and no worker gets it again.",
+        "The key stays in processing. Change the Foo: its changes stay in dirty, and no worker gets them.",
+        ("key",),
         in_sandbox=True,
         is_switch=True,
     ),
@@ -235,12 +236,14 @@ class Controls:
         self._server.steal_lease(namespace, name)
         return "somebody-else holds the lease"
 
-    def _lose_done(self, _wanted: Mapping[str, Any]) -> str:
+    def _lose_done(self, wanted: Mapping[str, Any]) -> str:
         if self._faults.lost:
             self._faults.catch_up_on_done()
             return "the missing done() was said"
-        self._faults.lose_done(_FOO)
-        return "the next done() of a Foo is left out"
+        foo = _foo(self._parts, wanted)
+        self._faults.lose_done(_FOO, foo.key)
+        self._parts.queues()[_FOO].add(foo.name)
+        return f"the next done() of {foo.key} is left out"
 
     def _clean(self, _wanted: Mapping[str, Any]) -> str:
         return f"{self._server.clean()} Foos were deleted"

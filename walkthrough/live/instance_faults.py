@@ -25,8 +25,8 @@ class InstanceFaults:
     The faults of one program.
 
     State, under _lock (99): _failures = (controller, key) -> how many syncs are still to fail; _kept = the
-    items whose done() was left out, with their queue's real done; _lose_next = controllers whose next done()
-    is left out; _wrapped; _slowed = listener and its own handler.
+    items whose done() was left out, with their queue's real done; _lose_next = (controller, key) whose next
+    done() is left out; _wrapped; _slowed = listener and its own handler.
     Threads: any.
     """
 
@@ -34,7 +34,7 @@ class InstanceFaults:
         self._parts: Final = parts
         self._lock = new_lock("InstanceFaults._lock", 99)
         self._failures: dict[tuple[str, str], int] = {}
-        self._lose_next: set[str] = set()
+        self._lose_next: set[tuple[str, str]] = set()
         self._kept: list[tuple[Callable[[Any], None], Any]] = []
         self._wrapped: list[Method] = []
         self._slowed: list[tuple[Any, Any]] = []
@@ -85,12 +85,12 @@ class InstanceFaults:
         with self._lock:
             return bool(self._slowed)
 
-    def lose_done(self, controller: str) -> None:
-        """Leave the next done() of a controller's worker out. Raises: KeyError without such a controller."""
+    def lose_done(self, controller: str, key: str) -> None:
+        """Leave the next done() of a key out. Raises: KeyError without such a controller."""
         queue = self._parts.queues()[controller]
         self._wrap(Method(queue, "done"), partial(self._done, controller))
         with self._lock:
-            self._lose_next.add(controller)
+            self._lose_next.add((controller, key))
 
     def catch_up_on_done(self) -> None:
         """Say each done() that was left out."""
@@ -135,8 +135,8 @@ class InstanceFaults:
 
     def _done(self, controller: str, done: Callable[[Any], None], item: Any) -> None:
         with self._lock:
-            if controller in self._lose_next:
-                self._lose_next.remove(controller)
+            if (controller, str(item)) in self._lose_next:
+                self._lose_next.remove((controller, str(item)))
                 self._kept.append((done, item))
                 return
         done(item)

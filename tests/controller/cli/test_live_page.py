@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.cli.live_page import LEARN_INSTALL, live_page
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.values import LOOPBACK, BindAddress
-from support.program import ON_FREE_PORTS, running, wait_ready_page
+from support.deadline import until
+from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
 
 
 @pytest.mark.parametrize(
@@ -66,16 +68,21 @@ def test_a_public_page_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
     assert "open to other machines" in capsys.readouterr().out
 
 
+def state_with_workers(url: str, count: int) -> Any:
+    """The page's state once it has so many workers; before, nothing."""
+    with urllib.request.urlopen(url.replace("live/", "state"), timeout=20) as answer:
+        state = json.load(answer)
+    return state if len(state["workers"]) == count else None
+
+
 def test_the_program_serves_its_page(tmp_path: Path) -> None:
     """With the sandbox its URL is in the banner; the state has both controllers, and the experiments."""
     arguments = ("--sandbox", "--sandbox-kubeconfig", str(tmp_path / "kubeconfig"), *ON_FREE_PORTS)
     with running(*arguments, folder=tmp_path) as program:
         wait_ready_page(program)
         url = program.wait_line(r'live="(http://127[^"]+)"')[1]
-        with urllib.request.urlopen(url.replace("live/", "state"), timeout=20) as answer:
-            state = json.load(answer)
+        state = until(lambda: state_with_workers(url, 4), "four workers", seconds=SECONDS)
         assert [queue["name"] for queue in state["queues"]] == ["foo", "myapp"]
-        assert len(state["workers"]) == 4
         blocked = {offer["name"] for offer in state["controls"] if offer["blocked"]}
         assert blocked == {"steal-lease"}
         assert program.stop() == 0

@@ -103,9 +103,8 @@ def test_a_missing_done_keeps_the_key_from_every_worker(program: Any) -> None:
     """Changes stay in dirty; the done() that follows at last lets them go."""
     program.foo("a")
     program.wait_idle()
-    program.controls.act("lose-done", {})
+    program.controls.act("lose-done", KEY)
     queue = program.parts.queues()["foo"]
-    program.controls.act("scale", {**KEY, "replicas": 2})
     eventually(lambda: queue.statistics().in_flight == 1, "a key that stays")
     program.controls.act("touch", KEY)
     eventually(lambda: queue.statistics().readded == 1, "a change in dirty")

@@ -20,7 +20,7 @@ def test_restore_leaves_the_instances_as_they_were(program: Any) -> None:
     faults = InstanceFaults(program.parts)
     faults.slow("foos", 30)
     faults.fail("foo", "default/other", 5)
-    faults.lose_done("foo")
+    faults.lose_done("foo", "default/a")
     queue.add(ObjectName("default", "a"))
     eventually(lambda: queue.statistics().in_flight == 1, "a key without done")
     faults.pause()

@@ -106,6 +106,24 @@ def test_fifty_changes_while_the_workers_pause_are_one_key(
         assert opened.complaints == []
 
 
+def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Those that the other tests leave out, one after the other; switches are switched back."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        choose(page, "default/a")
+        for control in ("kill-watch", "scale", "delete-deployment", "slow-handler", "lose-done"):
+            act(page, control)
+            if control in ("slow-handler", "lose-done"):
+                act(page, "touch")
+            wait(page, f"document.querySelector('[data-control={control}]').classList.contains('seen')")
+            if control in ("slow-handler", "lose-done"):
+                act(page, control)
+        assert "observed" in page.inner_text("#progress")
+        assert opened.complaints == []
+
+
 def test_410_shows_a_relist_and_a_tombstone(browser: Browser, live: LiveServer) -> None:
     """The sentence of the step says it, and the table counts the relist."""
     with tab(browser, live.url) as opened:
