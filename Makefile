@@ -106,8 +106,8 @@ FORCE:
 lock: ## pin the dependencies again, with hashes: of the program, with the sandbox, with the tests
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet pip-tools
 	$(COMPILE) --output-file=requirements.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
-	$(COMPILE) --extra=sandbox --extra=tls --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
+	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
 	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
@@ -129,7 +129,7 @@ distributions: install-dev ## build/distributions: sdist and wheel; VERSION= ref
 	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
 
 size: ## print the lines of each package
-	@for folder in apis client workqueue informers controller sandbox tests; do \
+	@for folder in apis client workqueue informers controller sandbox walkthrough tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools

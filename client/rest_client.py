@@ -36,6 +36,7 @@ from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_answ
 from handloop.client.transport import Transport
 from handloop.workqueue.rate_limiters import TokenBucket
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("client")
 
@@ -207,6 +208,9 @@ class RESTClient:
         seconds = self.clock.now() - started_at
         self._metrics.request_total(code=code, method=call.method, host=self._host)
         self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
+        if TRACE.on and not call.read:
+            key = f"{call.namespace}/{call.name}"
+            TRACE.tell(10, call.resource, key, verb=call.verb, code=code, seconds=seconds)
         log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)
 
     def _error(self, call: Call, response: Response) -> APIError:

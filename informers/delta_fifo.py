@@ -40,6 +40,7 @@ from handloop.informers.keys import (
     meta_namespace_key_func,
 )
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_condition
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("delta_fifo")
 
@@ -307,6 +308,9 @@ class DeltaFIFO(Generic[T]):
         # (2) add object
         for key, delta in entries:
             deltas = items.get(key)
+            if TRACE.on:
+                tombstone = isinstance(delta.object, DeletedFinalStateUnknown)
+                TRACE.tell(2, self._name, key, type=delta.type, joins=len(deltas or ()), tombstone=tombstone)
             if deltas is not None:
                 extend(deltas, delta)
             elif is_known is None or delta.type is not _DELETED or is_known(key):
@@ -339,6 +343,9 @@ class DeltaFIFO(Generic[T]):
     def _take_locked(self, max_keys: int) -> list[tuple[Deltas[T], bool]]:
         items, queue = self._items, self._queue
         keys = [queue.popleft() for _ in range(min(max_keys, len(queue)))]
+        if TRACE.on:
+            for key in keys:
+                TRACE.tell(3, self._name, key, types=[delta.type for delta in items[key]], left=len(queue))
         if self._synced.is_set():
             return [(items.pop(key), False) for key in keys]
         initial = self._initial_count if self._populated else len(keys)

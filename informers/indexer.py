@@ -30,6 +30,7 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.workqueue.seams import new_lock
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("informers")
 
@@ -404,6 +405,8 @@ class Indexer(Generic[T]):
             index.change(key, old, obj)
         # (5) store
         self._items[key] = obj
+        if TRACE.on:
+            self._tell(key, obj, new=old is None)
         return old
 
     def _delete_locked(self, key: str) -> T | None:
@@ -411,7 +414,14 @@ class Indexer(Generic[T]):
         if old is not None:
             for index in self._indexes.values():
                 index.change(key, old, None)
+            if TRACE.on:
+                self._tell(key, old, deleted=True)
         return old
+
+    def _tell(self, key: str, obj: T, **facts: bool) -> None:
+        kind = type(obj).__name__
+        TRACE.tell(4, kind, key, indexes=list(self._indexes), **facts)
+        TRACE.tell(5, kind, key, objects=len(self._items), **facts)
 
     def _index_locked(self, name: str) -> StoreIndex[T]:
         index = self._indexes.get(name)

@@ -20,6 +20,7 @@ from handloop.apis.resource import Resource
 from handloop.client.errors import new_not_found
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("lister")
 
@@ -133,6 +134,8 @@ class Lister(Generic[T]):
     def _get(self, name: ObjectName) -> T:
         # (9) get object by key
         obj = self._indexer.get_by_key(str(name))
+        if TRACE.on:
+            TRACE.tell(9, self._resource.plural, name, found=obj is not None)
         if obj is None:
             raise new_not_found(self._resource, name.name)
         return obj

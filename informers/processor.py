@@ -27,7 +27,11 @@ import structlog
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_metrics import Counter
 from handloop.informers.informer_statistics import ListenerStatistics
-from handloop.informers.keys import DeletedFinalStateUnknown, object_name
+from handloop.informers.keys import (
+    DeletedFinalStateUnknown,
+    deletion_handling_meta_namespace_key_func,
+    object_name,
+)
 from handloop.workqueue.seams import (
     REAL_CLOCK,
     REAL_SEAMS,
@@ -38,6 +42,7 @@ from handloop.workqueue.seams import (
     new_condition,
     new_lock,
 )
+from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("informers")
 
@@ -334,6 +339,8 @@ class SharedProcessor(Generic[T]):
                 if batch:
                     # (6) dispatch
                     listener.add(batch, initial=initial)
+                    if TRACE.on:
+                        _tell(listener, batch)
 
     def should_resync(self) -> bool:
         """Whether any listener is due. Until the next call exactly the due listeners are syncing."""
@@ -422,3 +429,10 @@ class ResyncPeriods:
             log.warning("The informer does not resync, and so no handler of it", period=admitted)
             return 0
         return max(admitted, self.check_seconds)
+
+
+def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
+    for notification in batch:
+        obj = notification.old if isinstance(notification, DeleteNotification) else notification.new
+        key = deletion_handling_meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
+        TRACE.tell(6, listener.name, key, what=type(notification).__name__)

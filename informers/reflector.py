@@ -62,6 +62,7 @@ from handloop.informers.relist_policy import (
     relist_reason,
 )
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams, new_lock
+from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Kind)
 
@@ -264,6 +265,8 @@ class Reflector(Generic[T]):
     def _publish(self, complete: CompleteList[T]) -> None:
         """Put a complete list into the FIFO."""
         rv = complete.resource_version
+        if TRACE.on:
+            TRACE.tell(1, self.name, "", listed=len(complete.items), resource_version=rv)
         try:
             self._intake.replace(complete.items, complete.undecodable, rv)
         except Exception as error:
@@ -308,6 +311,9 @@ class Reflector(Generic[T]):
 
     def _accept(self, block: EventBlock[T]) -> None:
         """Put a block into the FIFO, then move the resource version."""
+        if TRACE.on:
+            rv = block.resource_version
+            TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv)
         self._intake.put(block)
         if not block.accepted:
             return

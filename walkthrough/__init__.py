@@ -1,1 +1,1 @@
-"""Eleven chapters on how a controller works inside: real parts, live state, no cluster. See catalog.py."""
+"""The place to learn how a controller works inside: eleven chapters (see catalog.py), and the live page."""

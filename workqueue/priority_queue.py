@@ -95,7 +95,7 @@ class PriorityQueue(RateLimitingQueue[T]):
         self, item: T, *, at_least_seconds: float = 0.0, priority: int | None = None
     ) -> None:
         """Add item when the rate limiter says so; priority None keeps the one it was handed out with."""
-        self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds), priority=priority)
+        self.add_after(item, self._delay(item, at_least_seconds), priority=priority)
 
     def done(self, item: T) -> None:
         """Give item back; if it was added since the get, it waits again, behind those of its priority."""

@@ -23,11 +23,13 @@ Follows: client-go util/workqueue/queue.go, differs:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams, acquire_contended, condition_over, new_lock
+from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Hashable)
 
@@ -79,6 +81,19 @@ class QueueStatistics(NamedTuple):
     in_flight: int
     readded: int
     delayed: int
+
+
+class QueueItems(NamedTuple, Generic[T]):
+    """
+    A snapshot of the items, in no order: QueueStatistics counts the same four kinds.
+
+    delayed = item -> seconds until its time.
+    """
+
+    queued: tuple[T, ...]
+    in_flight: tuple[T, ...]
+    readded: tuple[T, ...]
+    delayed: Mapping[T, float]
 
 
 class Queue(Generic[T]):
@@ -178,6 +193,8 @@ class Queue(Generic[T]):
             item = self._container.pop()
             self._processing.add(item)
             self._dirty.discard(item)
+            if TRACE.on:
+                TRACE.tell(8, self.name, item, waiting=len(self._container), working=len(self._processing))
             if self._metrics is not None:
                 self._metrics.get(item)
             return item
@@ -194,6 +211,8 @@ class Queue(Generic[T]):
                 self._processing.remove(item)
             except KeyError:
                 return
+            if TRACE.on:
+                TRACE.tell(11, self.name, item, again=item in self._dirty)
             if item in self._dirty:
                 self._container.push(item)
                 if self._waiting:
@@ -242,6 +261,14 @@ class Queue(Generic[T]):
             queued, in_flight = len(self._container), len(self._processing)
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
 
+    def items(self, most: int) -> QueueItems[T]:
+        """A snapshot of at most so many items of each kind."""
+        with self._lock:
+            queued = (item for item in self._dirty if item not in self._processing)
+            readded = (item for item in self._processing if item in self._dirty)
+            in_flight = islice(self._processing, most)
+            return QueueItems(tuple(islice(queued, most)), tuple(in_flight), tuple(islice(readded, most)), {})
+
     def __enter__(self) -> Self:
         return self
 
@@ -252,6 +279,8 @@ class Queue(Generic[T]):
         """Add item without waking a getter; True when it went into the container."""
         if self._shutting_down:
             return False
+        if TRACE.on:
+            TRACE.tell(7, self.name, item, merged=item in self._dirty, in_flight=item in self._processing)
         if item in self._dirty:
             if item not in self._processing:
                 self._container.touch(item)

@@ -24,10 +24,11 @@ import heapq
 import itertools
 from typing import Final
 
-from handloop.workqueue.queue import Container, Queue, QueueStatistics, T
+from handloop.workqueue.queue import Container, Queue, QueueItems, QueueStatistics, T
 from handloop.workqueue.queue_metrics import CounterMetric, MetricsProvider
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_condition
+from handloop.workqueue.step_trace import TRACE
 
 _RANK: Final = 70
 _COMPACT_FROM: Final = 64
@@ -105,6 +106,15 @@ class DelayingQueue(Queue[T]):
         with self._schedule:
             delayed = len(self._ready_at)
         return super().statistics()._replace(delayed=delayed)
+
+    def items(self, most: int) -> QueueItems[T]:
+        """A snapshot of at most so many items of each kind."""
+        with self._schedule:
+            now = self._clock.now()
+            delayed = {
+                item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)
+            }
+        return super().items(most)._replace(delayed=delayed)
 
     def _accept_retry_locked(self) -> bool:
         """Count a delayed add; False once stopped, and not counted."""
@@ -191,12 +201,21 @@ class RateLimitingQueue(DelayingQueue[T]):
         The limiter counts also while shutting down.
         """
         # (12) add rate limited
-        self.add_after(item, max(self._rate_limiter.when(item), at_least_seconds))
+        self.add_after(item, self._delay(item, at_least_seconds))
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""
+        if TRACE.on:
+            TRACE.tell(11, self.name, item, forgotten=self._rate_limiter.num_requeues(item))
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
         """How often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
+
+    def _delay(self, item: T, at_least_seconds: float) -> float:
+        """Count one more failure; seconds to wait before the next try."""
+        seconds = max(self._rate_limiter.when(item), at_least_seconds)
+        if TRACE.on:
+            TRACE.tell(12, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+        return seconds

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from handloop.controller.cli.live_page import check_live_page, live_page_defaults
 from handloop.controller.cli.options import ASKING, FLAGS, Options, spelling
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.cli.values import (
@@ -208,12 +209,14 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     if given["sandbox"]:
         # a laptop: loopback only, and no clash with a server that listens on 8080 already
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
+        defaults |= live_page_defaults(given)
     elif in_cluster:
         # probes and scrapes come from other addresses
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
     options = Options(**defaults | dict(given))
     _check_durations(options)
+    check_live_page(options)
     if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
         raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
     if not options.leader_elect or options.leader_elect_resource_namespace:

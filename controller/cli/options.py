@@ -181,6 +181,18 @@ class Options:
         "ask the API server who may read /metrics; needs --metrics-cert-dir",
         _DECLARING,
     )
+    debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+        None,
+        parse_bind_address,
+        "ADDR",
+        "where the live page is served (with --sandbox 127.0.0.1:0, a free port; else off); 0 turns it off",
+    )
+    debug_controls: bool = _option(
+        False,
+        boolean,
+        "BOOL",
+        "let the live page act: pause workers, fail keys and the like (with --sandbox on, else off)",
+    )
 
     # leader election
 

@@ -106,6 +106,7 @@ def no_status_subresource(group_resource: str) -> Problem:
 _LISTENERS: Final = {
     "metrics": ("--metrics-bind-address={host}:9090", "--metrics-bind-address=0 to turn it off"),
     "health": ("--health-probe-bind-address={host}:9091", "--health-probe-bind-address=0 to turn it off"),
+    "the live page": ("--debug-listen={host}:9092", "--debug-listen=0 to turn it off"),
     "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
 }
 

@@ -19,6 +19,7 @@ from handloop.client.rest_client import Reachability
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport, Transport
 from handloop.controller.cli.connection_problems import config_problem
+from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS, TRIES, Preflight, Report
@@ -108,7 +109,7 @@ class _Run:
             client = self._client(stack.enter_context(closing(transport)))
             # bound first: a taken port is known at once, and a slow start can be probed
             servers = Servers(self._options, self._registry, client, self._seams.clock)
-            with servers.serving():
+            with servers.serving(), live_page(self._options) as live:
                 report = self._preflight(client.reachability)
                 if self._stop.is_set():
                     return _stopped()
@@ -119,8 +120,8 @@ class _Run:
                     self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
                 ):
                     return report.exit_code
-                show_banner(self._facts(report, servers), self._stream)
-                return self._work(client, servers, stack)
+                show_banner(self._facts(report, servers, live), self._stream)
+                return self._work(client, servers, live, stack)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -150,7 +151,7 @@ class _Run:
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, servers: Servers) -> dict[str, Any]:
+    def _facts(self, report: Report, servers: Servers, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
@@ -169,9 +170,10 @@ class _Run:
             "metrics": servers.metrics,
             "health": servers.health,
             "checks": report.summary + election,
+            **({"live": live.shown} if live.shown else {}),
         }
 
-    def _work(self, client: Client, servers: Servers, stack: ExitStack) -> int:
+    def _work(self, client: Client, servers: Servers, live: LivePage, stack: ExitStack) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
         from handloop.controller.cli.election import Election  # noqa: PLC0415
         from handloop.controller.cli.program import Program  # noqa: PLC0415
@@ -192,6 +194,7 @@ class _Run:
             seams=self._seams,
         )
         servers.show(program.manager.liveness_checks, program.manager.readiness_checks)
+        live.show(program, self._config)
         clean = True
         try:
             program.run()
@@ -214,7 +217,7 @@ def show_banner(facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(facts: Mapping[str, Any]) -> str:
-    """Six lines for people. A fact that is "" is not known."""
+    """Six lines for people, and one for the live page. A fact that is "" is not known."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""
@@ -226,5 +229,6 @@ def banner(facts: Mapping[str, Any]) -> str:
         f"  running   {controllers} · workers {facts['workers']} each · resync {facts['resync']}",
         f"  serving   metrics {facts['metrics']} · health {facts['health']}",
         f"  checks    {facts['checks']}",
+        *([f"  live      {facts['live']}"] if "live" in facts else []),
     ]
     return "\n".join(map(printable, rows)) + "\n"

@@ -17,6 +17,7 @@ from handloop.workqueue.queue import QueueStatistics
 from handloop.workqueue.queue_metrics import MetricsProvider
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
+from handloop.workqueue.step_trace import TRACE
 
 BASE_DELAY_SECONDS: Final = 0.005
 MAX_DELAY_SECONDS: Final = 1000.0
@@ -188,6 +189,8 @@ class ReconcileQueue:
         Returns: the delay in seconds.
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
+        if TRACE.on:
+            TRACE.tell(12, self._queue.name, name, seconds=delay, failures=self._queue.num_requeues(name))
         self._set_given_up(name, given_up=False)
         detail = f"{self._queue.num_requeues(name)} after {reason}"
         self._later(name, delay, Cause("retry", detail=detail))

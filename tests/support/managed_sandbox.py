@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
-from handloop.client.errors import DeadlineExceeded, StreamClosed
+from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
 from handloop.controller.runtime.manager import Manager
@@ -37,7 +37,7 @@ class ManagedSandbox:
     def transport(self) -> Transport:
         """An administrator's way in."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
-            token="admin", closed=StreamClosed, silent=DeadlineExceeded
+            token="admin", closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
 

@@ -45,6 +45,7 @@ def test_item_comes_when_its_time_has_come(queue: DelayingQueue[str], clock: Fak
     queue.add_after("foo", 0.05)
     assert len(queue) == 0
     assert queue.statistics().delayed == 1
+    assert set(queue.items(10).delayed) == {"foo"}
     clock.wait_for_deadline(0.05)
     clock.advance(0.06)
 

@@ -438,6 +438,17 @@ def test_statistics_tell_the_states_apart() -> None:
     assert queue.statistics() == QueueStatistics(queued=3, in_flight=2, readded=1, delayed=0)
 
 
+def test_items_are_told_apart_as_they_are_counted() -> None:
+    """The same four places with the items themselves, at most so many of each."""
+    queue: Queue[str] = Queue()
+    get_in_flight(queue, "a", "b")
+    queue.add_all(["a", "c", "d", "e"])
+
+    items = queue.items(10)
+    assert (set(items.queued), set(items.in_flight), set(items.readded)) == ({*"cde"}, {*"ab"}, {"a"})
+    assert [len(part) for part in queue.items(1)] == [1, 1, 1, 0]
+
+
 def test_operations_wait_for_a_taken_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add, get and done that find the lock taken go the way that waits for it."""
     queue: Queue[str] = Queue()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue, default_rate_limiter
 from handloop.workqueue.priority import LOW_PRIORITY
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.seams import Seams
+from handloop.workqueue.step_trace import TRACE
 from support.fake_clock import FakeClock
 from support.fake_metrics import FakeMetricsProvider
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, no_thread
@@ -146,6 +149,19 @@ def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
         getattr(queue, ends_with)(NAME)
     assert queue.num_requeues(NAME) == 0
     assert queue.retry(NAME, "x") == 0.005
+
+
+def test_a_retry_is_told_as_the_twelfth_step() -> None:
+    """With its delay and the failures so far, while a viewer looks."""
+    queue = new_queue()
+    told: list[Any] = []
+    TRACE.start(lambda *step: told.append(step))
+    try:
+        queue.retry(NAME, "x")
+    finally:
+        TRACE.stop()
+    queue.retry(NAME, "x")
+    assert told == [(12, "q", str(NAME), {"seconds": 0.005, "failures": 1})]
 
 
 def test_a_shut_down_queue_ends_its_workers() -> None:

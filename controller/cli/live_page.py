@@ -1,0 +1,122 @@
+"""
+The live page of the program: whether it is served, where, and what it shows.
+
+It needs the extra `learn`, and is loaded only where it is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
+from typing import Any, Final, Protocol
+
+import structlog
+
+from handloop.client.config import ClientConfig
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.values import LOOPBACK, BindAddress
+
+log = structlog.get_logger("controller")
+
+LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
+
+
+class Running(Protocol):
+    """What the page shows: a manager, and its controllers by name. A Program, which is loaded later."""
+
+    @property
+    def manager(self) -> Any:
+        """The manager."""
+
+    @property
+    def controllers(self) -> Mapping[str, object]:
+        """The controllers."""
+
+
+def is_installed() -> bool:
+    """Whether the server of the page can be loaded."""
+    return all(find_spec(name) is not None for name in ("aiohttp", "aiohttp_sse", "handloop.walkthrough"))
+
+
+def live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the page with --sandbox: on where its extra is installed, on loopback with controls."""
+    if not is_installed():
+        return {}
+    address: BindAddress | None = given.get("debug_listen", LOOPBACK)
+    on_loopback = address is not None and address.served_names() is not None
+    return {"debug_listen": LOOPBACK, "debug_controls": on_loopback}
+
+
+def check_live_page(options: Options) -> None:
+    """Raises: ValueError for a page that cannot be served, or controls that other machines could reach."""
+    if options.debug_listen is None:
+        return
+    if not is_installed():
+        raise ValueError(f"the live page is not installed: {LEARN_INSTALL}")
+    if options.debug_controls and options.debug_listen.served_names() is None:
+        raise ValueError(
+            "--debug-controls lets whoever reaches the live page act: it needs a --debug-listen on loopback"
+        )
+
+
+class LivePage:
+    """
+    The page of one run. Threads: main's.
+
+    shown is its URL for the banner, or how to get it; "" = off.
+    """
+
+    def __init__(self, options: Options, stack: ExitStack) -> None:
+        """
+        Serve the page, if it is on. Args: stack ends what was started.
+
+        Raises: ListenError.
+        """
+        self._options = options
+        self._stack = stack
+        self._server: Any = None
+        self.shown = f"off: {LEARN_INSTALL}" if options.sandbox and not is_installed() else ""
+        address = options.debug_listen
+        if address is None:
+            return
+        from handloop.walkthrough.live.server import LiveServer  # noqa: PLC0415 - an extra
+
+        names = address.served_names()
+        self._server = LiveServer(address.host, address.port, names=names, controls=options.debug_controls)
+        stack.callback(self._server.stop)
+        self._server.start()
+        self.shown = self._server.url
+        if names is None:
+            log.warning(
+                "The live page is open to other machines: they see names, versions and stacks",
+                address=str(address),
+            )
+
+    def show(self, running: Running, config: ClientConfig) -> None:
+        """Show what runs from here on. Args: config of the server, which the controls ask."""
+        if self._server is None:
+            return
+        from handloop.controller.cli.controllers import cached_fields  # noqa: PLC0415 - as Program
+        from handloop.walkthrough.live.cluster_acts import ClusterActs  # noqa: PLC0415 - an extra
+        from handloop.walkthrough.live.controls import Controls  # noqa: PLC0415 - an extra
+        from handloop.walkthrough.live.parts import Parts  # noqa: PLC0415 - an extra
+
+        parts = Parts(running.manager, running.controllers)
+        controls = None
+        if self._options.debug_controls:
+            transport = self._stack.enter_context(closing(HTTPTransport(config)))
+            controls = Controls(parts, ClusterActs(transport), in_sandbox=self._options.sandbox)
+        self._server.show(parts, controls, cached_fields)
+
+
+@contextmanager
+def live_page(options: Options) -> Iterator[LivePage]:
+    """
+    The live page for as long as the context lasts.
+
+    Raises: ListenError.
+    """
+    with ExitStack() as stack:
+        yield LivePage(options, stack)

@@ -1,0 +1,88 @@
+"""The options of the live page, and the page of a run."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handloop.controller.cli import live_page as module
+from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.live_page import LEARN_INSTALL, live_page
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.values import LOOPBACK, BindAddress
+from support.deadline import until
+from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
+
+
+@pytest.mark.parametrize(
+    ("argv", "listen", "controls"),
+    [
+        ([], None, False),
+        (["--sandbox"], LOOPBACK, True),
+        (["--sandbox", "--debug-listen=0"], None, False),
+        (["--sandbox", "--debug-listen=:9000"], BindAddress("", 9000), False),
+        (["--sandbox", "--debug-controls=false"], LOOPBACK, False),
+        (["--debug-listen=127.0.0.1:9000"], BindAddress("127.0.0.1", 9000), False),
+        (["--debug-listen=127.0.0.1:9000", "--debug-controls"], BindAddress("127.0.0.1", 9000), True),
+    ],
+)
+def test_the_page_is_on_with_the_sandbox_or_where_it_is_asked_for(
+    argv: list[str], listen: BindAddress | None, controls: bool
+) -> None:
+    """Controls come by themselves only on the sandbox, on loopback."""
+    options = parse_options(argv, {})
+    assert (options.debug_listen, options.debug_controls) == (listen, controls)
+
+
+def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
+    """With a sentence that says what to type."""
+    with pytest.raises(UsageError, match="needs a --debug-listen on loopback"):
+        parse_options(["--debug-listen=:9000", "--debug-controls"], {})
+
+
+def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for, it is an error; the sandbox runs without it, and its banner says so."""
+    monkeypatch.setattr(module, "is_installed", lambda: False)
+    with pytest.raises(UsageError, match=r"handloop\[learn\]"):
+        parse_options(["--debug-listen=127.0.0.1:0"], {})
+    options = parse_options(["--sandbox"], {})
+    assert options.debug_listen is None
+    with live_page(options) as page:
+        assert page.shown == f"off: {LEARN_INSTALL}"
+
+
+def test_a_page_that_is_off_is_not_in_the_banner() -> None:
+    """Nothing is served, and nothing is said."""
+    with live_page(Options()) as page:
+        assert page.shown == ""
+
+
+def test_a_public_page_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is served, without controls."""
+    with live_page(Options(debug_listen=BindAddress("", 0))) as page:
+        assert page.shown.startswith("http://127.0.0.1:")
+    assert "open to other machines" in capsys.readouterr().out
+
+
+def state_with_workers(url: str, count: int) -> Any:
+    """The page's state once it has so many workers; before, nothing."""
+    with urllib.request.urlopen(url.replace("live/", "state"), timeout=20) as answer:
+        state = json.load(answer)
+    return state if len(state["workers"]) == count else None
+
+
+def test_the_program_serves_its_page(tmp_path: Path) -> None:
+    """With the sandbox its URL is in the banner; the state has both controllers, and the experiments."""
+    arguments = ("--sandbox", "--sandbox-kubeconfig", str(tmp_path / "kubeconfig"), *ON_FREE_PORTS)
+    with running(*arguments, folder=tmp_path) as program:
+        wait_ready_page(program)
+        url = program.wait_line(r'live="(http://127[^"]+)"')[1]
+        state = until(lambda: state_with_workers(url, 4), "four workers", seconds=SECONDS)
+        assert [queue["name"] for queue in state["queues"]] == ["foo", "myapp"]
+        blocked = {offer["name"] for offer in state["controls"] if offer["blocked"]}
+        assert blocked == {"steal-lease"}
+        assert program.stop() == 0

@@ -1,0 +1,72 @@
+"""A Foo controller on a sandbox without sockets, as the live page sees it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.walkthrough.live.cluster_acts import ClusterActs
+from handloop.walkthrough.live.controls import Controls
+from handloop.walkthrough.live.parts import Parts
+from handloop.walkthrough.live.recorder import Recorder, Step
+from support.managed_sandbox import ManagedSandbox, eventually
+
+PATH = Foo.resource.path(namespace="default")
+
+
+class FooProgram:
+    """A running Foo controller, its parts, its controls, and a recorder that is on."""
+
+    def __init__(self) -> None:
+        self.cluster = ManagedSandbox()
+        self.cluster.install(Foo)
+        manager = self.cluster.manager()
+        self.manager = manager
+        self.parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
+        self.recorder = Recorder()
+        self.controls = Controls(self.parts, ClusterActs(self.cluster.transport()), in_sandbox=True)
+
+    def foo(self, name: str, replicas: int = 1, **metadata: Any) -> None:
+        """Make a Foo, as another client would."""
+        self.cluster.post(
+            PATH,
+            {
+                "apiVersion": Foo.resource.api_version,
+                "kind": "Foo",
+                "metadata": {"name": name, **metadata},
+                "spec": {"deploymentName": name, "replicas": replicas},
+            },
+        )
+
+    def told(self, number: int, key: str = "default/a") -> list[Step]:
+        """The steps of a number and key so far."""
+        return [step for step in self.recorder.steps() if (step.number, step.key) == (number, key)]
+
+    def get(self, path: str) -> Any:
+        """An object, as the server has it."""
+        return json.loads(self.cluster.transport().request("GET", path).body)
+
+    def wait_idle(self, key: str = "default/a") -> None:
+        """Wait until a Foo was synced and nothing is left to do."""
+        queue = self.parts.queues()["foo"]
+        eventually(lambda: self.told(11, key), "a sync")
+        eventually(lambda: queue.statistics() == (0, 0, 0, 0), "nothing to do")
+
+
+@pytest.fixture
+def program() -> Iterator[FooProgram]:
+    program = FooProgram()
+    program.recorder.join()
+    try:
+        with program.cluster.running(program.manager):
+            eventually(program.parts.queues, "the queue")
+            eventually(lambda: all(one.has_synced() for one in program.parts.informers()), "the caches")
+            yield program
+            program.controls.undo_all()
+    finally:
+        program.recorder.close()

@@ -1,0 +1,44 @@
+"""Faults by wrapping the running instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handloop.informers.keys import ObjectName
+from handloop.walkthrough.live.instance_faults import InstanceFaults
+from support.managed_sandbox import eventually
+
+
+def test_restore_leaves_the_instances_as_they_were(program: Any) -> None:
+    """No wrapped method stays, no handler is slow, no queue is held, and nothing is in flight."""
+    program.foo("a")
+    program.wait_idle()
+    queue = program.parts.queues()["foo"]
+    controller = program.parts.syncs()["foo"].owner
+    listener = program.parts.listeners("foos")[0]
+    before = (dict(vars(controller)).keys(), dict(vars(queue)).keys(), listener._handler)
+    faults = InstanceFaults(program.parts)
+    faults.slow("foos", 30)
+    faults.fail("foo", "default/other", 5)
+    faults.lose_done("foo", "default/a")
+    queue.add(ObjectName("default", "a"))
+    eventually(lambda: queue.statistics().in_flight == 1, "a key without done")
+    faults.pause()
+    assert (faults.paused, faults.slowed, faults.lost) == (True, True, True)
+    faults.restore()
+    assert (faults.paused, faults.slowed, faults.lost) == (False, False, False)
+    assert (dict(vars(controller)).keys(), dict(vars(queue)).keys(), listener._handler) == before
+    eventually(lambda: queue.statistics() == (0, 0, 0, 0), "nothing in flight")
+
+
+def test_only_the_key_that_was_named_fails(program: Any) -> None:
+    """As often as was asked for; another key is synced meanwhile."""
+    for name in "ab":
+        program.foo(name)
+        program.wait_idle(f"default/{name}")
+    before = len(program.told(12, "default/b"))
+    InstanceFaults(program.parts).fail("foo", "default/a", 2)
+    for name in "ba":
+        program.parts.queues()["foo"].add(ObjectName("default", name))
+    eventually(lambda: any(step.facts.get("forgotten") == 2 for step in program.told(11)), "a success")
+    assert len(program.told(12, "default/b")) == before

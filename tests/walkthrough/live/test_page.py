@@ -1,0 +1,293 @@
+"""The live page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Error, Page
+
+from handloop.walkthrough.live.guard import LOOPBACK_NAMES
+from handloop.walkthrough.live.recorder import Recorder
+from handloop.walkthrough.live.server import LiveServer
+from support.live_browser import chromium, tab
+from support.managed_sandbox import eventually
+
+NASTY = "<img src=x onerror=window.hacked=1>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def live(program: Any) -> Iterator[LiveServer]:
+    """The page of a running Foo controller."""
+    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True, recorder=program.recorder)
+    server.show(program.parts, program.controls)
+    server.start()
+    yield server
+    server.stop()
+
+
+def wait(page: Page, condition: str) -> None:
+    """Wait until a condition of the page holds; the page's own policy forbids playwright's way to wait."""
+    eventually(lambda: holds(page, condition), condition)
+
+
+def holds(page: Page, condition: str) -> bool:
+    """Whether a condition holds; a page that is just being loaded has none."""
+    page.wait_for_timeout(20)
+    with suppress(Error):
+        return bool(page.evaluate(condition))
+    return False
+
+
+def act(page: Page, control: str) -> None:
+    """Press the button of an experiment, and wait for the answer."""
+    page.locator(f'[data-control="{control}"] button').click()
+    wait(page, "!['', '…'].includes(document.getElementById('said').textContent)")
+
+
+def hits(page: Page) -> list[int]:
+    """How often each step was shown."""
+    counted = page.eval_on_selector_all("#picture [data-hits]", "all => all.map(n => n.dataset.hits)")
+    return [int(text) for text in counted]
+
+
+def choose(page: Page, key: str) -> None:
+    """Choose a Foo for the experiments."""
+    page.wait_for_selector(f'#key option:text-is("{key}")', state="attached")
+    page.select_option("#key", key)
+
+
+def test_every_step_lights_up_after_a_foo(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Also the twelfth, as the first create is refused; nothing goes wrong or is loaded from elsewhere."""
+    program.cluster.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.select_option("#speed", "1")
+        program.foo("example-foo")
+        eventually(lambda: len(hits(page)) == 12 and all(hits(page)), "each of the twelve steps")
+        assert "default/example-foo" in page.inner_text("#objects")
+        assert opened.complaints == []
+
+
+def test_slowed_down_the_steps_light_up_one_by_one(browser: Browser, live: LiveServer, program: Any) -> None:
+    """At 1/100 the first key reaches done within ten seconds, and the sentence is that of the step shown."""
+    with tab(browser, live.url) as opened:
+        program.foo("example-foo")
+        opened.page.wait_for_selector('#picture [data-step="11"].lit', timeout=10_000)
+        assert "default/example-foo" in opened.page.inner_text("#why")
+
+
+def test_fifty_changes_while_the_workers_pause_are_one_key(
+    browser: Browser, live: LiveServer, program: Any
+) -> None:
+    """The experiment is ticked, and so is the one that made the changes."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.click("#live")
+        choose(page, "default/a")
+        act(page, "pause")
+        act(page, "touch")
+        wait(page, "document.querySelector('#queues').textContent.includes('queue: 1')")
+        wait(page, "document.querySelector('[data-control=pause]').classList.contains('seen')")
+        wait(page, "document.querySelector('#health').textContent.includes('workers paused')")
+        assert program.parts.queues()["foo"].statistics().queued == 1
+        assert opened.complaints == []
+
+
+def test_each_experiment_is_ticked_when_it_was_seen(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Those that the other tests leave out, one after the other; switches are switched back."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        choose(page, "default/a")
+        for control in ("kill-watch", "scale", "delete-deployment", "slow-handler", "lose-done"):
+            act(page, control)
+            if control in ("slow-handler", "lose-done"):
+                act(page, "touch")
+            wait(page, f"document.querySelector('[data-control={control}]').classList.contains('seen')")
+            if control in ("slow-handler", "lose-done"):
+                act(page, control)
+        assert "observed" in page.inner_text("#progress")
+        assert opened.complaints == []
+
+
+def test_410_shows_a_relist_and_a_tombstone(browser: Browser, live: LiveServer) -> None:
+    """The sentence of the step says it, and the table counts the relist."""
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        act(page, "expire")
+        wait(page, "document.querySelector('[data-control=expire]').classList.contains('seen')")
+        assert "1 " in page.inner_text("#informers tr:has-text('foos') td:nth-child(6)")
+        page.click("#first")
+        for _ in range(200):
+            if "tombstone" in page.inner_text("#why"):
+                break
+            page.click("#next")
+        assert "DeletedFinalStateUnknown" in page.inner_text("#why")
+
+
+def test_three_failures_show_5_10_and_20_ms(browser: Browser, live: LiveServer, program: Any) -> None:
+    """In the sentences and in the last syncs."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        choose(page, "default/a")
+        act(page, "fail")
+        wait(page, "document.querySelector('[data-control=fail]').classList.contains('seen')")
+        results = "document.querySelector('#results').textContent"
+        for delay in ("5 ms", "10 ms", "20 ms"):
+            wait(page, f"{results}.includes('again in {delay}')")
+
+
+def test_after_a_restart_the_page_has_a_new_snapshot(browser: Browser, program: Any) -> None:
+    """Another process on the same port: its token, its ring, its state."""
+    first = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True)
+    first.show(program.parts, program.controls)
+    first.start()
+    with tab(browser, first.url) as opened:
+        page, port = opened.page, first.port
+        token = "document.querySelector('meta[name=token]').content"
+        before = page.evaluate(token)
+        first.stop()
+        wait(page, "document.querySelector('#health').textContent.includes('not connected')")
+        second = LiveServer("127.0.0.1", port, names=LOOPBACK_NAMES, controls=True)
+        second.show(program.parts, program.controls)
+        second.start()
+        try:
+            wait(page, f"{token} !== '{before}' && document.body.dataset.snapshots === '1'")
+            page.wait_for_selector('[data-control="pause"]')
+        finally:
+            page.close()
+            second.stop()
+
+
+def test_a_name_is_text(browser: Browser, live: LiveServer, program: Any) -> None:
+    """With markup in place of every text of the stream nothing runs, and the markup is what one reads."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.route("**/debug/live/events", lambda route: route.fulfill(**_nasty_stream()))
+        page.goto(live.url)
+        wait(page, f"document.querySelector('#why').textContent === {NASTY!r}")
+        for place in ("#results", "#objects", "#queues", "#workers", "#informers", "#controls", "#key"):
+            assert NASTY in (page.text_content(place) or ""), place
+        assert page.text_content(".token text") == f"{NASTY[:33]}…"
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img").count() == 0
+
+
+def _nasty_stream() -> dict[str, Any]:
+    """A stream of a program in which everything has the same bad name."""
+    facts = {"merged": False, "in_flight": False}
+    names = dict.fromkeys(("thread", "component", "key", "why"), NASTY)
+    step = {"seq": 1, "t": 1.0, "step": 7, "facts": facts, **names}
+    counts = dict.fromkeys(("queued", "dirty", "processing", "delayed"), 1)
+    keys = {key: [NASTY] for key in ("queued", "dirty", "processing")}
+    delayed = [{"key": NASTY, "seconds": 1, "failures": 1}]
+    informer = {"name": NASTY, "plural": NASTY, "kind": NASTY, "state": NASTY, "retryIn": None, "fifo": 0}
+    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "fields": [], "on": False, "blocked": NASTY}
+    state = {
+        "ready": True,
+        "synced": True,
+        "election": {"leading": False, "holder": NASTY},
+        "informers": [informer | {"objects": 1, "indexes": {NASTY: 1}, "listeners": []}],
+        "queues": [{"name": NASTY, "paused": True, "counts": counts, **keys, "delayed": delayed}],
+        "workers": [{"name": NASTY, "key": NASTY, "seconds": 1}],
+        "results": [{"key": NASTY, "outcome": "ok", "seconds": 1, "retrySeconds": None}],
+        "objects": [{"kind": "Foo", "count": 1, "rows": [{"key": NASTY, "desired": 1, "available": 1}]}],
+        "controls": [control],
+    }
+    snapshot = json.dumps({"run": "r", "missed": 0, "state": state})
+    body = f"event: snapshot\ndata: {snapshot}\n\nevent: steps\ndata: {json.dumps([step])}\n\n"
+    return {"status": 200, "headers": {"Content-Type": "text/event-stream"}, "body": body}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280, 3840])
+def test_nothing_is_wider_than_the_window(
+    browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """With a long name, in both schemes; on a phone the steps are a list."""
+    program.foo("a-name-that-is-as-long-as-people-make-them-in-large-organisations")
+    with tab(browser, live.url, width=width, height=800, scheme=scheme) as opened:
+        page = opened.page
+        page.wait_for_selector("#objects progress")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("#steps").is_visible() is (width < 720)
+        assert page.locator("#picture").is_visible() is (width >= 720)
+
+
+def test_who_wants_no_movement_gets_none(browser: Browser, live: LiveServer, program: Any) -> None:
+    """A token stands at its step at once."""
+    durations = {}
+    for still in (True, False):
+        with tab(browser, live.url, still=still) as opened:
+            program.foo(f"still-{still}".lower())
+            opened.page.wait_for_selector(".token")
+            style = "getComputedStyle(document.querySelector('.token')).transitionDuration"
+            durations[still] = opened.page.evaluate(style)
+    assert durations[True] == "0s"
+    assert durations[False].startswith("0.28s")
+
+
+def test_the_ring_can_be_walked_with_the_keyboard(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Space stops, Home and End go to the ends, the arrows go one step."""
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.click("#live")
+        program.foo("a")
+        program.wait_idle()
+        wait(page, "Number(document.querySelector('#scrub').max) > 20")
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Space")
+        assert page.inner_text("#play") == "Play"
+        page.keyboard.press("Home")
+        assert page.inner_text("#position").startswith("step 0 of")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        assert page.inner_text("#position").startswith("step 1 of")
+        page.keyboard.press("End")
+        first, _, last = page.inner_text("#position").removeprefix("step ").partition(" of ")
+        assert first == last
+
+
+def test_a_step_shows_its_source(browser: Browser, live: LiveServer) -> None:
+    """File and line, with the step's own line marked; Escape closes it."""
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.click('#picture [data-step="3"]')
+        page.wait_for_selector("#source:not([hidden])")
+        assert "informers/delta_fifo.py:" in page.inner_text("#source-title")
+        assert "# (3) pop" in page.inner_text("#code .here")
+        page.keyboard.press("Escape")
+        assert page.locator("#source").is_hidden()
+
+
+def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
+    """A ring of 8 is too small for a Foo: the page says how many it did not see."""
+    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=False, recorder=Recorder(size=8))
+    server.show(program.parts)
+    server.start()
+    try:
+        with tab(browser, server.url) as opened:
+            program.foo("a")
+            opened.page.wait_for_selector("#skipped:not([hidden])")
+            assert re.fullmatch(r"\+\d+ events skipped", opened.page.inner_text("#skipped"))
+    finally:
+        server.stop()

@@ -1,0 +1,247 @@
+"""The server of the live page."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from handloop.controller.runtime.serving.listening import PortInUseError
+from handloop.walkthrough.live.guard import LOOPBACK_NAMES
+from handloop.walkthrough.live.recorder import Recorder
+from handloop.walkthrough.live.server import MOST_VIEWERS, LiveServer
+from handloop.workqueue.step_trace import TRACE
+from support.live_viewer import Viewer
+from support.managed_sandbox import eventually
+
+
+def new_server(**options: Any) -> LiveServer:
+    return LiveServer("127.0.0.1", 0, **{"names": LOOPBACK_NAMES, "controls": True, **options})
+
+
+@contextmanager
+def serving(server: LiveServer) -> Iterator[LiveServer]:
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def live(program: Any) -> Iterator[LiveServer]:
+    """The page of a running Foo controller."""
+    server = new_server(recorder=program.recorder)
+    server.show(program.parts, program.controls)
+    with serving(server):
+        yield server
+
+
+def fetch(live: LiveServer, path: str, *, data: bytes | None = None, **headers: str) -> tuple[int, str, Any]:
+    """Status, text and headers."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(f"http://127.0.0.1:{live.port}{path}", headers=named, data=data)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode(), answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(), error.headers
+
+
+def test_a_viewer_gets_a_snapshot_and_then_every_step(live: LiveServer, program: Any) -> None:
+    """The steps of a Foo come in order, without a gap, each with its sentence; the state follows."""
+    with Viewer(live.port) as viewer:
+        first = viewer.read()
+        assert first.event == "snapshot"
+        assert first.data["state"]["ready"] is True
+        program.foo("a")
+        steps = viewer.steps(11, "default/a")
+        assert [step["seq"] for step in steps] == list(range(steps[0]["seq"], steps[0]["seq"] + len(steps)))
+        assert {step["step"] for step in steps} >= set(range(1, 12))
+        assert all(step["why"].endswith(".") for step in steps)
+        eventually(lambda: viewer.wait("state").data["results"], "the sync in the state")
+
+
+def test_a_viewer_that_comes_back_gets_what_it_missed_and_nothing_twice(
+    live: LiveServer, program: Any
+) -> None:
+    """Last-Event-ID names the last step it has: no new snapshot."""
+    with Viewer(live.port) as viewer:
+        viewer.read()
+        program.foo("a")
+        steps = viewer.wait("steps")
+    program.foo("b")
+    program.wait_idle("default/b")
+    with Viewer(live.port, last_event_id=steps.id) as again:
+        message = again.read()
+    assert message.event == "steps"
+    assert message.data[0]["seq"] == steps.data[-1]["seq"] + 1
+
+
+@pytest.mark.parametrize("stale", ["another-7", "nothing", "-", "0000-99999999"])
+def test_an_id_of_another_process_is_a_new_viewer(live: LiveServer, stale: str) -> None:
+    """It gets a snapshot."""
+    with Viewer(live.port, last_event_id=stale) as viewer:
+        assert viewer.read().event == "snapshot"
+
+
+def test_a_slow_viewer_is_told_how_many_steps_it_missed(program: Any) -> None:
+    """The ring holds 8 steps: a viewer of before gets a snapshot with the number, then goes on."""
+    recorder = Recorder(size=8)
+    server = new_server(recorder=recorder)
+    server.show(program.parts)
+    with serving(server), Viewer(server.port) as viewer:
+        last = viewer.read().id
+        program.foo("a")
+        missed = viewer.wait("snapshot").data["missed"]
+        assert missed > 8
+        with Viewer(server.port, last_event_id=last) as late:
+            assert late.read().data["missed"] >= missed
+
+
+def test_twenty_viewers_see_the_same(live: LiveServer, program: Any) -> None:
+    """Each gets each step once."""
+    with ExitStack() as stack:
+        viewers = [stack.enter_context(Viewer(live.port)) for _ in range(20)]
+        for viewer in viewers:
+            viewer.read()
+        program.foo("a")
+        told = [[step["seq"] for step in viewer.steps(11, "default/a")] for viewer in viewers]
+    shortest = min(map(len, told))
+    assert all(numbers[:shortest] == told[0][:shortest] for numbers in told)
+
+
+def test_too_many_viewers_are_refused(live: LiveServer) -> None:
+    """With a sentence; the others stay."""
+    with ExitStack() as stack:
+        viewers = [stack.enter_context(Viewer(live.port)) for _ in range(MOST_VIEWERS)]
+        viewers[-1].read()
+        status, text, _ = fetch(live, "/debug/live/events")
+        assert (status, text) == (503, "64 viewers look already\n")
+
+
+def test_a_viewer_that_is_killed_harms_nobody(live: LiveServer, program: Any) -> None:
+    """One resets its connection in mid-stream, one never reads: a third gets everything."""
+    killed = socket.create_connection(("127.0.0.1", live.port))
+    killed.sendall(b"GET /debug/live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    killed.recv(100)
+    killed.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with socket.create_connection(("127.0.0.1", live.port)) as silent, Viewer(live.port) as viewer:
+        silent.sendall(b"GET /debug/live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        viewer.read()
+        killed.close()
+        program.foo("a")
+        assert viewer.steps(11, "default/a")
+
+
+def test_the_streams_end_with_the_server(program: Any) -> None:
+    """A viewer reads the end, one that never reads does not hold it up, and the trace is off."""
+    server = new_server()
+    server.show(program.parts, program.controls)
+    with ExitStack() as stack:
+        with serving(server):
+            viewer = stack.enter_context(Viewer(server.port))
+            silent = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            silent.sendall(b"GET /debug/live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert silent.recv(10)
+            viewer.read()
+            recorded = [TRACE.on]
+            program.controls.act("pause", {})
+        with pytest.raises(EOFError):
+            viewer.wait("nothing")
+    recorded.append(TRACE.on)
+    assert recorded == [True, False]
+    assert not program.controls.offers()[0]["on"], "the experiments are undone"
+
+
+def test_nothing_is_recorded_before_a_viewer_comes() -> None:
+    """The page alone costs nothing."""
+    with serving(new_server()) as server:
+        assert fetch(server, "/debug/live/")[0] == 200
+        assert not TRACE.on
+
+
+def test_before_the_controllers_start_the_pages_say_so() -> None:
+    """The page can be opened while the program still checks the server."""
+    with serving(new_server()) as server:
+        assert json.loads(fetch(server, "/debug/state")[1])["ready"] is False
+        assert fetch(server, "/debug/compare")[:2] == (503, "the controllers have not started yet\n")
+        with Viewer(server.port) as viewer:
+            assert viewer.read().data["state"]["ready"] is False
+
+
+def test_the_pages_for_debugging(live: LiveServer, program: Any) -> None:
+    """State, comparison, stacks, and the source of a step."""
+    program.foo("a")
+    program.wait_idle()
+    assert json.loads(fetch(live, "/debug/state")[1])["objects"][0]["count"] == 1
+    compared = json.loads(fetch(live, "/debug/compare")[1])
+    assert {row["name"]: row["cached"] for row in compared}["foos.samplecontroller.k8s.io"] == 1
+    assert "worker-0\n" in fetch(live, "/debug/stacks")[1]
+    snippet = json.loads(fetch(live, "/debug/live/source/3")[1])
+    assert (snippet["path"], snippet["words"]) == ("informers/delta_fifo.py", "pop")
+    assert fetch(live, "/debug/live/source/13")[0] == 404
+    assert fetch(live, "/debug/live/../../etc/passwd")[0] == 404
+    assert fetch(live, "/debug/live/nothing.js")[0] == 404
+
+
+def test_every_answer_is_guarded(live: LiveServer) -> None:
+    """Nothing is stored, nothing from elsewhere is loaded, and a foreign Host gets nothing."""
+    for path in ("/debug/live/", "/debug/live/live.js", "/debug/state", "/nothing"):
+        _, _, headers = fetch(live, path)
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Content-Security-Policy"].startswith("default-src 'self';")
+        assert fetch(live, path, Host="evil.example")[0] == 403
+    with Viewer(live.port) as viewer:
+        assert viewer.answer.getheader("Cache-Control") == "no-store"
+        assert viewer.answer.getheader("Content-Encoding") is None
+
+
+def test_an_act_needs_token_and_origin(live: LiveServer) -> None:
+    """As our own page sends them; the page carries the token, and a GET acts not."""
+    path, ours = "/debug/live/controls/pause", f"http://127.0.0.1:{live.port}"
+    token = fetch(live, "/debug/live/")[1].partition('name="token" content="')[2].partition('"')[0]
+    assert fetch(live, path, data=b"{}", Origin=ours)[0] == 403
+    assert fetch(live, path, data=b"{}", X_Handloop_Token=token)[0] == 403
+    assert fetch(live, path, data=b"{}", X_Handloop_Token=token, Origin="http://evil.example")[0] == 403
+    assert fetch(live, path)[0] == 405
+    status, text, _ = fetch(live, path, data=b"{}", X_Handloop_Token=token, Origin=ours)
+    assert (status, json.loads(text)) == (200, {"said": "no worker gets a key"})
+    status, text, _ = fetch(live, path.replace("pause", "x"), data=b"{}", X_Handloop_Token=token, Origin=ours)
+    assert (status, text) == (409, "there is no control x\n")
+    assert fetch(live, path, data=b"{", X_Handloop_Token=token, Origin=ours)[0] == 409
+
+
+def test_without_controls_nobody_can_act(program: Any) -> None:
+    """The page carries no token."""
+    server = new_server(controls=False)
+    server.show(program.parts, program.controls)
+    with serving(server):
+        assert 'name="token" content=""' in fetch(server, "/debug/live/")[1]
+        status, text, _ = fetch(server, "/debug/live/controls/pause", data=b"{}")
+        assert (status, "--debug-controls" in text) == (403, True)
+        assert json.loads(fetch(server, "/debug/state")[1])["controls"] == []
+
+
+def test_a_public_address_has_no_controls() -> None:
+    """Asked for both, the server does not start."""
+    with pytest.raises(ValueError, match="loopback addresses only"):
+        LiveServer("", 0, names=None, controls=True)
+    server = LiveServer("", 0, names=None, controls=False)
+    assert server.url == f"http://127.0.0.1:{server.port}/debug/live/"
+    server.stop()
+
+
+def test_a_port_in_use_is_said_at_once() -> None:
+    """Before anything is served, with the address and its purpose."""
+    in_use = pytest.raises(PortInUseError, match="for the live page: address already in use")
+    with socket.create_server(("127.0.0.1", 0)) as taken, in_use:
+        LiveServer("127.0.0.1", taken.getsockname()[1], names=LOOPBACK_NAMES, controls=False)

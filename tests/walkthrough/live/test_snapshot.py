@@ -1,0 +1,106 @@
+"""The state of the running objects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.informers.keys import ObjectName
+from handloop.walkthrough.live.parts import Parts, hold, release
+from handloop.walkthrough.live.recorder import Recorder
+from handloop.walkthrough.live.snapshot import snapshot
+from support.managed_sandbox import ManagedSandbox, eventually
+
+SECRET = "not-to-be-shown"
+
+
+def foo(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": Foo.resource.api_version,
+        "kind": "Foo",
+        "metadata": {"name": name, "annotations": {"note": SECRET}},
+        "spec": {"deploymentName": name, "replicas": 2, **spec},
+    }
+
+
+def available(seen: dict[str, Any]) -> list[int | None]:
+    return [row["available"] for kind in seen["objects"] for row in kind["rows"]]
+
+
+def test_before_there_are_controllers_it_is_empty() -> None:
+    """The page may be opened while the program still checks the server."""
+    assert snapshot(None, ())["ready"] is False
+
+
+def test_it_shows_what_stands_in_the_parts() -> None:
+    """Reflector, store, indexes, listeners, workers, the last sync, and the Foos; of objects no data."""
+    cluster = ManagedSandbox()
+    cluster.install(Foo)
+    manager = cluster.manager()
+    parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
+    recorder = Recorder()
+    recorder.join()
+    try:
+        with cluster.running(manager):
+            cluster.post(Foo.resource.path(namespace="default"), foo("a"))
+            eventually(lambda: available(snapshot(parts, ())) == [0], "a status")
+            eventually(lambda: snapshot(parts, recorder.steps())["results"], "a sync")
+            seen = snapshot(parts, recorder.steps())
+    finally:
+        recorder.close()
+    foos = next(row for row in seen["informers"] if row["plural"] == "foos")
+    assert (foos["kind"], foos["state"], foos["synced"], foos["fifo"]) == ("Foo", "WATCHING", True, 0)
+    assert (foos["objects"], foos["relists"], foos["error"]) == (1, {}, "")
+    assert foos["indexes"] == {"namespace": 1, "deploymentName": 1}
+    assert int(foos["version"]) > 0
+    assert [listener["pending"] for listener in foos["listeners"]] == [0]
+    assert [worker["name"] for worker in seen["workers"]] == ["worker-0", "worker-1"]
+    assert seen["results"][0]["key"] == "default/a"
+    assert seen["results"][0]["outcome"] == "ok"
+    assert seen["objects"] == [
+        {"kind": "Foo", "count": 1, "rows": [{"key": "default/a", "desired": 2, "available": 0}]}
+    ]
+    assert seen["election"] is None
+    assert SECRET not in json.dumps(seen)
+
+
+def test_it_shows_the_four_places_of_a_queue() -> None:
+    """Queued, in processing, added again meanwhile, and waiting for its time with its failures."""
+    cluster = ManagedSandbox()
+    cluster.install(Foo)
+    manager = cluster.manager()
+    runnable = add_foo(manager, workers=1)
+    parts = Parts(manager, {"foo": runnable})
+    with cluster.running(manager):
+        eventually(parts.queues, "the queue")
+        queue = parts.queues()["foo"]
+        hold(queue)
+        queue.add(ObjectName("default", "queued"))
+        queue.add_rate_limited(ObjectName("default", "failed"), at_least_seconds=60)
+        row = snapshot(parts, ())["queues"][0]
+        assert isinstance(runnable.controller, FooController)
+        assert (row["name"], row["paused"], row["queued"]) == ("foo", True, ["default/queued"])
+        assert row["counts"] == {"queued": 1, "dirty": 1, "processing": 0, "delayed": 1}
+        (delayed,) = row["delayed"]
+        assert (delayed["key"], delayed["failures"]) == ("default/failed", 1)
+        assert 59 < delayed["seconds"] <= 60
+        release(queue)
+        eventually(lambda: not snapshot(parts, ())["queues"][0]["queued"], "handed out")
+
+
+def test_it_stays_small() -> None:
+    """Of a thousand keys fifty are listed, and all are counted."""
+    cluster = ManagedSandbox()
+    cluster.install(Foo)
+    manager = cluster.manager()
+    parts = Parts(manager, {"foo": add_foo(manager, workers=1)})
+    with cluster.running(manager):
+        eventually(parts.queues, "the queue")
+        queue = parts.queues()["foo"]
+        hold(queue)
+        queue.add_all(ObjectName("default", f"foo-{number}") for number in range(1000))
+        row = snapshot(parts, ())["queues"][0]
+    assert (row["counts"]["queued"], len(row["queued"])) == (1000, 50)

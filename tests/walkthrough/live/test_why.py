@@ -1,0 +1,66 @@
+"""One sentence for each step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.walkthrough.live.recorder import Step
+from handloop.walkthrough.live.why import seconds_text, why
+
+
+def step(number: int, component: str = "foo", key: str = "default/a", **facts: Any) -> Step:
+    return Step(1, 0.0, "worker-1", number, component, key, facts)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (
+            step(1, "foos", "", listed=1, resource_version="7"),
+            "listed 1 object of foos, at resource version 7",
+        ),
+        (step(1, "foos", "", events=2, resource_version="7"), "brought 2 watch events of foos"),
+        (step(1, "foos", "", events=0, resource_version="7"), "a bookmark: nothing of foos changed"),
+        (step(2, type="Added", joins=0, tombstone=False), "Added of default/a went into the FIFO"),
+        (step(2, type="Updated", joins=2, tombstone=False), "with 2 deltas: Updated joins"),
+        (step(2, type="Deleted", joins=0, tombstone=True), "a tombstone (DeletedFinalStateUnknown)"),
+        (step(3, types=["Added", "Updated"], left=4), "Added, Updated. Keys left: 4."),
+        (step(4, "Foo", indexes=["namespace"], new=True), "was entered in its indexes: namespace"),
+        (step(4, "Foo", indexes=["namespace"], deleted=True), "left its indexes: namespace"),
+        (step(5, "Foo", objects=1, new=True), "is new in the store"),
+        (step(5, "Foo", objects=1, new=False), "was replaced in the store"),
+        (step(5, "Foo", objects=0, deleted=True), "left the store"),
+        (step(6, "listener-foos-0", what="UpdateNotification"), "gets the update of default/a"),
+        (step(7, merged=False, in_flight=False), "went to the end of the queue foo"),
+        (step(7, merged=True, in_flight=False), "waits in the queue already"),
+        (step(7, merged=False, in_flight=True), "kept in dirty, not queued"),
+        (step(7, merged=True, in_flight=True), "dirty holds it, one run"),
+        (step(8, waiting=3, working=1), "worker-1 got default/a"),
+        (step(9, "foos", found=True), "from the cache: no request was sent"),
+        (step(9, "foos", found=False), "the cache does not hold it"),
+        (
+            step(10, "deployments.apps", "default/", verb="create", code="201", seconds=0.0031),
+            "create deployments.apps in default: the server answered 201 after 3.1 ms",
+        ),
+        (step(11, forgotten=0), "finds no failure to drop"),
+        (step(11, forgotten=3), "drops its 3 failures"),
+        (step(11, again=True), "goes back to the end of the queue"),
+        (step(11, again=False), "left processing"),
+        (step(12, seconds=0.01, failures=2), "2 failures in a row: it comes back in 10 ms"),
+    ],
+)
+def test_a_sentence_says_what_the_facts_mean(told: Step, words: str) -> None:
+    """Each way in which a step can go has its own words, and the sentence has an end."""
+    sentence = why(told)
+    assert words in sentence
+    assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.005, "5 ms"), (0.0101, "10.1 ms"), (1.28, "1.28 s"), (16.7, "16.7 s")]
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    """Three digits."""
+    assert seconds_text(seconds) == text

@@ -1,0 +1,7 @@
+"""Why a control of the live page cannot act."""
+
+from __future__ import annotations
+
+
+class ControlError(Exception):
+    """A control cannot act; the text says why, for people."""

@@ -1,0 +1,280 @@
+"""The experiments of the live page: what each does, what to look for, and whether it can be done here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from handloop.controller.foo.types import Foo
+from handloop.informers.keys import ObjectName, object_name
+from handloop.walkthrough.live.cluster_acts import GHOST, MANY, ClusterActs
+from handloop.walkthrough.live.control_error import ControlError
+from handloop.walkthrough.live.instance_faults import InstanceFaults
+from handloop.walkthrough.live.parts import Parts
+
+TOUCHES: Final = 50
+FAILURES: Final = 3
+SLOW_SECONDS: Final = 0.5
+_FOO: Final = "foo"
+_FOOS: Final = Foo.resource.plural
+_WAIT_SECONDS: Final = 5.0
+
+
+class Control(NamedTuple):
+    """
+    One experiment.
+
+    look_for is what an observer should see. fields are what the page asks for: `key`, `replicas`.
+    in_sandbox = only there. is_switch: a second call undoes it.
+    """
+
+    name: str
+    title: str
+    look_for: str
+    fields: tuple[str, ...] = ()
+    in_sandbox: bool = False
+    is_switch: bool = False
+
+
+CONTROLS: Final = (
+    Control(
+        "pause",
+        "Pause the workers",
+        "Change a Foo many times meanwhile: the queue holds its key once, and one sync does for all.",
+        is_switch=True,
+    ),
+    Control(
+        "touch", f"Change a Foo {TOUCHES} times", "While the workers pause, 7 counts merged adds.", ("key",)
+    ),
+    Control(
+        "fail",
+        f"Fail a key {FAILURES} times",
+        "12 doubles the delay: 5, 10, 20 ms. The success after it forgets the failures (11).",
+        ("key",),
+    ),
+    Control(
+        "kill-watch",
+        "Kill the watch of Foos",
+        "One more watch, and no relist: it goes on from the last resource version (1).",
+        in_sandbox=True,
+    ),
+    Control(
+        "expire",
+        "Force 410 Gone",
+        "The reflector lists again (1). A Foo deleted meanwhile comes as a tombstone (2).",
+        in_sandbox=True,
+    ),
+    Control(
+        "scale",
+        "Change the replicas",
+        "A patch of the Deployment (10); its status comes back as watch events, and leads to further syncs.",
+        ("key", "replicas"),
+    ),
+    Control(
+        "delete-deployment",
+        "Delete the Deployment",
+        "The deletion enqueues the owner (7), and the sync creates the Deployment again (10).",
+        ("key",),
+    ),
+    Control(
+        "slow-handler",
+        "Slow the handler of Foos",
+        "Change a Foo: its listener's buffer grows, while FIFO and store are up to date.",
+        is_switch=True,
+    ),
+    Control(
+        "many",
+        f"Add {MANY} Foos",
+        "The queue grows and drains; reads from the cache (9) cost the server nothing.",
+        in_sandbox=True,
+    ),
+    Control(
+        "steal-lease",
+        "Steal the lease",
+        "The leader sees another holder, stops its workers, and ends the process.",
+        in_sandbox=True,
+    ),
+    Control(
+        "lose-done",
+        "Leave out done()",
+        "The key stays in processing. Change the Foo: its changes stay in dirty, and no worker gets them.",
+        ("key",),
+        in_sandbox=True,
+        is_switch=True,
+    ),
+    Control("clean", "Remove the page's Foos", "Deleted: the Foos leave the store (5).", in_sandbox=True),
+)
+
+
+class Controls:
+    """
+    Carries the experiments out. Threads: any; an act may block for as long as the server takes.
+
+    cluster None = no requests can be made, so only what concerns this process can be done.
+    """
+
+    def __init__(self, parts: Parts, cluster: ClusterActs | None, *, in_sandbox: bool) -> None:
+        self._parts = parts
+        self._cluster = cluster
+        self._in_sandbox = in_sandbox
+        self._faults = InstanceFaults(parts)
+        self._acts: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "pause": self._pause,
+            "touch": self._touch,
+            "fail": self._fail,
+            "kill-watch": self._kill_watch,
+            "expire": self._expire,
+            "scale": self._scale,
+            "delete-deployment": self._delete_deployment,
+            "slow-handler": self._slow_handler,
+            "many": self._many,
+            "steal-lease": self._steal_lease,
+            "lose-done": self._lose_done,
+            "clean": self._clean,
+        }
+
+    def offers(self) -> list[dict[str, Any]]:
+        """Every experiment as the page shows it: `blocked` says why it cannot be done here, "" if it can."""
+        on = {
+            "pause": self._faults.paused,
+            "slow-handler": self._faults.slowed,
+            "lose-done": self._faults.lost,
+        }
+        return [
+            {
+                "name": control.name,
+                "title": control.title,
+                "lookFor": control.look_for,
+                "fields": control.fields,
+                "on": on.get(control.name),
+                "blocked": self._blocked(control),
+            }
+            for control in CONTROLS
+        ]
+
+    def act(self, name: str, wanted: Mapping[str, Any]) -> str:
+        """
+        Carry one out.
+
+        Args: wanted has the fields of the control.
+        Returns: what was done, in words. Raises: ControlError.
+        """
+        control = next((each for each in CONTROLS if each.name == name), None)
+        if control is None:
+            raise ControlError(f"there is no control {name}")
+        if reason := self._blocked(control):
+            raise ControlError(reason)
+        return self._acts[name](wanted)
+
+    def undo_all(self) -> None:
+        """Undo what was done to this process; changes in the cluster stay."""
+        self._faults.restore()
+
+    def _blocked(self, control: Control) -> str:
+        if control.in_sandbox and not self._in_sandbox:
+            return "only on the sandbox"
+        if _FOO not in self._parts.queues():
+            return "the Foo controller does not run"
+        if control.name == "steal-lease" and self._parts.manager.elector is None:
+            return "there is no lease: start with --leader-elect"
+        return ""
+
+    def _pause(self, _wanted: Mapping[str, Any]) -> str:
+        if self._faults.paused:
+            self._faults.resume()
+            return "the workers get keys again"
+        self._faults.pause()
+        return "no worker gets a key"
+
+    def _touch(self, wanted: Mapping[str, Any]) -> str:
+        key = _foo(self._parts, wanted).key
+        self._server.touch(key, TOUCHES)
+        return f"{key} was changed {TOUCHES} times"
+
+    def _fail(self, wanted: Mapping[str, Any]) -> str:
+        foo = _foo(self._parts, wanted)
+        self._faults.fail(_FOO, foo.key, FAILURES)
+        self._parts.queues()[_FOO].add(foo.name)
+        return f"the next {FAILURES} syncs of {foo.key} fail"
+
+    def _kill_watch(self, _wanted: Mapping[str, Any]) -> str:
+        self._server.kill_watch()
+        return "the watch of Foos was cut off"
+
+    def _expire(self, _wanted: Mapping[str, Any]) -> str:
+        self._server.make_ghost()
+        self._wait_for(f"default/{GHOST}")
+        self._server.expire()
+        return f"{GHOST} was deleted unseen, and the watch answered with 410"
+
+    def _scale(self, wanted: Mapping[str, Any]) -> str:
+        key, replicas = _foo(self._parts, wanted).key, int(wanted.get("replicas", 2))
+        self._server.scale(key, replicas)
+        return f"{key} wants {replicas} replicas"
+
+    def _delete_deployment(self, wanted: Mapping[str, Any]) -> str:
+        foo = _foo(self._parts, wanted)
+        self._server.delete_deployment(foo.name.namespace, foo.deployment)
+        return f"Deployment {foo.deployment} was deleted"
+
+    def _slow_handler(self, _wanted: Mapping[str, Any]) -> str:
+        if self._faults.slowed:
+            self._faults.hasten()
+            return "the handler is as fast as it is"
+        self._faults.slow(_FOOS, SLOW_SECONDS)
+        return f"each call of the handler takes {SLOW_SECONDS:g} s longer"
+
+    def _many(self, _wanted: Mapping[str, Any]) -> str:
+        self._server.add_many()
+        return f"{MANY} Foos were made"
+
+    def _steal_lease(self, _wanted: Mapping[str, Any]) -> str:
+        elector = self._parts.manager.elector
+        assert elector is not None
+        namespace, _, name = elector.candidacy.statistics().lease.partition("/")
+        self._server.steal_lease(namespace, name)
+        return "somebody-else holds the lease"
+
+    def _lose_done(self, wanted: Mapping[str, Any]) -> str:
+        if self._faults.lost:
+            self._faults.catch_up_on_done()
+            return "the missing done() was said"
+        foo = _foo(self._parts, wanted)
+        self._faults.lose_done(_FOO, foo.key)
+        self._parts.queues()[_FOO].add(foo.name)
+        return f"the next done() of {foo.key} is left out"
+
+    def _clean(self, _wanted: Mapping[str, Any]) -> str:
+        return f"{self._server.clean()} Foos were deleted"
+
+    @property
+    def _server(self) -> ClusterActs:
+        if self._cluster is None:
+            raise ControlError("no requests can be made from here")
+        return self._cluster
+
+    def _wait_for(self, key: str) -> None:
+        """Wait until the cache holds a Foo."""
+        ends_at = time.monotonic() + _WAIT_SECONDS
+        while self._parts.manager.informer_for(Foo).get_by_key(key) is None:
+            if time.monotonic() > ends_at:
+                raise ControlError(f"{key} did not come into the cache: is the watch alive?")
+            time.sleep(0.02)
+
+
+class _ChosenFoo(NamedTuple):
+    key: str
+    name: ObjectName
+    deployment: str
+
+
+def _foo(parts: Parts, wanted: Mapping[str, Any]) -> _ChosenFoo:
+    """The Foo that a request names. Raises: ControlError."""
+    key = str(wanted.get("key", ""))
+    foo = parts.manager.informer_for(Foo).get_by_key(key)
+    if foo is None:
+        raise ControlError(
+            f'there is no Foo "{key}" in the cache: kubectl apply -f manifests/samples/foo.yaml'
+        )
+    return _ChosenFoo(key, object_name(foo), foo.spec.deployment_name)

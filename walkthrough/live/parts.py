@@ -1,0 +1,133 @@
+"""
+The parts of a running program that the live page shows and its controls act on.
+
+The only file of the page that reaches into private fields: the product has no hook for the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from handloop.controller.foo.runnable import FooRunnable
+from handloop.controller.runtime.controller import Controller
+from handloop.controller.runtime.manager import Manager
+from handloop.informers.keys import ObjectName
+from handloop.informers.processor import ProcessorListener
+from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
+
+Work = RateLimitingQueue[ObjectName]
+
+
+class Method(NamedTuple):
+    """A method of one instance, which a control may wrap: the instance, and the method's name."""
+
+    owner: Any
+    name: str
+
+
+class Parts:
+    """
+    What runs: a manager, and its controllers by name.
+
+    Threads: any. A controller by hand exists only once it runs, so each question is asked anew.
+    """
+
+    def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
+        self.manager: Final = manager
+        self._controllers = dict(controllers)
+
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """All informers."""
+        return self.manager.informers()
+
+    def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
+        """The namespace that an informer mirrors, "" = all."""
+        return informer._namespace
+
+    def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
+        """The listeners of a kind's informers."""
+        return [
+            listener
+            for informer in self.informers()
+            if informer.kind.resource.plural == plural
+            for listener in informer._processor.listeners()
+        ]
+
+    def queues(self) -> dict[str, Work]:
+        """The work queues by the names of their controllers."""
+        found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
+        return {name: queue for name, queue in found.items() if queue is not None}
+
+    def syncs(self) -> dict[str, Method]:
+        """What a worker calls with a name, by the names of the controllers."""
+        found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
+        return {name: method for name, method in found.items() if method is not None}
+
+
+def _queue_of(controller: object) -> Work | None:
+    if isinstance(controller, Controller):
+        return controller.queue._queue
+    if isinstance(controller, FooRunnable) and controller.controller is not None:
+        return controller.controller._workqueue
+    return None
+
+
+def _sync_of(controller: object) -> Method | None:
+    if isinstance(controller, Controller):
+        return Method(controller._reconciler, "reconcile")
+    if isinstance(controller, FooRunnable) and controller.controller is not None:
+        return Method(controller.controller, "sync_handler")
+    return None
+
+
+class HeldContainer:
+    """
+    A queue's container that says it is empty while the queue holds items.
+
+    So a worker that asks waits, and one that is blocked stays blocked, whatever is added.
+    Locks: as Container, and hold and release are called with the queue's lock held.
+    """
+
+    def __init__(self, container: Any) -> None:
+        self._container = container
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return len(self._container)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+
+def hold(queue: Work) -> None:
+    """Hand out no item any more."""
+    with queue._lock:
+        if not isinstance(queue._container, HeldContainer):
+            queue._container = HeldContainer(queue._container)
+
+
+def release(queue: Work) -> None:
+    """Hand out items again."""
+    with queue._lock:
+        if isinstance(queue._container, HeldContainer):
+            queue._container = queue._container._container
+            queue._item_ready.notify_all()
+
+
+def is_held(queue: Work) -> bool:
+    """Whether the queue hands out no items."""
+    return isinstance(queue._container, HeldContainer)
+
+
+def handler_of(listener: ProcessorListener[Any]) -> Any:
+    """What the listener calls."""
+    return listener._handler
+
+
+def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
+    """Have the listener call another handler, from its next batch on."""
+    listener._handler = handler
