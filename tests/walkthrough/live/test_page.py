@@ -200,7 +200,7 @@ def _nasty_stream() -> dict[str, Any]:
     keys = {key: [NASTY] for key in ("queued", "dirty", "processing")}
     delayed = [{"key": NASTY, "seconds": 1, "failures": 1}]
     informer = {"name": NASTY, "plural": NASTY, "kind": NASTY, "state": NASTY, "retryIn": None, "fifo": 0}
-    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "fields": [], "on": False, "blocked": NASTY}
+    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "on": False, "blocked": NASTY}
     state = {
         "ready": True,
         "synced": True,
