@@ -25,16 +25,13 @@ class Control(NamedTuple):
     """
     One experiment.
 
-    look_for is what an observer should see. fields are what the page asks for: `key`, `replicas`.
-    in_sandbox = only there. is_switch: a second call undoes it.
+    look_for is what an observer should see. in_sandbox = only there.
     """
 
     name: str
     title: str
     look_for: str
-    fields: tuple[str, ...] = ()
     in_sandbox: bool = False
-    is_switch: bool = False
 
 
 CONTROLS: Final = (
@@ -42,16 +39,12 @@ CONTROLS: Final = (
         "pause",
         "Pause the workers",
         "Change a Foo many times meanwhile: the queue holds its key once, and one sync does for all.",
-        is_switch=True,
     ),
-    Control(
-        "touch", f"Change a Foo {TOUCHES} times", "While the workers pause, 7 counts merged adds.", ("key",)
-    ),
+    Control("touch", f"Change a Foo {TOUCHES} times", "While the workers pause, 7 counts merged adds."),
     Control(
         "fail",
         f"Fail a key {FAILURES} times",
         "12 doubles the delay: 5, 10, 20 ms. The success after it forgets the failures (11).",
-        ("key",),
     ),
     Control(
         "kill-watch",
@@ -69,19 +62,16 @@ CONTROLS: Final = (
         "scale",
         "Change the replicas",
         "A patch of the Deployment (10); its status comes back as watch events, and leads to further syncs.",
-        ("key", "replicas"),
     ),
     Control(
         "delete-deployment",
         "Delete the Deployment",
         "The deletion enqueues the owner (7), and the sync creates the Deployment again (10).",
-        ("key",),
     ),
     Control(
         "slow-handler",
         "Slow the handler of Foos",
         "Change a Foo: its listener's buffer grows, while FIFO and store are up to date.",
-        is_switch=True,
     ),
     Control(
         "many",
@@ -99,9 +89,7 @@ CONTROLS: Final = (
         "lose-done",
         "Leave out done()",
         "The key stays in processing. Change the Foo: its changes stay in dirty, and no worker gets them.",
-        ("key",),
         in_sandbox=True,
-        is_switch=True,
     ),
     Control("clean", "Remove the page's Foos", "Deleted: the Foos leave the store (5).", in_sandbox=True),
 )
@@ -146,7 +134,6 @@ class Controls:
                 "name": control.name,
                 "title": control.title,
                 "lookFor": control.look_for,
-                "fields": control.fields,
                 "on": on.get(control.name),
                 "blocked": self._blocked(control),
             }
@@ -157,7 +144,7 @@ class Controls:
         """
         Carry one out.
 
-        Args: wanted has the fields of the control.
+        Args: wanted has `key`, the Foo it is about, and `replicas`, where the control needs them.
         Returns: what was done, in words. Raises: ControlError.
         """
         control = next((each for each in CONTROLS if each.name == name), None)

@@ -17,6 +17,7 @@ from handloop.walkthrough.live.server import LiveServer
 from support.live_browser import chromium, tab
 from support.managed_sandbox import eventually
 
+LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"
 
 
@@ -200,7 +201,7 @@ def _nasty_stream() -> dict[str, Any]:
     keys = {key: [NASTY] for key in ("queued", "dirty", "processing")}
     delayed = [{"key": NASTY, "seconds": 1, "failures": 1}]
     informer = {"name": NASTY, "plural": NASTY, "kind": NASTY, "state": NASTY, "retryIn": None, "fifo": 0}
-    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "fields": [], "on": False, "blocked": NASTY}
+    control = {"name": "pause", "title": NASTY, "lookFor": NASTY, "on": False, "blocked": NASTY}
     state = {
         "ready": True,
         "synced": True,
@@ -223,10 +224,14 @@ def test_nothing_is_wider_than_the_window(
     browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     """With a long name, in both schemes; on a phone the steps are a list."""
-    program.foo("a-name-that-is-as-long-as-people-make-them-in-large-organisations")
+    program.foo(LONG)
     with tab(browser, live.url, width=width, height=800, scheme=scheme) as opened:
         page = opened.page
         page.wait_for_selector("#objects progress")
+        page.click("#live")
+        program.controls.act("fail", {"key": f"default/{LONG}"})
+        wait(page, "document.querySelector('#results').textContent.includes('again in')")
+        wait(page, "Number(document.querySelector('[data-step=\"12\"]').dataset.hits) >= 3")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("#steps").is_visible() is (width < 720)
         assert page.locator("#picture").is_visible() is (width >= 720)
