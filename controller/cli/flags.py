@@ -18,18 +18,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from handloop.controller.cli.live_page import check_live_page, live_page_defaults
 from handloop.controller.cli.options import ASKING, FLAGS, Options, spelling
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     LOOPBACK,
     METRICS_ADDRESS,
+    BindAddress,
     boolean,
     format_duration,
     nearest,
 )
 from handloop.controller.runtime.election.durations import validate_durations
+
+LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 
 
 class UsageError(Exception):
@@ -209,14 +211,14 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     if given["sandbox"]:
         # a laptop: loopback only, and no clash with a server that listens on 8080 already
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
-        defaults |= live_page_defaults(given)
+        defaults |= _live_page_defaults(given)
     elif in_cluster:
         # probes and scrapes come from other addresses
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
     options = Options(**defaults | dict(given))
     _check_durations(options)
-    check_live_page(options)
+    _check_live_page(options)
     if options.metrics_auth and not options.metrics_cert_dir and options.command == "run":
         raise ValueError("--metrics-auth makes clients send tokens: it needs --metrics-cert-dir, for TLS")
     if not options.leader_elect or options.leader_elect_resource_namespace:
@@ -246,3 +248,29 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
     raise ValueError(
         "outside a cluster --leader-elect needs --leader-elect-resource-namespace=NAME, for the lease"
     )
+
+
+def is_live_page_installed() -> bool:
+    """Whether the server of the page can be loaded."""
+    return all(find_spec(name) is not None for name in ("aiohttp", "aiohttp_sse", "handloop.walkthrough"))
+
+
+def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the page with --sandbox: on where its extra is installed, on loopback with controls."""
+    if not is_live_page_installed():
+        return {}
+    address: BindAddress | None = given.get("debug_listen", LOOPBACK)
+    on_loopback = address is not None and address.served_names() is not None
+    return {"debug_listen": LOOPBACK, "debug_controls": on_loopback}
+
+
+def _check_live_page(options: Options) -> None:
+    """Raises: ValueError for a page that cannot be served, or controls that other machines could reach."""
+    if options.debug_listen is None:
+        return
+    if not is_live_page_installed():
+        raise ValueError(f"the live page is not installed: {LEARN_INSTALL}")
+    if options.debug_controls and options.debug_listen.served_names() is None:
+        raise ValueError(
+            "--debug-controls lets whoever reaches the live page act: it needs a --debug-listen on loopback"
+        )

@@ -1,26 +1,23 @@
 """
 The live page of the program: whether it is served, where, and what it shows.
 
-It needs the extra `learn`, and is loaded only where it is served.
+It needs the extra `learn`, which is loaded only where the page is served.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from importlib.util import find_spec
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from handloop.client.config import ClientConfig
 from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.flags import LEARN_INSTALL, is_live_page_installed
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.values import LOOPBACK, BindAddress
 
 log = structlog.get_logger("controller")
-
-LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 
 
 class Running(Protocol):
@@ -33,32 +30,6 @@ class Running(Protocol):
     @property
     def controllers(self) -> Mapping[str, object]:
         """The controllers."""
-
-
-def is_installed() -> bool:
-    """Whether the server of the page can be loaded."""
-    return all(find_spec(name) is not None for name in ("aiohttp", "aiohttp_sse", "handloop.walkthrough"))
-
-
-def live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the page with --sandbox: on where its extra is installed, on loopback with controls."""
-    if not is_installed():
-        return {}
-    address: BindAddress | None = given.get("debug_listen", LOOPBACK)
-    on_loopback = address is not None and address.served_names() is not None
-    return {"debug_listen": LOOPBACK, "debug_controls": on_loopback}
-
-
-def check_live_page(options: Options) -> None:
-    """Raises: ValueError for a page that cannot be served, or controls that other machines could reach."""
-    if options.debug_listen is None:
-        return
-    if not is_installed():
-        raise ValueError(f"the live page is not installed: {LEARN_INSTALL}")
-    if options.debug_controls and options.debug_listen.served_names() is None:
-        raise ValueError(
-            "--debug-controls lets whoever reaches the live page act: it needs a --debug-listen on loopback"
-        )
 
 
 class LivePage:
@@ -77,7 +48,7 @@ class LivePage:
         self._options = options
         self._stack = stack
         self._server: Any = None
-        self.shown = f"off: {LEARN_INSTALL}" if options.sandbox and not is_installed() else ""
+        self.shown = f"off: {LEARN_INSTALL}" if options.sandbox and not is_live_page_installed() else ""
         address = options.debug_listen
         if address is None:
             return

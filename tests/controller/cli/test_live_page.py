@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handloop.controller.cli import live_page as module
-from handloop.controller.cli.flags import UsageError, parse_options
-from handloop.controller.cli.live_page import LEARN_INSTALL, live_page
+from handloop.controller.cli.flags import LEARN_INSTALL, UsageError, parse_options
+from handloop.controller.cli.live_page import live_page
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.values import LOOPBACK, BindAddress
 from support.deadline import until
