@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.cli import live_page as module
+from handloop.controller.cli import flags
 from handloop.controller.cli.flags import LEARN_INSTALL, UsageError, parse_options
 from handloop.controller.cli.live_page import live_page
 from handloop.controller.cli.options import Options
@@ -46,7 +46,7 @@ def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
 
 def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for, it is an error; the sandbox runs without it, and its banner says so."""
-    monkeypatch.setattr(module, "is_installed", lambda: False)
+    monkeypatch.setattr(flags, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"handloop\[learn\]"):
         parse_options(["--debug-listen=127.0.0.1:0"], {})
     options = parse_options(["--sandbox"], {})
