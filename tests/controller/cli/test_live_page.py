@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
 
 def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for, it is an error; the sandbox runs without it, and its banner says so."""
-    monkeypatch.setattr(flags, "find_spec", lambda _name: None)
+    monkeypatch.setattr(flags, "find_spec", lambda name: None if name == "aiohttp_sse" else find_spec(name))
     with pytest.raises(UsageError, match=r"handloop\[learn\]"):
         parse_options(["--debug-listen=127.0.0.1:0"], {})
     options = parse_options(["--sandbox"], {})
