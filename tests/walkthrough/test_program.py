@@ -75,7 +75,13 @@ def test_ctrl_c_ends_quietly(chapter: str) -> None:
     """Exit code 130, no traceback and no hang, while a question waits for a key and threads run."""
     reading, writing = os.pipe()
     with subprocess.Popen(
-        [*WALKTHROUGH, chapter], cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*WALKTHROUGH, chapter],
+        cwd=ROOT,
+        stdin=reading,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # as from a terminal: a job in the background of a shell ignores SIGINT, and so do its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - only a signal
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
