@@ -1030,9 +1030,10 @@ def test_nobody_is_resynced_before_the_first_list(make_rig: MakeRig) -> None:
         rig.until_pausing()
         rig.pass_time(1)
         assert asked == []
-        source.every_list = page(deployment("a"))
-        source.watches.append(FakeWatch())
+        # the second list has been refused, too: no list is under way that could meet the change
         rig.until_pausing()
+        source.watches.append(FakeWatch())
+        source.every_list = page(deployment("a"))
         rig.clock.advance(30)
         rig.until(rig.informer.has_synced)
         rig.pass_time(1)
