@@ -175,10 +175,10 @@ def _seconds_to_read(size: int) -> float:
 
 
 def test_a_huge_object_takes_linear_time() -> None:
-    """T37: an event of megabytes works, and twice the size takes about twice the time."""
-    small = min(_seconds_to_read(4 << 20) for _ in range(3))
+    """T37: an event of megabytes works; 16 times the size takes about 16 times as long, and not 256 times."""
+    small = min(_seconds_to_read(1 << 20) for _ in range(3))
     large = min(_seconds_to_read(16 << 20) for _ in range(3))
-    assert large < small * 10
+    assert large < small * 64
 
 
 def test_close_ends_a_blocked_read() -> None:
