@@ -224,7 +224,7 @@ def test_a_stop_ends_the_wait_for_a_late_cache(cluster: ManagedSandbox) -> None:
     both = [Late(manager, Foo, "first"), Late(manager, Foo, "second")]
     for late in both:
         manager.add(late)
-    with cluster.running(manager), captured_logs() as logs:
+    with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Failed to list" in [entry["event"] for entry in logs], "asked for")
     errors = [late.error for late in both]
     assert [str(error) for error in errors] == ["stopping: the cache of foos is not filled"] * 2
