@@ -164,9 +164,16 @@ def _struct_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def _field(field: msgspec.inspect.Field, *, fill_in: bool) -> dict[str, Any]:
     """The server fills in a default only if it says something: no empty list, no None."""
     schema = _schema(field.type)
-    if fill_in and isinstance(field.default, (int, str)):
-        schema["default"] = field.default
+    default = _default(field)
+    if fill_in and isinstance(default, (int, str)):
+        schema["default"] = default
     return schema
+
+
+def _default(field: msgspec.inspect.Field) -> Any:
+    """A field's default; StructType makes those that say something by a factory."""
+    made = field.default_factory is not msgspec.NODEFAULT
+    return field.default_factory() if made else field.default
 
 
 def _schema(info: msgspec.inspect.Type) -> dict[str, Any]:  # noqa: PLR0911 - one line per kind of type

@@ -9,11 +9,10 @@ from msgspec import Meta
 
 from handloop.apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map, object_schema
 from handloop.apis.meta import APIStruct, FrozenMap, Kind
-from handloop.apis.resource import Resource
 from handloop.controller.foo.types import Foo
 
 
-class Part(APIStruct, frozen=True):
+class Part(APIStruct):
     """
     A part of
     several lines.
@@ -30,23 +29,19 @@ class Part(APIStruct, frozen=True):
     labels: FrozenMap = FrozenMap()
 
 
-class Thing(Kind, frozen=True, kw_only=True, tag="Thing"):
+class Thing(Kind, group="example.com", version="v1", scope="Cluster", short_names=("th",)):
     """A thing."""
 
-    resource: ClassVar[Resource] = Resource(
-        "example.com", "v1", "things", "Thing", namespaced=False, singular="thing", short_names=("th",)
-    )
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="N", type="string", json_path=".part.name", description="the name", priority=1),
     )
     scale: ClassVar[Scale] = Scale(
         spec_replicas_path=".part.count", status_replicas_path=".part.count", label_selector_path=".part.size"
     )
-    api_version: Literal["example.com/v1"] = "example.com/v1"
     part: Part
 
 
-class Ruled(APIStruct, frozen=True, kw_only=True):
+class Ruled(APIStruct):
     """
     Has rules.
 
@@ -66,31 +61,28 @@ class Ruled(APIStruct, frozen=True, kw_only=True):
     part: Part | None = None
 
 
-class RuledKind(Kind, frozen=True, tag="Ruled", kw_only=True):
+class RuledKind(Kind, group="example.com", version="v1", kind="Ruled"):
     """A kind with rules."""
 
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "ruleds", "Ruled")
     crd_rules: ClassVar[tuple[Rule, ...]] = (Rule(expression="true", message="never"),)
     spec: Ruled
 
 
-class Odd(APIStruct, frozen=True):
+class Odd(APIStruct):
     """Odd."""
 
     either: int | str = 0
 
 
-class OddKind(Kind, frozen=True, tag="Odd"):
+class OddKind(Kind, group="example.com", version="v1", kind="Odd"):
     """Odd."""
 
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "odds", "Odd")
     spec: Odd = Odd()
 
 
-class Worse(Kind, frozen=True, tag="Worse"):
+class Worse(Kind, group="example.com", version="v1"):
     """Worse."""
 
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "worses", "Worse")
     spec: complex = 0j
 
 

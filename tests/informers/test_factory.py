@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +18,6 @@ from structlog.testing import capture_logs
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
@@ -35,12 +34,8 @@ from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
 from support.recording_handler import RecordingHandler
 
 
-class Node(Kind, frozen=True, gc=False, tag="Node"):
+class Node(Kind, group="", version="v1", scope="Cluster"):
     """A cluster-scoped kind."""
-
-    resource: ClassVar[Resource] = Resource("", "v1", "nodes", "Node", namespaced=False)
-
-    api_version: Literal["v1"] = "v1"
 
 
 class FakeCollection:

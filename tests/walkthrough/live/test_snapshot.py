@@ -43,12 +43,19 @@ def test_it_shows_what_stands_in_the_parts() -> None:
     parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
     recorder = Recorder()
     recorder.join()
+    seen: dict[str, Any] = {}
+
+    def settled() -> bool:
+        seen.update(snapshot(parts, recorder.steps()))
+        return bool(seen["results"]) and not any(
+            listener["pending"] for row in seen["informers"] for listener in row["listeners"]
+        )
+
     try:
         with cluster.running(manager):
             cluster.post(Foo.resource.path(namespace="default"), foo("a"))
             eventually(lambda: available(snapshot(parts, ())) == [0], "a status")
-            eventually(lambda: snapshot(parts, recorder.steps())["results"], "a sync")
-            seen = snapshot(parts, recorder.steps())
+            eventually(settled, "a sync")
     finally:
         recorder.close()
     foos = next(row for row in seen["informers"] if row["plural"] == "foos")
