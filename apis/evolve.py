@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from handloop.apis.declaration import as_it_is
-from handloop.apis.meta import FrozenMap, frozen
+from handloop.apis.meta import MapOf, frozen
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -93,7 +93,7 @@ def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]
 
 
 def _with_key(whole: Any, key: str, where: str, deeper: Callable[[Any], Any]) -> Any:
-    entries = dict(whole) if isinstance(whole, FrozenMap) else None
+    entries = dict(whole) if isinstance(whole, MapOf) else None
     if entries is None:
         raise ValueError(f"{where} is no map: nothing is at [{key!r}]")
-    return FrozenMap({**entries, key: deeper(entries.get(key))})
+    return type(whole)({**entries, key: deeper(entries.get(key))})

@@ -1,7 +1,8 @@
 """
 Whether objects of a type can be changed: all readers of a cache share one object.
 
-The type's annotations tell, read once per type. A part that is not known to be immutable counts as mutable.
+The type's annotations tell, read once per type. A part that is not known to be immutable counts as mutable,
+and so does `msgspec.Raw`, which keeps the whole answer alive.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from handloop.apis.meta import FrozenMap
+from handloop.apis.json_value import JSON
+from handloop.apis.meta import MapOf
 
 _PLAIN: Final = (
     inspect.NoneType,
@@ -23,7 +25,6 @@ _PLAIN: Final = (
     inspect.BytesType,
     inspect.LiteralType,
     inspect.EnumType,
-    inspect.RawType,
     inspect.DateTimeType,
     inspect.DateType,
     inspect.TimeType,
@@ -37,7 +38,8 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
     The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
 
-    Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap`.
+    Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap` or
+    `MapOf`, parts without a shape are `JSON`.
     """
     return tuple(_struct_parts(kind, "", frozenset()))
 
@@ -66,7 +68,9 @@ def _parts(info: inspect.Type, path: str, outer: frozenset[type[Any]]) -> Iterat
         case inspect.StructType(cls=cls):
             if cls not in outer:
                 yield from _struct_parts(cls, path, outer)
-        case inspect.CustomType(cls=cls) if cls is FrozenMap:
+        case inspect.CustomType(cls=cls) if issubclass(cls, MapOf):
+            yield from _parts(inspect.type_info(cls.values_type), path, outer)
+        case inspect.CustomType(cls=cls) if cls is JSON:
             pass
         case _ if not isinstance(info, _PLAIN):
             yield path

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from handloop.apis.meta import Kind, Object
+from handloop.apis.meta import Kind, Object, encode_hook
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.codec import Codec, typed_codec, unstructured_codec
@@ -156,7 +156,7 @@ class ResourceClient(Generic[T]):
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:
             query["force"] = "true" if force else "false"
-        body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch)
+        body = patch if isinstance(patch, bytes) else msgspec.json.encode(patch, enc_hook=encode_hook)
         call = self._call("patch", "PATCH", namespace, _named(name), subresource, query=query, body=body)
         return self._object(call._replace(headers={"Content-Type": str(patch_type)}))
 

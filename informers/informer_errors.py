@@ -26,5 +26,5 @@ class MutableKind(InformerError, TypeError):  # noqa: N818 - what it is
     def __init__(self, kind: type[Kind], parts: tuple[str, ...]) -> None:
         super().__init__(
             f"{kind.__name__} is mutable at {', '.join(parts)}: cached objects are shared, "
-            "so structs must be frozen, lists tuples and maps FrozenMap"
+            "so structs must be frozen, lists tuples, maps FrozenMap or MapOf, and parts without a shape JSON"
         )

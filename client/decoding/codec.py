@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from handloop.apis.meta import Kind, Object, decode_hook
+from handloop.apis.meta import Kind, Object, decode_hook, encode_hook
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import pruning, read, require_utf8
@@ -60,7 +60,8 @@ def typed_codec(kind: type[K]) -> Codec[K]:
     item = msgspec.json.Decoder(kind, dec_hook=decode_hook)
     page = msgspec.json.Decoder(Page[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
     block = msgspec.json.Decoder(WireEvent[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
-    return Codec(kind.resource, msgspec.json.encode, pruning(item.decode), page.decode, block.decode_lines)
+    encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
+    return Codec(kind.resource, encode, pruning(item.decode), page.decode, block.decode_lines)
 
 
 def unstructured_codec(resource: Resource) -> Codec[Unstructured]:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from handloop.apis.declaration import is_built_in
-from handloop.apis.meta import Kind
+from handloop.apis.meta import Kind, encode_hook
 from handloop.apis.quantity import same_quantity
 from handloop.client.resource_client import PatchType, ResourceClient
 
@@ -80,7 +80,7 @@ _AMOUNTS: Final = {
 
 def owned_fields(obj: Kind) -> dict[str, Any]:
     """The fields to apply: the object as JSON, without status and the fields that the server writes."""
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(obj))
+    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
     fields.pop("status", None)
     fields["metadata"] = {key: value for key, value in fields["metadata"].items() if key not in _SERVERS}
     return fields
@@ -175,7 +175,7 @@ def _covers_list(present: Sequence[Any], desired: Sequence[Any], said: list[Any]
 def _key(element: Any, keys: tuple[str, ...]) -> Any:
     if not keys:
         return element
-    fields = msgspec.to_builtins(element)
+    fields = msgspec.to_builtins(element, enc_hook=encode_hook)
     return tuple(fields.get(key) or _KEY_DEFAULTS.get(key) for key in keys)
 
 

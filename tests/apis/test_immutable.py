@@ -9,7 +9,8 @@ import pytest
 from msgspec import Meta
 
 from handloop.apis.immutable import mutable_parts
-from handloop.apis.meta import APIStruct, FrozenMap
+from handloop.apis.json_value import JSON
+from handloop.apis.meta import APIStruct, FrozenMap, MapOf
 from handloop.apis.scheme import SCHEME
 
 
@@ -20,7 +21,8 @@ class Leaf(APIStruct):
     size: Annotated[int, Meta(ge=0)] | None = None
     mode: Literal["a", "b"] = "a"
     labels: FrozenMap = FrozenMap()
-    raw: msgspec.Raw = msgspec.Raw()
+    limits: MapOf[MapOf[int]] = MapOf()
+    free: JSON = JSON()
 
 
 class Tree(APIStruct):
@@ -48,6 +50,8 @@ class Holes(APIStruct):
     buffer: bytearray | None = None
     opened: Open | None = None
     pairs: tuple[list[int], ...] = ()
+    lists: MapOf[list[int]] | None = None
+    raw: msgspec.Raw = msgspec.Raw()
     fine: Leaf | None = None
 
 
@@ -64,12 +68,12 @@ def test_all_our_kinds_are_immutable() -> None:
 
 @pytest.mark.parametrize("kind", [Leaf, Tree])
 def test_frozen_all_the_way_has_no_mutable_part(kind: type[msgspec.Struct]) -> None:
-    """Frozen structs, tuples, frozen sets, FrozenMaps and plain values, also in a type that holds itself."""
+    """Frozen structs, tuples, frozen sets, maps, JSON and plain values, also in a type that holds itself."""
     assert mutable_parts(kind) == ()
 
 
 def test_every_way_to_change_an_object_is_named() -> None:
-    """Lists, maps, sets, anything, buffers and structs that are not frozen, wherever they are."""
+    """Lists, maps, sets, anything, buffers, Raw and structs that are not frozen, wherever they are."""
     assert mutable_parts(Outer) == (
         "spec.tags",
         "spec.options",
@@ -78,5 +82,7 @@ def test_every_way_to_change_an_object_is_named() -> None:
         "spec.buffer",
         "spec.opened",
         "spec.pairs",
+        "spec.lists",
+        "spec.raw",
     )
     assert mutable_parts(Open) == ("Open",)

@@ -6,17 +6,23 @@ import copy
 import gc
 import pickle
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 import pytest
+from msgspec import Meta
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.apis.json_value import JSON
 from handloop.apis.meta import (
+    APIStruct,
     FrozenMap,
+    MapOf,
     ObjectMeta,
     OwnerReference,
     controller_of,
     decode_hook,
+    encode_hook,
     is_controlled_by,
     new_controller_ref,
 )
@@ -55,10 +61,77 @@ def test_maps_hold_strings_only() -> None:
     assert decode(b'{"metadata": {"labels": null}}').metadata.labels == {}
 
 
+class Share(APIStruct, frozen=True):
+    """A value of a map."""
+
+    percent: Annotated[int, Meta(le=100)]
+
+
+class Shares(MapOf[Share], min_length=1, max_length=2):
+    """One or two of them."""
+
+
+class Maps(APIStruct, frozen=True):
+    """Maps whose values are no strings."""
+
+    counts: MapOf[int] = MapOf()
+    nested: MapOf[MapOf[Share]] = MapOf()
+    shares: Shares | None = None
+    free: MapOf[JSON] = MapOf()
+
+
+decode_maps = msgspec.json.Decoder(Maps, dec_hook=decode_hook).decode
+
+
+def test_maps_of_other_values() -> None:
+    """Their values are decoded by their type, and what is encoded decodes to the same; so does a pickle."""
+    body = (
+        b'{"counts":{"a":1},"nested":{"b":{"c":{"percent":7}}},"shares":{"d":{"percent":9}},"free":{"e":[]}}'
+    )
+    maps = decode_maps(body)
+    assert maps.nested["b"]["c"] == Share(percent=7)
+    assert maps.shares == Shares({"d": Share(percent=9)})
+    assert maps.free["e"].value() == []
+    assert msgspec.json.encode(maps, enc_hook=encode_hook) == body
+    assert pickle.loads(pickle.dumps(maps)) == maps  # noqa: S301 - our own bytes
+    assert hash(maps) == hash(decode_maps(body))
+    revived = pickle.loads(pickle.dumps(maps.counts))  # noqa: S301 - the same
+    assert {type(each) for each in (maps.counts, maps.nested["b"], revived)} == {MapOf}
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (b'{"counts":{"a":"1"}}', "Expected `int`, got `str` - at `$[...]` - at `$.counts`"),
+        (b'{"counts":null}', "Expected `object`, got `null` - at `$.counts`"),
+        (b'{"shares":{}}', "Expected `object` of length >= 1 - at `$.shares`"),
+        (b'{"shares":{"a":{"percent":101}}}', "Expected `int` <= 100 - at `$[...].percent` - at `$.shares`"),
+    ],
+)
+def test_a_value_of_a_map_that_does_not_fit_is_named(body: bytes, complaint: str) -> None:
+    """With the path of the map, and of the value in it."""
+    with pytest.raises(msgspec.ValidationError) as error:
+        decode_maps(body)
+    assert str(error.value) == complaint
+
+
+def test_maps_that_are_made_are_checked_like_decoded_ones() -> None:
+    """msgspec.convert keeps a map that fits, and refuses another."""
+    counts = MapOf({"a": 1})
+    assert msgspec.convert(counts, MapOf[int], dec_hook=decode_hook) is counts
+    labels = FrozenMap({"a": "b"})
+    assert msgspec.convert(labels, FrozenMap, dec_hook=decode_hook) is labels
+    for wrong in (FrozenMap({"a": "b"}), Shares({})):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(wrong, MapOf[int] if wrong else Shares, dec_hook=decode_hook)
+
+
 def test_other_types_are_not_decoded_by_the_hook() -> None:
-    """The hook knows one type; a new one in a view is a programming error that shows at once."""
+    """The hook knows maps and JSON; a new one in a view is a programming error that shows at once."""
     with pytest.raises(NotImplementedError):
         decode_hook(complex, 1)
+    with pytest.raises(NotImplementedError):
+        encode_hook(1j)
 
 
 def test_nothing_decoded_can_be_changed() -> None:

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from handloop.apis.meta import encode_hook
 from handloop.controller.runtime.metrics.instruments import B_EXP, Instruments
 from handloop.informers.informer_statistics import InformerStatistics, State
 from handloop.informers.relist_policy import RelistReason
@@ -23,6 +24,8 @@ from handloop.workqueue.seams import Clock
 
 SAMPLE: Final = 32
 """How many objects of a cache are measured."""
+
+_encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
 
 class InformerMetricsProvider:
@@ -134,7 +137,7 @@ def estimated_bytes(objects: Sequence[Any]) -> float:
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]
-    return sum(len(msgspec.json.encode(obj)) for obj in sample) / len(sample) * len(objects)
+    return sum(len(_encode(obj)) for obj in sample) / len(sample) * len(objects)
 
 
 def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:

@@ -1,0 +1,41 @@
+"""JSON without a type of its own, as an immutable value."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+
+class JSON:
+    """
+    A part of an object whose shape the type does not say: any JSON, null included.
+
+    `JSON({"a": [1]})` holds the value's compact text, with sorted keys: bytes of its own, never a slice that
+    keeps a whole list page alive. Values are equal when their texts are; 1 and 1.0 are not.
+
+    State: none that changes.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, value: Any = None) -> None:
+        """
+        Args: anything that msgspec encodes; it is not kept.
+
+        Raises: TypeError for another type.
+        """
+        self._text: Final = msgspec.json.encode(value, order="sorted")
+
+    def value(self) -> Any:
+        """A fresh dict, list or scalar, the caller's to change; decoded anew at each call."""
+        return msgspec.json.decode(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JSON) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return f"JSON({self.value()!r})"
