@@ -27,6 +27,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
+from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
 from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
@@ -329,3 +330,11 @@ def test_informers_of_several_factories_can_be_told_apart() -> None:
     """The suffix is a part of the name, in logs and metrics; without one the name is the resource's."""
     assert Rig().factory.informer_for(Deployment).name == "deployments.apps"
     assert Rig(name_suffix="@demo").factory.informer_for(Deployment).name == "deployments.apps@demo"
+
+
+def test_a_second_type_of_one_kind_is_refused() -> None:
+    """It would be a second watch and a second cache of the same objects, and no word said so."""
+    factory = SharedInformerFactory(FakeClient())
+    factory.informer_for(Deployment)
+    with pytest.raises(ValueError, match=r"has an informer of handloop.apis.apps_v1.Deployment already"):
+        factory.informer_for(CompleteDeployment)
