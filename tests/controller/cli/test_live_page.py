@@ -86,4 +86,7 @@ def test_the_program_serves_its_page(tmp_path: Path) -> None:
         assert [queue["name"] for queue in state["queues"]] == ["foo", "myapp"]
         blocked = {offer["name"] for offer in state["controls"] if offer["blocked"]}
         assert blocked == {"steal-lease"}
+        # `top` looks there
+        assert (tmp_path / "live-url").read_text(encoding="utf-8") == f"{url}\n"
         assert program.stop() == 0
+    assert not (tmp_path / "live-url").exists()

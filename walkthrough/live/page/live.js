@@ -4,6 +4,7 @@
 const RING = 5000;
 const GAP_SECONDS = 0.7;          // how long playback waits at most where nothing happened
 const SHORTEST = { 1: 0, 0.1: 0.02, 0.01: 0.09 };  // seconds for which a step is shown, by speed
+const OLD_SECONDS = 10;           // a key in need of work for so long is no good sign
 const $ = (id) => document.getElementById(id);
 const make = (name, text, cls) => {
   const node = document.createElement(name);
@@ -357,6 +358,8 @@ function showState(next) {
     health.push([state.synced, state.synced ? "caches synced" : "caches not synced"]);
     health.push([leads, state.election ? (leads ? "leader" : `standby, holder ${state.election.holder || "nobody"}`) : "no election"]);
     if (state.queues.some((row) => row.paused)) health.push([false, "workers paused"]);
+    const oldest = Math.max(...state.queues.map((row) => row.oldest ?? -1));
+    if (oldest >= 0) health.push([oldest < OLD_SECONDS, `oldest key ${oldest.toFixed(1)} s`]);
   }
   $("health").replaceChildren(...health.map(([good, text]) => make("li", text, good ? "good" : "bad")));
   table($("informers"), ["kind", "reflector", "version", "last heard", "watches", "relists", "FIFO", "objects", "indexes (values)", "pending"],
