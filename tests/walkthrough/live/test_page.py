@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -14,27 +13,11 @@ from playwright.sync_api import Browser, Error, Page
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
-from support.live_browser import chromium, tab
+from support.live_browser import tab
 from support.managed_sandbox import eventually
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def live(program: Any) -> Iterator[LiveServer]:
-    """The page of a running Foo controller."""
-    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True, recorder=program.recorder)
-    server.show(program.parts, program.controls)
-    server.start()
-    yield server
-    server.stop()
 
 
 def wait(page: Page, condition: str) -> None:
