@@ -54,6 +54,7 @@ NO_TESTS_OF_THEIR_OWN: Final = {
     "hand_synced_foo": "a part of chapter 8, likewise",
     "child_program": "a part of chapter 8, likewise",
     "status_writes": "a part of chapter 9, likewise",
+    "two_writers": "a part of chapter 9, likewise",
     "replica": "a part of chapter 10, likewise",
     "stage": "the cluster of most chapters, likewise",
 }

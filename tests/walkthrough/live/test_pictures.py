@@ -65,6 +65,7 @@ def test_the_page_looks_as_in_the_docs(
         show_example(opened.page, program)
         go_to(opened.page, f"got {KEY}")
         opened.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        opened.page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
         taken = picture_of(opened.page)
     if WRITE:
         write_still(taken, path)
