@@ -1,6 +1,9 @@
 """
 What the live page costs a watch event: tests compiled away, nobody looking, one viewer; in turn, in one run.
 
+The first two differ by less than such a run can tell, so the test is also timed alone: twelve of them are an
+upper bound of what an event pays while nobody looks.
+
     python benchmarks/live_page.py --events 30000 --rounds 15
 """
 
@@ -11,12 +14,29 @@ import os
 import platform
 import statistics
 import sys
+import timeit
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sync_and_events import measure
 
+from handloop.workqueue.step_trace import TRACE
+
 SUBJECT = Path(__file__).parent / "subjects" / "traced_informer.py"
+LOOPS = 1_000_000
+STEPS = 12
 MODES = {"tests compiled away": "without", "nobody looks": "unseen", "one viewer": "seen"}
+
+
+def test_microseconds() -> float:
+    """What one `if TRACE.on` takes, the loop around it taken off."""
+    names = {"TRACE": TRACE}
+    tests, nothing = (
+        min(timeit.repeat(code, globals=names, number=LOOPS, repeat=9))
+        for code in ("if TRACE.on: pass", "pass")
+    )
+    return (tests - nothing) / LOOPS * 1e6
 
 
 def main() -> None:
@@ -39,6 +59,9 @@ def main() -> None:
         low, middle, high = statistics.quantiles(ratios, n=4)
         median = statistics.median(one["event us"] for one in rounds)
         print(f"{name:22}{median:10.1f}{middle:10.3f}x   {low:.3f} to {high:.3f}")
+    twelve = STEPS * test_microseconds()
+    share = twelve / statistics.median(one["event us"] for one in base)
+    print(f"\ntwelve tests alone: {twelve:.3f} us, {share:.2%} of an event")
 
 
 if __name__ == "__main__":
