@@ -63,6 +63,7 @@ bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benc
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py
 	$(BIN)/python benchmarks/myapps.py
+	$(BIN)/python benchmarks/live_page.py
 
 manifests: venv ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml
