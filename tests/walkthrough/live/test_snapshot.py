@@ -94,8 +94,9 @@ def test_it_shows_the_four_places_of_a_queue() -> None:
         (delayed,) = row["delayed"]
         assert (delayed["key"], delayed["failures"]) == ("default/failed", 1)
         assert 59 < delayed["seconds"] <= 60
+        eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] >= 0.1, "a key that grows older")
         release(queue)
-        eventually(lambda: not snapshot(parts, ())["queues"][0]["queued"], "handed out")
+        eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] is None, "handed out and done")
 
 
 def test_it_stays_small() -> None:
