@@ -69,7 +69,8 @@ def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path:
             page.wait_for_selector("#twelfth:not([hidden])")
             page.locator('[data-control="fail"] button').click()
             page.click("#live")
-            until(lambda: lit(page)[-1] == 12, "the twelfth step", seconds=AT_MOST_SECONDS)
-            assert page.locator("#twelfth").is_hidden()
+            # LIVE shows the last of several steps at once: the twelfth is counted, and may not be seen
+            page.wait_for_selector('#picture [data-step="12"]:not([data-hits="0"])')
+            page.wait_for_selector("#twelfth", state="hidden")
             assert opened.complaints == []
         assert program.stop() == 0
