@@ -12,15 +12,16 @@ T = TypeVar("T")
 PAUSE_SECONDS: Final = 0.02
 
 
-def until(look: Callable[[], T], what: str, *, seconds: float) -> T:
+def until(look: Callable[[], T], what: str, *, seconds: float, pause_seconds: float = PAUSE_SECONDS) -> T:
     """
     Look until there is something (a true value).
 
+    Args: pause_seconds between two looks: longer where a look costs much.
     Returns: what was seen. Raises: AssertionError at the deadline.
     """
     ends_at = time.monotonic() + seconds
     pause = threading.Event()
     while not (seen := look()):
         assert time.monotonic() < ends_at, f"after {seconds:g} s still not {what}"
-        pause.wait(PAUSE_SECONDS)
+        pause.wait(pause_seconds)
     return seen
