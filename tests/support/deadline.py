@@ -12,16 +12,15 @@ T = TypeVar("T")
 PAUSE_SECONDS: Final = 0.02
 
 
-def until(look: Callable[[], T], what: str, *, seconds: float, pause_seconds: float = PAUSE_SECONDS) -> T:
+def until(look: Callable[[], T], what: str, *, seconds: float) -> T:
     """
     Look until there is something (a true value).
 
-    Args: pause_seconds between two looks: longer where a look costs much.
     Returns: what was seen. Raises: AssertionError at the deadline.
     """
     ends_at = time.monotonic() + seconds
     pause = threading.Event()
     while not (seen := look()):
         assert time.monotonic() < ends_at, f"after {seconds:g} s still not {what}"
-        pause.wait(pause_seconds)
+        pause.wait(PAUSE_SECONDS)
     return seen

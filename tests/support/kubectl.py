@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.deadline import until
-
 NEWEST_MINOR = 99
 _SECONDS = 60.0
-_PAUSE_SECONDS = 0.25
 
 
 class Result(NamedTuple):
@@ -90,8 +88,10 @@ class Kubectl:
         return self("get", *arguments, "-o", f"jsonpath={{{path}}}").out
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Ask again until condition holds; not at once, as a start of the program takes 0.13 s of CPU."""
-        until(condition, "as awaited", seconds=_SECONDS, pause_seconds=_PAUSE_SECONDS)
+        """Ask again until condition holds."""
+        deadline = time.monotonic() + _SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "condition not met in time"
 
     @contextmanager
     def following(self, *arguments: str) -> Iterator[Follower]:
