@@ -78,6 +78,62 @@ class Transport(Protocol):
         """
 
 
+class ForwardingTransport:
+    """A Transport that passes everything on to another, for those that look at what passes. Threads: any."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def host(self) -> str:
+        """`scheme://host:port`, "" for a transport that has none."""
+        return str(getattr(self._transport, "host", ""))
+
+    def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
+        """Look at a request. Returns: its send_seconds. Raises: to send nothing."""
+        return send_seconds
+
+    def _before_stream(self) -> None:
+        """Look at a stream."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_seconds: float | None = None,
+        send_seconds: float = math.inf,
+    ) -> Response:
+        """Send a request; see Transport."""
+        return self._transport.request(
+            method,
+            path,
+            query=query,
+            headers=headers,
+            body=body,
+            timeout_seconds=timeout_seconds,
+            send_seconds=self._before_request(method, path, send_seconds),
+        )
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_seconds: float | None = None,
+    ) -> Stream:
+        """Open a stream; see Transport."""
+        self._before_stream()
+        return self._transport.stream(
+            method, path, query=query, headers=headers, read_timeout_seconds=read_timeout_seconds
+        )
+
+
 class _Request(NamedTuple):
     """
     One request as it goes out, without credentials.

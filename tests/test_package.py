@@ -63,9 +63,8 @@ def run(*command: str | Path, cwd: Path) -> str:
     return ended.stdout
 
 
-@pytest.fixture(params=["wheel", "sdist"])
-def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The wheel or the sdist, built from a copy of what belongs to the repository."""
+def build(tmp_path: Path) -> tuple[Path, Path]:
+    """The sdist and the wheel, built from a copy of what belongs to the repository."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -73,47 +72,53 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     for name in ("handloop", *FOLDERS):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-    code = f"import setuptools.build_meta as b, sys; b.build_{request.param}(sys.argv[1])"
-    run(sys.executable, "-c", code, out, cwd=source)
-    (built,) = out.iterdir()
-    return built
+    code = f"import setuptools.build_meta as b; b.build_sdist({str(out)!r}); b.build_wheel({str(out)!r})"
+    run(sys.executable, "-c", code, cwd=source)
+    return next(out.glob("*.tar.gz")), next(out.glob("*.whl"))
 
 
-def site_packages(environment: Path) -> Path:
-    """Where an environment keeps what is installed into it."""
-    return next(environment.glob("lib/python*/site-packages"))
+class Environment:
+    """A fresh environment. Its dependencies, and the pip that changes it, are the tests' own."""
+
+    def __init__(self, folder: Path) -> None:
+        run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+        self.bin = folder / "bin"
+        (self._site,) = folder.glob("lib/python*/site-packages")
+        (self._site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+
+    def pip(self, *arguments: str | Path) -> None:
+        """Install or uninstall."""
+        run(self.bin / "python", "-m", "pip", *arguments, "--quiet", cwd=self.bin)
+
+    def names(self) -> set[str]:
+        """What stands in its site-packages."""
+        return {path.name for path in self._site.iterdir()}
+
+    def files(self) -> dict[str, bytes]:
+        """What was installed: each file's content, but for byte code and pip's own notes."""
+        notes = ("RECORD", "direct_url.json", "dependencies.pth")
+        files = (path for path in self._site.rglob("*") if path.is_file())
+        return {
+            str(path.relative_to(self._site)): path.read_bytes()
+            for path in files
+            if path.name not in notes and path.suffix != ".pyc"
+        }
 
 
-def names_in(folder: Path) -> set[str]:
-    """What stands in a folder."""
-    return {path.name for path in folder.iterdir()}
+def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
+    """
+    The sdist and the wheel install the same files, under one name.
 
-
-@pytest.fixture
-def environment(archive: Path, tmp_path: Path) -> tuple[Path, set[str]]:
-    """A fresh environment with handloop in it, and what was in it before. Dependencies are the tests' own."""
-    folder = tmp_path / "venv"
-    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=tmp_path)
-    site = site_packages(folder)
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    before = names_in(site)
-    pip(folder, "install", "--no-deps", "--no-build-isolation", archive)
-    return folder, before
-
-
-def pip(environment: Path, *arguments: str | Path) -> None:
-    """The tests' pip on another environment."""
-    target = ("--python", environment / "bin/python")
-    run(sys.executable, "-m", "pip", *target, *arguments, "--quiet", cwd=environment)
-
-
-def test_an_operator_lives_beside_folders_of_our_names(
-    environment: tuple[Path, set[str]], tmp_path: Path
-) -> None:
-    """Beside folders of the same names the guide runs, and so does pytest; an uninstall leaves nothing."""
-    folder, before = environment
-    python, site = folder / "bin/python", site_packages(folder)
-    installed = {name for name in names_in(site) - before if not name.endswith(".dist-info")}
+    With them the guide runs beside folders of our names, and so does pytest; an uninstall leaves nothing.
+    """
+    sdist, wheel = build(tmp_path)
+    environment = Environment(tmp_path / "venv")
+    before = environment.names()
+    environment.pip("install", "--no-deps", "--no-build-isolation", "--no-compile", sdist)
+    from_sdist = environment.files()
+    environment.pip("install", "--no-deps", "--force-reinstall", wheel)
+    assert environment.files() == from_sdist
+    installed = {name for name in environment.names() - before if not name.endswith(".dist-info")}
     assert installed == {"handloop"}
 
     project = tmp_path / "project"
@@ -126,12 +131,13 @@ def test_an_operator_lives_beside_folders_of_our_names(
     assert block is not None
     (project / "greeter.py").write_text(block[1], encoding="utf-8")
     (project / "test_operator.py").write_text(OPERATOR_TEST, encoding="utf-8")
-    run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=project)
-    assert "handloop" in run(folder / "bin/handloop", "version", cwd=project)
-    assert "delta_fifo.py:" in run(folder / "bin/handloop", "walkthrough", "3", "--no-pause", cwd=project)
+    bin_ = environment.bin
+    run(bin_ / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=project)
+    assert "handloop" in run(bin_ / "handloop", "version", cwd=project)
+    assert "delta_fifo.py:" in run(bin_ / "handloop", "walkthrough", "3", "--no-pause", cwd=project)
 
-    pip(folder, "uninstall", "--yes", "handloop")
-    assert names_in(site) == before
+    environment.pip("uninstall", "--yes", "handloop")
+    assert environment.names() == before
 
 
 def test_the_face_is_lazy() -> None:

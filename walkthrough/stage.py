@@ -7,7 +7,6 @@ Every request of a client goes over HTTP and is counted, so a chapter can say wh
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +19,8 @@ from prometheus_client import CollectorRegistry
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
-from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
-from handloop.client.transport import HTTPTransport, Transport
+from handloop.client.transport import ForwardingTransport, HTTPTransport, Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.manager import Manager
@@ -45,50 +43,19 @@ _READER: Final = "reader"
 _SPEED: Final = 20.0  # of pods and of the cluster's own controllers
 
 
-class CountedTransport:
-    """A transport that counts requests by method and last part of the path. Threads: any."""
+class CountedTransport(ForwardingTransport):
+    """A transport that counts requests by method; watches count as WATCH. Threads: any."""
 
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
         self.counts: Counter[str] = Counter()
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,
-    ) -> Response:
-        """Count a request and pass it on."""
+    def _before_request(self, method: str, path: str, send_seconds: float) -> float:
         self.counts[method] += 1
-        return self._inner.request(
-            method,
-            path,
-            query=query,
-            headers=headers,
-            body=body,
-            timeout_seconds=timeout_seconds,
-            send_seconds=send_seconds,
-        )
+        return super()._before_request(method, path, send_seconds)
 
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        read_timeout_seconds: float | None = None,
-    ) -> Stream:
-        """Count a watch and pass it on."""
+    def _before_stream(self) -> None:
         self.counts["WATCH"] += 1
-        return self._inner.stream(
-            method, path, query=query, headers=headers, read_timeout_seconds=read_timeout_seconds
-        )
 
 
 class Stage:

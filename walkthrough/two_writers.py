@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.client.errors import Conflict
 from handloop.client.resource_client import PatchType
+from handloop.kinds.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.walkthrough.stage import Stage
 
 NAME: Final = "shared"

@@ -70,7 +70,8 @@ def test_every_row_says_where_upstream_has_it() -> None:
     assert [row for row in ROWS if not UPSTREAM.fullmatch(row[2])] == []
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)", PAGE))))
-def test_its_links_lead_somewhere(target: str) -> None:
+def test_its_links_lead_somewhere() -> None:
     """To a file."""
-    assert (ROOT / "docs" / target).is_file()
+    targets = set(re.findall(r"\]\(([^)#]+)", PAGE))
+    assert targets
+    assert [target for target in sorted(targets) if not (ROOT / "docs" / target).is_file()] == []

@@ -8,13 +8,13 @@ from handloop.sandbox.kinds.defaults import default_object, rounded
 from support.builtin import builtin
 from support.default_cases import check
 from support.recordings import recorded
+from support.rows import check_rows
 from support.thing import THINGS, thing
 
 
-@pytest.mark.parametrize("line", recorded("defaults"), ids=lambda line: line["sample"])
-def test_samples_are_completed_as_recorded(line: dict[str, Any]) -> None:
+def test_samples_are_completed_as_recorded() -> None:
     """A real server adds the same to each sample, but for admission and allocation."""
-    check(line)
+    check_rows(recorded("defaults"), check)
 
 
 def _deployment(**container: Any) -> dict[str, Any]:

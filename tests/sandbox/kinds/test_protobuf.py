@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.wire.status import StatusError
 from support.object_cases import check_protobuf
 from support.recordings import recorded
+from support.rows import check_rows
 from support.thing import THINGS
 
 _CATALOG = Catalog((*builtin_resources(), THINGS))
@@ -27,12 +27,9 @@ def _envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     return b"k8s\x00" + _field(1, about) + _field(2, raw)
 
 
-@pytest.mark.parametrize(
-    "line", recorded("objects"), ids=lambda line: f"{line['plural']} {line['object']['metadata']['name']}"
-)
-def test_objects_are_read_as_they_are(line: dict[str, Any]) -> None:
+def test_objects_are_read_as_they_are() -> None:
     """The bytes of a real server hold the object that it shows as JSON."""
-    check_protobuf(line)
+    check_rows(recorded("objects"), check_protobuf)
 
 
 def test_a_config_map() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,16 +10,16 @@ from handloop.sandbox.patches.json_patch import MAX_OPERATIONS, json_patch, same
 from handloop.sandbox.wire.status import StatusError
 from support.patch_cases import check
 from support.recordings import recorded
+from support.rows import check_rows
 
 _CURRENT, *_LINES = recorded("patches")
 _UNDECODABLE = "error decoding patch: json: cannot unmarshal"
 _OBJECT: dict[str, Any] = {"a": {"b": 1, "n": None}, "list": [1, 2, 3], "x/y": 1}
 
 
-@pytest.mark.parametrize("line", [line for line in _LINES if line["kind"] == "json"])
-def test_patches_of_a_deployment_end_as_recorded(line: dict[str, Any]) -> None:
+def test_patches_of_a_deployment_end_as_recorded() -> None:
     """What a real server made of random operations, right and wrong."""
-    check(_CURRENT, line)
+    check_rows([line for line in _LINES if line["kind"] == "json"], partial(check, _CURRENT))
 
 
 @pytest.mark.parametrize(

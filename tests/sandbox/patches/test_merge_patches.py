@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from handloop.sandbox.wire.status import StatusError
 from support.builtin import builtin
 from support.patch_cases import check
 from support.recordings import recorded
+from support.rows import check_rows
 
 _CURRENT, *_LINES = recorded("patches")
 _POD: dict[str, Any] = {
@@ -22,10 +24,9 @@ _POD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("line", [line for line in _LINES if line["kind"] == "strategic"])
-def test_patches_of_a_deployment_end_as_recorded(line: dict[str, Any]) -> None:
+def test_patches_of_a_deployment_end_as_recorded() -> None:
     """What a real server made of random strategic merge patches, right and wrong."""
-    check(_CURRENT, line)
+    check_rows([line for line in _LINES if line["kind"] == "strategic"], partial(check, _CURRENT))
 
 
 def _patched(patch: dict[str, Any]) -> dict[str, Any]:
@@ -104,10 +105,9 @@ def test_a_directive_that_is_none_is_refused() -> None:
 _MERGED, *_LINES = recorded("patches")
 
 
-@pytest.mark.parametrize("line", [line for line in _LINES if line["kind"] == "merge"])
-def test_merge_patches_of_a_deployment_end_as_recorded(line: dict[str, Any]) -> None:
+def test_merge_patches_of_a_deployment_end_as_recorded() -> None:
     """What a real server made of random merge patches, right and wrong."""
-    check(_MERGED, line)
+    check_rows([line for line in _LINES if line["kind"] == "merge"], partial(check, _MERGED))
 
 
 @pytest.mark.parametrize(
