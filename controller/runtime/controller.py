@@ -23,18 +23,13 @@ import structlog
 
 from handloop.client.errors import seconds_asked_for
 from handloop.controller.runtime.caches import wait_for_caches
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.reconcile import (
-    DONE,
-    Deadline,
-    ReconcileContext,
-    Reconciler,
-    Result,
-    TerminalError,
-)
+from handloop.controller.runtime.reconcile import DONE, Deadline, ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
+from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.queue import ShutDown
@@ -110,16 +105,18 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconciler: Reconciler[ObjectName],
         *,
         queue: ReconcileQueue,
         own_writes: OwnWrites,
         metrics: ControllerMetrics,
         own_metrics: ControllerOwnWrites,
         options: ControllerOptions = ControllerOptions(),
+        new_context: Callable[..., Context] = Context,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         seams: Seams = REAL_SEAMS,
     ) -> None:
+        """Args: new_context is Context, with the parts that all reconciles of the controller share."""
         self.name = name
         self.needs_leader_election = options.needs_leader_election
         self.queue = queue
@@ -129,6 +126,7 @@ class Controller:
         self._own_metrics = own_metrics
         self._options = options
         self._reports = ReconcileReports()
+        self._new_context = new_context
         self._new_id = new_id
         self._clock = seams.clock
         self._spawn = seams.spawn
@@ -272,9 +270,10 @@ class Controller:
             self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)
 
-    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> ReconcileContext:
+    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> Context:
         identity = self._new_id()
-        return ReconcileContext(
+        return self._new_context(
+            controller=self.name,
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
@@ -282,9 +281,10 @@ class Controller:
             log=structlog.get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
             wrote=partial(self._own_writes.note, name, gone=False),
             deleted=partial(self._own_writes.note, name, gone=True),
+            accepted=partial(self._own_writes.accepted, name),
         )
 
-    def _settled(self, name: ObjectName, context: ReconcileContext, result: Result, began_at: float) -> None:
+    def _settled(self, name: ObjectName, context: Context, result: Result, began_at: float) -> None:
         after = result.requeue_after
         if after is None:
             self.queue.settle(name)
@@ -294,16 +294,15 @@ class Controller:
         self._count(succeeded=1)
         self._reports.settled(context, after)
 
-    def _failed(
-        self, name: ObjectName, context: ReconcileContext, error: BaseException, began_at: float
-    ) -> None:
+    def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> None:
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         # the name first: an error below must not lose it
         if terminal:
             self.queue.give_up(name)
             self._metrics.terminal.inc()
         else:
-            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds_asked_for(error))
+            seconds = error.retry_seconds if isinstance(error, ReconcileError) else seconds_asked_for(error)
+            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds)
         if unexpected:
             self._metrics.panics.inc()
         self._metrics.errors.inc()

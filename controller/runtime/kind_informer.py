@@ -7,13 +7,12 @@ A server can watch one namespace or all. A controller of several namespaces has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.informers.event_intake import UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
-from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.shared_informer import SharedIndexInformer
 
@@ -58,9 +57,11 @@ class _AllSynced:
         return all(part.has_synced() for part in self._parts)
 
 
-class KindInformer(Generic[T]):
+class KindInformer(Lister[T]):
     """
-    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind). Threads: any.
+    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
+
+    Threads: any.
 
     Their factories start and stop them. Fields: kind; informers; indexer, their stores, to read.
     """
@@ -71,10 +72,12 @@ class KindInformer(Generic[T]):
         self._parts = dict(parts)
         stores = {namespace: informer.indexer for namespace, informer in parts.items()}
         self.indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
+        super().__init__(self.indexer, kind.resource)
 
-    def lister(self) -> Lister[T]:
-        """Reads the stores."""
-        return Lister(self.indexer, self.kind.resource)
+    def __repr__(self) -> str:
+        state = "synced" if self.has_synced() else "not synced"
+        where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
+        return f"<KindInformer of {self.kind.resource}, {where}, {state}>"
 
     def has_synced(self) -> bool:
         """Whether every first list is completely in its store."""
@@ -100,14 +103,6 @@ class KindInformer(Generic[T]):
         """Call handler for every change, on one thread per namespace."""
         parts = self.informers
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
-
-    def get(self, name: ObjectName) -> T | None:
-        """
-        The cached object of that name.
-
-        Raises: NamespaceNotWatched.
-        """
-        return self.indexer.get_by_key(str(name))
 
     def get_by_key(self, key: str) -> T | None:
         """The cached object with that store key; None also in a namespace that is not watched."""

@@ -122,7 +122,7 @@ class KindSource(Generic[T]):
         *,
         sink: Sink,
         predicates: Sequence[Predicate] = (),
-        observed: Callable[[type[Kind], ObjectName], None],
+        observed: Callable[[str, ObjectName], None],
         gone: Callable[[Kind], None] = lambda _obj: None,
         panicked: Callable[[], None] = lambda: None,
         recorder: EventRecorder | None = None,
@@ -130,11 +130,13 @@ class KindSource(Generic[T]):
         """
         Make a source that has not started.
 
-        Args: observed is called for each watch event, and gone for each object that is gone, both regardless
-        of predicates; gone comes before names are queued. panicked counts errors of predicates and map
-        functions. recorder, if given, reports each object that does not fit its type.
+        Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
+        each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
+        counts errors of predicates and map functions. recorder, if given, reports each object that does not
+        fit its type.
         """
         self.kind = informer.kind
+        self._resource = informer.kind.resource.group_resource
         self._informer = informer
         self._names_of = names_of
         self._sink = sink
@@ -162,7 +164,7 @@ class KindSource(Generic[T]):
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
         """An object is new to the cache."""
         name = object_name(obj)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
         if self._passes(name, partial(self._predicate.create, obj)):
             self._enqueue(LISTED if is_in_initial_list else ADDED, name, obj)
 
@@ -171,7 +173,7 @@ class KindSource(Generic[T]):
         name = object_name(new)
         if new.metadata.uid != old.metadata.uid:
             self._gone(old)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
         if not self._passes(name, partial(self._concerns, old, new)):
             return
         if old.metadata.resource_version == new.metadata.resource_version:
@@ -192,7 +194,7 @@ class KindSource(Generic[T]):
         if state is not None:
             # first: observed() makes OwnWrites forget that the deletion was ours
             self._gone(state)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
         if state is not None:
             if self._passes(name, partial(self._predicate.delete, state)):
                 self._enqueue(DELETED, name, state)

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.damping import HeldBackError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
@@ -111,18 +112,16 @@ class SyncOutcomes:
 class ReconcileReports:
     """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
 
-    def begins(self, context: ReconcileContext) -> None:
+    def begins(self, context: Context) -> None:
         """A worker starts a reconcile."""
         context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
 
-    def settled(self, context: ReconcileContext, requeue_after: float | None) -> None:
+    def settled(self, context: Context, requeue_after: float | None) -> None:
         """The reconcile returned."""
         more = {} if requeue_after is None else {"requeueAfter": requeue_after}
         context.log.debug("Reconcile successful", v=4, **more)
 
-    def failed(
-        self, context: ReconcileContext, error: BaseException, failures: int, *, final: bool = False
-    ) -> None:
+    def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:
         """
         The reconcile raised.
 
@@ -139,7 +138,7 @@ class ReconcileReports:
         if not is_expected(error):
             context.log.debug("Observed a panic in reconciler", **_stack_of(error))
 
-    def timed_out(self, context: ReconcileContext, seconds: float) -> None:
+    def timed_out(self, context: Context, seconds: float) -> None:
         """The reconcile took longer than it may, whatever its result."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
 

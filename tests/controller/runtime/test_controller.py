@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
@@ -30,7 +31,7 @@ def raising(*errors: BaseException | None) -> Any:
     """A reconcile that raises these in turn, then settles."""
     left = list(errors)
 
-    def script(_name: ObjectName, _context: ReconcileContext) -> Result | None:
+    def script(_name: ObjectName, _context: Context) -> Result | None:
         error = left.pop(0) if left else None
         if error is not None:
             raise error
@@ -54,7 +55,7 @@ def test_causes_of_a_name_are_merged_into_one_reconcile() -> None:
 def test_every_reconcile_has_an_id_in_its_log_lines() -> None:
     """What a reconcile logs can be found by its id, and so can the line about how it ended."""
 
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
+    def script(_name: ObjectName, context: Context) -> None:
         context.log.info("step")
 
     rig = ReconcileRig(script)
@@ -154,7 +155,7 @@ def test_a_change_during_a_terminal_reconcile_is_not_lost() -> None:
     """The event came while the reconcile ran on the state before it: there is another one."""
     rig = ReconcileRig()
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         if len(rig.calls) == 1:
             rig.queue.add(name, UPDATED)
             raise TerminalError("seen too early")
@@ -220,7 +221,7 @@ def test_the_initial_list_is_not_starved() -> None:
         rig.queue.add(ObjectName("default", f"fresh-{i}"), UPDATED)
     rig.queue.add(listed, Cause("Deployment", "listed", "default/listed"), priority=LOW_PRIORITY)
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         if name != listed and len(rig.calls) < 60:
             rig.queue.add(name, UPDATED)
 
@@ -344,7 +345,7 @@ def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None
     busy: set[ObjectName] = set()
     twice: list[ObjectName] = []
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         with lock:
             if name in busy:
                 twice.append(name)
@@ -430,7 +431,7 @@ def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
     rig = ReconcileRig()
     began, release = threading.Event(), threading.Event()
 
-    def script(_name: ObjectName, _context: ReconcileContext) -> None:
+    def script(_name: ObjectName, _context: Context) -> None:
         began.set()
         assert release.wait(20)
 
