@@ -85,6 +85,9 @@ class ResourceClient(Generic[T]):
         self._codec = codec
         self._timeout_seconds = timeout_seconds
 
+    def __repr__(self) -> str:
+        return f"<ResourceClient of {self.kind}>"
+
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
         """The same objects; a request takes at most timeout_seconds an attempt. A watch is as ever."""
         return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)

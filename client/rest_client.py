@@ -119,6 +119,10 @@ class RESTClient:
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
 
+    def __repr__(self) -> str:
+        host = getattr(self._transport, "host", "") or "a transport in process"
+        return f"<{type(self).__name__} of {host}>"
+
     def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
         """
         The same client, with the same rate limit, whose waits end when this stop is set.

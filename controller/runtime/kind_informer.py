@@ -13,6 +13,7 @@ from handloop.apis.meta import Kind
 from handloop.informers.event_intake import UndecodableCallback
 from handloop.informers.handlers import ResourceEventHandler
 from handloop.informers.indexer import Indexers
+from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache, Lister, MergedCache
 from handloop.informers.shared_informer import SharedIndexInformer
 
@@ -113,6 +114,11 @@ class KindInformer(Lister[T]):
         """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
+
+    def why_unindexed(self, name: ObjectName) -> str:
+        """Which indexes lack an object because their function failed on it, and why; "" when none does."""
+        part = self._part(name.namespace)
+        return "" if part is None else part.indexer.why_unindexed(str(name))
 
     def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
         return self._parts.get(namespace) or self._parts.get("")

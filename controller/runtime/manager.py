@@ -111,8 +111,10 @@ class Manager:
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
         manager.
-        Raises: as Caches.
+        Raises: as Caches; TypeError for seams that are none.
         """
+        if not isinstance(seams, Seams):
+            raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
         self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
@@ -152,6 +154,12 @@ class Manager:
         self._guarded = self._group(())
         if leader_election is not None:
             self.elect(leader_election)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            names, ran, stopped = [each.name for each in self._runnables], self._ran, self._stop.is_set()
+        state = "stopped" if stopped else "running" if ran else "not started"
+        return f"<Manager of {', '.join(names) or 'nothing'}: {state}>"
 
     # for controllers
 

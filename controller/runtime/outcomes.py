@@ -6,6 +6,7 @@ SyncOutcomes serves a controller that is written by hand, ReconcileReports the r
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any, Final, NamedTuple
 
@@ -137,6 +138,14 @@ class ReconcileReports:
         )
         if not is_expected(error):
             context.log.debug("Observed a panic in reconciler", **_stack_of(error))
+
+    def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
+        """The reconcile runs for longer than it may; said where that thread is now."""
+        frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
+        stack = traceback.extract_stack(frame) if frame is not None else []
+        where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
+        context.log.warning("Reconcile blocks beyond its deadline", seconds=round(seconds, 3), at=where)
+        context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 
     def timed_out(self, context: Context, seconds: float) -> None:
         """The reconcile took longer than it may, whatever its result."""

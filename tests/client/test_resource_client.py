@@ -262,3 +262,10 @@ def test_an_object_without_its_namespace_is_not_asked_for() -> None:
         with pytest.raises(ValueError, match="a Foo is in a namespace: name it"):
             ask()
     assert rig.transport.sent == []
+
+
+def test_clients_tell_what_they_are() -> None:
+    """For a notebook, or a debugger."""
+    rig = Rig()
+    assert repr(rig.client).startswith("<Client of ")
+    assert repr(rig.foos) == "<ResourceClient of foos.samplecontroller.k8s.io/v1alpha1>"

@@ -433,3 +433,51 @@ def test_no_write_can_be_forgotten(cluster: ManagedSandbox) -> None:
         eventually(lambda: controller.statistics().succeeded >= 2, "went on")
     assert made() == before + 6
     assert controller.statistics().failed == 0
+
+
+@pytest.mark.parametrize(
+    ("predicate", "message"),
+    [
+        (GenerationChanged, r"not a class: call GenerationChanged\(\.\.\.\)"),
+        (lambda _event: True, r"has not: PredicateFuncs\(update=function\)"),
+    ],
+)
+def test_what_is_no_predicate_is_refused(cluster: ManagedSandbox, predicate: Any, message: str) -> None:
+    """Where it is handed in: at each event it would fail, and let everything through."""
+    builder = controller_for(cluster.manager(), "a")
+    with pytest.raises(TypeError, match=message):
+        builder.for_(Foo, predicates=(predicate,))
+    with pytest.raises(TypeError, match=message):
+        builder.owns(Service, predicates=(predicate,))
+    with pytest.raises(TypeError, match=message):
+        builder.watches(Service, own_name, predicates=(predicate,))
+
+
+def test_what_is_no_kind_and_no_map_function_is_refused(cluster: ManagedSandbox) -> None:
+    """An object is not printed in full."""
+    builder: Any = controller_for(cluster.manager(), "a")
+    with pytest.raises(TypeError, match=r"a kind, such as Foo, and not an object: pass Foo$"):
+        builder.for_(Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="a")))
+    with pytest.raises(TypeError, match="and not 'foos'"):
+        builder.owns("foos")
+    with pytest.raises(TypeError, match="a map function takes an object and returns ObjectNames, not 7"):
+        builder.watches(Service, 7)
+
+
+def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) -> None:
+    """It is reconciled all the same; its metric and its Event say what is wrong."""
+    manager = cluster.manager()
+    foos = manager.informer_for(Foo)
+    foos.add_indexers({"team": lambda foo: (foo.metadata.labels["team"],)})
+    seen: list[str] = []
+    controller_for(manager, "a").for_(Foo).complete(lambda foo, _context: seen.append(foo.metadata.name))
+    new_foo(cluster, "teamless")
+    with cluster.running(manager), captured_logs():
+        eventually(lambda: seen == ["teamless"], "reconciled")
+        assert foos.by_index("team", "x") == []
+        labels = {"name": Foo.resource.group_resource}
+        assert cluster.registry.get_sample_value("informer_unindexed_objects", labels) == 1
+        events = cluster.client.resource(Event)
+        eventually(lambda: events.list("default").items, "told")
+        (event,) = events.list("default").items
+    assert (event.reason, event.message) == ("NotIndexed", "index \"team\": KeyError('team')")

@@ -11,7 +11,7 @@ import pytest
 
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context
-from handloop.controller.runtime.controller import Controller, ControllerOptions
+from handloop.controller.runtime.controller import STUCK_SECONDS, Controller, ControllerOptions
 from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
@@ -24,6 +24,7 @@ from support.deadline import until
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 from support.threads import Background
 
+SECONDS = 20.0
 RESULTS = ("success", "error", "requeue", "requeue_after")
 
 
@@ -480,3 +481,45 @@ def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.
     rig.controller._run_worker(stop)
     assert len(rig.calls) == 2
     assert rig.controller.statistics().workers_alive == 0
+
+
+def test_a_reconcile_that_blocks_is_told_while_it_blocks() -> None:
+    """Once, and where it is; liveness fails when it is five minutes late, and heals with its end."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def script(_name: ObjectName, _context: Context) -> None:
+        begun.set()
+        go_on.wait(SECONDS)
+
+    rig = ReconcileRig(script, reconcile_timeout_seconds=10)
+    rig.queue.add(NAME, UPDATED)
+    stop = threading.Event()
+    with captured_logs() as logs:
+        worker = Background(rig.work)
+        assert begun.wait(SECONDS)
+        watching = Background(lambda: rig.controller._watch_over_workers(stop))
+        for _ in range(5):
+            until(rig.clock.deadlines, "asleep", seconds=SECONDS)
+            rig.clock.advance(5)
+        until(lambda: any("blocks beyond" in entry["event"] for entry in logs), "told", seconds=SECONDS)
+        assert rig.controller.workers_check() is None
+        rig.clock.advance(STUCK_SECONDS)
+        assert rig.controller.workers_check() == "rig: stuck in the reconcile of default/a for 325s"
+        stop.set()
+        rig.clock.advance(5)
+        watching.result()
+        go_on.set()
+        worker.result()
+    warnings = [entry for entry in logs if entry["event"] == "Reconcile blocks beyond its deadline"]
+    assert len(warnings) == 1
+    assert "threading.py" in warnings[0]["at"]
+    assert rig.controller.workers_check() is None
+    assert rig.controller._told == set()
+
+
+def test_its_repr_tells_how_it_is() -> None:
+    """For a notebook, or a debugger."""
+    rig = ReconcileRig()
+    rig.queue.add(NAME, UPDATED)
+    assert repr(rig.controller) == "<Controller rig: 0 workers, 1 queued, 0 in flight>"
+    assert "RateLimitingQueue" in repr(rig.queue) or "PriorityQueue" in repr(rig.queue)

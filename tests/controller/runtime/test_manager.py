@@ -725,3 +725,34 @@ def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
     assert manager.seconds_to_write() == math.inf
     assert manager.elector is None
     assert manager.lister_for(Deployment).get("default/x") is None
+
+
+def test_a_controller_that_was_begun_must_be_completed(cluster: ManagedSandbox) -> None:
+    """Else the program would run, and do nothing."""
+    manager = cluster.manager()
+    builder = controller_for(manager, "foos").for_(Foo)
+    with pytest.raises(RuntimeError, match=r"begun and never completed: foos: call complete\(reconcile\)"):
+        manager.run(cluster.stop)
+    builder.complete_by_name(Counting())
+    with cluster.running(manager):
+        eventually(lambda: "running" in repr(manager), "running")
+    assert repr(manager) == "<Manager of foos: stopped>"
+
+
+def test_a_manager_with_nothing_to_run_says_so(cluster: ManagedSandbox) -> None:
+    """A set-up that nobody called; caches alone are something."""
+    manager = cluster.manager()
+    assert repr(manager) == "<Manager of nothing: not started>"
+    with pytest.raises(RuntimeError, match="nothing to run: add a controller, with controller_for"):
+        manager.run(cluster.stop)
+    services = manager.informer_for(Service)
+    assert repr(services) == "<KindInformer of services/v1, all namespaces, not synced>"
+    with cluster.running(manager):
+        eventually(services.has_synced, "filled")
+
+
+@pytest.mark.parametrize("seams", [FakeClock(), None], ids=["a clock", "nothing"])
+def test_seams_that_are_none_are_refused(cluster: ManagedSandbox, seams: Any) -> None:
+    """Before threads die of them."""
+    with pytest.raises(TypeError, match=r"seams is Seams\(clock=\.\.\.\)"):
+        cluster.manager(seams=seams)
