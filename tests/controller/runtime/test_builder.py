@@ -481,3 +481,16 @@ def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) ->
         eventually(lambda: events.list("default").items, "told")
         (event,) = events.list("default").items
     assert (event.reason, event.message) == ("NotIndexed", "index \"team\": KeyError('team')")
+
+
+def test_a_reconciler_of_another_kind_is_a_type_error(cluster: ManagedSandbox) -> None:
+    """For mypy, which would call these comments unused if it saw nothing wrong."""
+
+    def of_services(service: Service, _context: Context) -> None:
+        assert type(service) is Service
+
+    manager = cluster.manager()
+    builder = controller_for(manager, "a").for_(Foo)
+    builder.complete(of_services)  # type: ignore[arg-type]
+    by_name = controller_for(manager, "b").for_(Foo)
+    by_name.complete_by_name(of_services)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
-from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.controller import STUCK_SECONDS, Controller, ControllerOptions
 from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause
@@ -523,3 +523,14 @@ def test_its_repr_tells_how_it_is() -> None:
     rig.queue.add(NAME, UPDATED)
     assert repr(rig.controller) == "<Controller rig: 0 workers, 1 queued, 0 in flight>"
     assert "RateLimitingQueue" in repr(rig.queue) or "PriorityQueue" in repr(rig.queue)
+
+
+def test_an_error_may_put_its_retry_off() -> None:
+    """A name that is taken is not looked at a hundred times a second: nothing tells when it is free."""
+    rig = ReconcileRig(raising(NameTakenError("taken")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(NameTakenError.retry_seconds - 0.1)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2
