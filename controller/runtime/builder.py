@@ -214,9 +214,11 @@ class ControllerBuilder(Generic[K]):
         self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], KindInformer[Any]]
     ) -> Controller:
         kind, queue = self._kind(), self._new_queue()
+        watched = {each.resource.group_resource: informer for each, informer in informers.items()}
         own_writes = OwnWrites(
-            {each.resource.group_resource: informer for each, informer in informers.items()}.get,
+            lambda resource: watched.get(resource) or self._manager.informer_of(resource),
             wake=queue.wake,
+            tells=watched.__contains__,
             metrics=self._manager.own_write_metrics.for_controller(self._name),
             timeout_seconds=self._options.own_write_timeout_seconds,
             clock=self._manager.seams.clock,

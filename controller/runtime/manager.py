@@ -181,6 +181,10 @@ class Manager:
             self._wait_for(informer, stop)
         return informer
 
+    def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
+        """The shared informers of a kind that somebody has asked for, by its `plural.group`; None without."""
+        return self._caches.informer_of(group_resource)
+
     def lister_for(self, kind: type[T]) -> Lister[T]:
         """The same informers, to read."""
         return self.informer_for(kind)

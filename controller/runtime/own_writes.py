@@ -94,6 +94,7 @@ class OwnWrites:
         mirrors: Callable[[str], Mirror | None],
         *,
         wake: Callable[[ObjectName], None],
+        tells: Callable[[str], bool] = lambda _resource: True,
         metrics: ControllerOwnWrites,
         timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         clock: Clock = REAL_CLOCK,
@@ -101,11 +102,13 @@ class OwnWrites:
         """
         Begin without floors.
 
-        Args: mirrors returns None for a resource without a cache: such a write is not waited for.
+        Args: mirrors returns None for a resource without a cache: such a write is not waited for. tells =
+        whether watch events of a resource come to observed; else its cache is looked at again and again.
         timeout_seconds 0 turns the waiting off.
         """
         self._mirrors = mirrors
         self._wake = wake
+        self._tells = tells
         self._metrics = metrics
         self._timeout_seconds = timeout_seconds
         self._clock = clock
@@ -159,8 +162,7 @@ class OwnWrites:
             return 0.0
         unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
         left = self._keep(name, floors, unmet)
-        if left and not all(self._is_there(floor) for floor in unmet.values()):
-            # an object that came and went between two lists, or within one batch, brings no watch event
+        if left and not all(self._will_tell(floor) for floor in unmet.values()):
             return min(left, LOOK_AGAIN_SECONDS)
         if unmet and not left:
             writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
@@ -196,8 +198,9 @@ class OwnWrites:
             return ending or cached.metadata.uid != floor.uid
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
-    def _is_there(self, floor: _Floor) -> bool:
-        mirror = self._mirrors(floor.resource)
+    def _will_tell(self, floor: _Floor) -> bool:
+        """Whether a watch event will come: none does for what came and went between two lists."""
+        mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:

@@ -396,7 +396,7 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
         builder.writes(Service)
 
 
-def six_maps(manager: Manager) -> Controller:
+def six_maps(manager: Manager, *, owns: bool) -> Controller:
     """Keeps six ConfigMaps per Foo, which the server names; the reconcile tells nobody of its writes."""
     maps = manager.informer_for(ConfigMap)
 
@@ -407,14 +407,17 @@ def six_maps(manager: Manager) -> Controller:
         for _ in range(6 - sum(is_controlled_by(each, foo) for each in maps)):
             context.client.resource(ConfigMap).create(ConfigMap(metadata=metadata))
 
-    builder = controller_for(manager, "maps").for_(Foo).owns(ConfigMap)
+    builder = controller_for(manager, "maps").for_(Foo)
+    if owns:
+        builder.owns(ConfigMap)
     return builder.with_options(own_write_timeout_seconds=60).complete(reconcile)
 
 
-def test_no_write_can_be_forgotten(cluster: ManagedSandbox) -> None:
+@pytest.mark.parametrize("owns", [True, False], ids=["owned", "only read"])
+def test_no_write_can_be_forgotten(cluster: ManagedSandbox, owns: bool) -> None:
     """While the watch of children is late, changes of the owner lead to no second set of children."""
     manager = cluster.manager()
-    controller = six_maps(manager)
+    controller = six_maps(manager, owns=owns)
     foos = cluster.client.resource(Foo)
 
     def made() -> int:

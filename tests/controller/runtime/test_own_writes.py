@@ -26,7 +26,7 @@ OTHER = ObjectName("default", "other")
 class Floors:
     """Own writes over one mirror of Deployments."""
 
-    def __init__(self, *, timeout_seconds: float = 5) -> None:
+    def __init__(self, *, timeout_seconds: float = 5, tells: bool = True) -> None:
         self.mirror = FakeMirror()
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
@@ -35,6 +35,7 @@ class Floors:
         self.writes = OwnWrites(
             mirrors.get,
             wake=self.woken.append,
+            tells=lambda _resource: tells,
             metrics=OwnWriteMetrics(self.registry).for_controller("rig"),
             timeout_seconds=timeout_seconds,
             clock=self.clock,
@@ -368,3 +369,13 @@ def test_a_deletion_of_what_the_cache_never_had_waits_for_its_creation() -> None
 def test_what_cannot_be_waited_for_is_not(body: str, resource: Resource) -> None:
     """Nothing in a cache will tell when it has come."""
     assert told("create", body, resource=resource).wait() == 0
+
+
+def test_a_cache_that_does_not_tell_is_looked_at_again() -> None:
+    """One that is only read: no watch event of it wakes the name."""
+    floors = Floors(tells=False)
+    floors.mirror.put(deployment("child", 9))
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == LOOK_AGAIN_SECONDS
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 0
