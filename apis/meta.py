@@ -193,7 +193,14 @@ def is_controlled_by(obj: Object, owner: Object) -> bool:
 
 
 def new_controller_ref(owner: Kind) -> OwnerReference:
-    """The owner reference that makes owner the controller of an object."""
+    """
+    The owner reference that makes owner the controller of an object.
+
+    Raises: ValueError for an owner without a UID: the server would refuse the reference.
+    """
+    if not owner.metadata.uid:
+        what = f"{owner.resource.kind} {owner.metadata.name}"
+        raise ValueError(f"{what} has no UID: it must have been read from the server")
     return OwnerReference(
         api_version=owner.resource.api_version,
         kind=owner.resource.kind,

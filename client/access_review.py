@@ -8,7 +8,7 @@ import msgspec
 
 from handloop.apis.resource import Resource
 from handloop.client.decoding.json_text import read
-from handloop.client.errors import Forbidden, NotFound
+from handloop.client.errors import Forbidden, NoKindMatch
 from handloop.client.rest_client import Call, RESTClient
 
 R = TypeVar("R")
@@ -102,7 +102,7 @@ def who_am_i(rest: RESTClient) -> Identity | None:
     """
     try:
         return _post(rest, _SELF_REVIEWS, "SelfSubjectReview", {}, _SelfReview).status.user_info
-    except (NotFound, Forbidden):
+    except (NoKindMatch, Forbidden):
         return None
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from handloop.apis.resource import Resource
 from handloop.client.decoding.json_text import read
-from handloop.client.errors import NotFound
+from handloop.client.errors import NoKindMatch, NotFound
 from handloop.client.rest_client import Call, RESTClient
 
 A = TypeVar("A")
@@ -106,5 +106,5 @@ class Discovery:
     def _get_or_none(self, path: str, kind: type[A]) -> A | None:
         try:
             return self._get(path, kind)
-        except NotFound:
+        except (NoKindMatch, NotFound):
             return None

@@ -75,7 +75,8 @@ class ResourceClient(Generic[T]):
 
     Every method raises APIError when the server says no, TransportError when there is no answer (for a write
     with outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind.
-    They block until the answer is there, at most 30 s an attempt. Threads: any.
+    A request for one object of a namespaced kind without a namespace is a ValueError, and is not sent.
+    Methods block until the answer is there, at most 30 s an attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
@@ -83,6 +84,9 @@ class ResourceClient(Generic[T]):
         self._rest = rest
         self._codec = codec
         self._timeout_seconds = timeout_seconds
+
+    def __repr__(self) -> str:
+        return f"<ResourceClient of {self.kind}>"
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
         """The same objects; a request takes at most timeout_seconds an attempt. A watch is as ever."""
@@ -187,7 +191,9 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        self._rest.send(self._call("delete", "DELETE", namespace, _named(name), body=body))
+        # for a server, which reads the body alone, it is in the body; for Call.writes here
+        query = _write_query(None, dry_run=dry_run)
+        self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 
     def _put(self, obj: T, subresource: str, field_manager: str | None, *, dry_run: bool) -> T:
         verb = f"update {subresource}".strip()
@@ -214,6 +220,9 @@ class ResourceClient(Generic[T]):
         body: bytes | None = None,
     ) -> Call:
         resource = self._codec.resource
+        if resource.namespaced and not namespace and verb not in ("list", "watch"):
+            what = f'{resource.kind} "{name}"' if name else f"a new {resource.kind}"
+            raise ValueError(f"{verb} {what}: a {resource.kind} is in a namespace: name it")
         return Call(
             verb=verb,
             method=method,

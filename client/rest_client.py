@@ -80,6 +80,15 @@ class Call(NamedTuple):
         """Whether the request changes nothing."""
         return self.method == "GET"
 
+    @property
+    def writes(self) -> bool:
+        """Whether an accepted request changes something: neither a read nor a dry run."""
+        return not self.read and "dryRun" not in self.query
+
+
+OnWrite = Callable[[Call, Response], None]
+"""(a write, the server's answer) when the server has accepted the write."""
+
 
 class RESTClient:
     """
@@ -113,8 +122,13 @@ class RESTClient:
         self._stop = threading.Event() if stop is None else stop
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
+        self._on_write: OnWrite | None = None
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
+
+    def __repr__(self) -> str:
+        host = getattr(self._transport, "host", "") or "a transport in process"
+        return f"<{type(self).__name__} of {host}>"
 
     def until(self, stop: threading.Event, *, patience_seconds: float | None = None) -> Self:
         """
@@ -127,6 +141,24 @@ class RESTClient:
         client._stop = stop  # noqa: SLF001 - of our own class
         if patience_seconds is not None:
             client._patience_seconds = patience_seconds  # noqa: SLF001 - of our own class
+        return client
+
+    def telling(self, on_write: OnWrite) -> Self:
+        """
+        The same client, with the same rate limit, which also tells on_write of each accepted write.
+
+        Args: on_write is called on the writing thread before the write returns, and must not raise. It is not
+        called for a dry run, nor for a write without a complete answer.
+        """
+        client = copy(self)
+        before = self._on_write
+
+        def tell(call: Call, response: Response) -> None:
+            if before is not None:
+                before(call, response)
+            on_write(call, response)
+
+        client._on_write = tell  # noqa: SLF001 - of our own class
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
@@ -146,7 +178,7 @@ class RESTClient:
         for attempt in range(MAX_RETRIES + 1):
             self._wait_for_turn(call)
             try:
-                return self._attempt(call)
+                response = self._attempt(call)
             except (APIError, TransportError) as error:
                 wait = wait_before_retry(error, read=call.read, uniform=self._random())
                 if wait is None or wait > patience or attempt == MAX_RETRIES or self._stop.is_set():
@@ -158,6 +190,10 @@ class RESTClient:
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop):
                     raise
+            else:
+                if self._on_write is not None and call.writes:
+                    self._on_write(call, response)
+                return response
             self._metrics.request_retry(code=code, verb=call.method, host=self._host)
         raise AssertionError("the last attempt returns or raises")
 

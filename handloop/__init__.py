@@ -9,13 +9,13 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | change an object | evolve |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
-| write a reconciler | Reconciler, ReconcileContext, ObjectName, Result, DONE, ReconcileError, TerminalError |
+| write a reconciler | Reconciler, Context, ObjectName, Result, DONE, ReconcileError, TerminalError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
 | write children | apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
 | do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, wait_for_cache_sync, RateLimitingQueue, ShutDown, RateLimiter, default_controller_rate_limiter |
-| handle errors | ClientError, APIError, NotFound, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError |
+| handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError |
 
 The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
 `handloop.controller.runtime`, and `handloop.sandbox`, an API server to try things on (`pip install
@@ -38,8 +38,8 @@ _MODULES = {
     "apis.resource": "Resource",
     "client.config": "load_config",
     "client.errors": (
-        "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NotFound TooManyRequests "
-        "TransportError"
+        "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NoKindMatch NotFound "
+        "TooManyRequests TransportError"
     ),
     "client.options": "ListOptions",
     "client.resource_client": "Client PatchType",
@@ -55,7 +55,9 @@ _MODULES = {
         "AnnotationsChanged GenerationChanged LabelsChanged LabelsMatch PredicateFuncs "
         "ResourceVersionChanged all_of any_of negate"
     ),
-    "controller.runtime.reconcile": "DONE ReconcileContext ReconcileError Reconciler Result TerminalError",
+    "controller.runtime.context": "Context NameTakenError",
+    "controller.runtime.reconcile": "DONE ReconcileError Result TerminalError",
+    "controller.runtime.reconciler": "Reconciler",
     "controller.runtime.rbac.roles": "roles",
     "informers.factory": "SharedInformerFactory",
     "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",

@@ -29,6 +29,7 @@ from handloop.client.errors import (
     Conflict,
     Forbidden,
     Invalid,
+    NoKindMatch,
     NotFound,
     TooManyRequests,
     TransportError,
@@ -38,6 +39,7 @@ from handloop.client.resource_client import Client, PatchType
 from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
 from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.finalizers import (
     add_finalizer,
@@ -65,14 +67,8 @@ from handloop.controller.runtime.predicates import (
 )
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
-from handloop.controller.runtime.reconcile import (
-    DONE,
-    ReconcileContext,
-    ReconcileError,
-    Reconciler,
-    Result,
-    TerminalError,
-)
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.reconciler import Reconciler
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from handloop.informers.indexer import Indexer
@@ -98,6 +94,7 @@ __all__ = [
     "Condition",
     "ConfigError",
     "Conflict",
+    "Context",
     "DeletedFinalStateUnknown",
     "FilteringResourceEventHandler",
     "Forbidden",
@@ -113,6 +110,8 @@ __all__ = [
     "ListOptions",
     "Lister",
     "Manager",
+    "NameTakenError",
+    "NoKindMatch",
     "NotFound",
     "ObjectMeta",
     "ObjectName",
@@ -120,7 +119,6 @@ __all__ = [
     "PredicateFuncs",
     "RateLimiter",
     "RateLimitingQueue",
-    "ReconcileContext",
     "ReconcileError",
     "Reconciler",
     "Resource",

@@ -103,7 +103,7 @@ class StoreIndex(Generic[T]):
     the object goes.
 
     State: _keys = value -> keys.
-           _failed = the keys of the objects on which the function failed: they are under no value.
+           _failed = key -> error of each object on which the function failed: it is under no value.
            _unreported = (key, error) of those that take_failures has not returned yet.
     Threads: none of its own; the store's lock guards it.
     """
@@ -111,13 +111,17 @@ class StoreIndex(Generic[T]):
     def __init__(self, index_func: IndexFunc[T]) -> None:
         self.index_func: Final = index_func
         self._keys: dict[str, set[str]] = {}
-        self._failed: set[str] = set()
+        self._failed: dict[str, Exception] = {}
         self._unreported: list[tuple[str, Exception]] = []
 
     @property
     def failed(self) -> int:
         """How many stored objects are not in this index, because the function failed on them."""
         return len(self._failed)
+
+    def error(self, key: str) -> Exception | None:
+        """Why a stored object is not in this index; None if it is."""
+        return self._failed.get(key)
 
     def values(self, obj: T) -> tuple[str, ...]:
         """
@@ -137,7 +141,7 @@ class StoreIndex(Generic[T]):
         before = () if old is None else self._values_before(key, old)
         after = () if new is None else self._values_after(key, new)
         if new is None:
-            self._failed.discard(key)
+            self._failed.pop(key, None)
         if before != after:
             self._remove(key, before)
             self._insert(key, after)
@@ -168,10 +172,11 @@ class StoreIndex(Generic[T]):
             values = self.values(new)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
             if key not in self._failed:
-                self._failed.add(key)
                 self._unreported.append((key, error))
+            # without its traceback, whose frames hold the object
+            self._failed[key] = error.with_traceback(None)
             return ()
-        self._failed.discard(key)
+        self._failed.pop(key, None)
         return values
 
     def _insert(self, key: str, values: Iterable[str]) -> None:
@@ -344,6 +349,12 @@ class Indexer(Generic[T]):
         """How many entries the indexes lack, because an index function failed on a stored object."""
         with self._lock:
             return sum(index.failed for index in self._indexes.values())
+
+    def why_unindexed(self, key: str) -> str:
+        """Which indexes lack the stored object of this key, and why, in words; "" when none does."""
+        with self._lock:
+            errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
+        return "; ".join(f'index "{name}": {error!r}' for name, error in errors.items())
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """

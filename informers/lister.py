@@ -3,23 +3,23 @@ Reading the cache of an informer: by name, by namespace, by label selector.
 
 A cache may be older than the server's state, and is incomplete until the informer has synced.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
-answers for no other.
+answers for no other. An object that is not in the cache is None, and no NotFound: that error means an answer
+of the server, and no server was asked. `list` and `get` take the namespace; there is no lister of one.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from handloop.apis.labels import Selector, everything
+from handloop.apis.labels import Selector, everything, parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
-from handloop.client.errors import new_not_found
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
-from handloop.informers.keys import ObjectName
+from handloop.informers.keys import ObjectName, parse_object_name
 from handloop.workqueue.step_trace import TRACE
 
 log = structlog.get_logger("lister")
@@ -109,73 +109,76 @@ class Lister(Generic[T]):
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource) -> None:
-        """Read from indexer; a NotFound names resource."""
+        """Read from indexer; errors name resource."""
         self._indexer = indexer
         self._resource = resource
 
-    def list(self, selector: Selector = everything()) -> list[T]:  # noqa: B008 - immutable
-        """The objects whose labels match."""
-        if selector.nothing:
-            return []
-        return _matching(self._indexer.list(), selector)
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._resource}>"
 
-    def get(self, name: str) -> T:
+    def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        The cluster-scoped object of this name.
+        The object of that name, or None.
 
-        Raises: handloop.client.errors.NotFound; NamespaceNotWatched.
+        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace; for a
+        cluster-scoped kind its name.
+        Raises: ValueError for a name that lacks the namespace, or has one too many; NamespaceNotWatched.
         """
-        return self._get(ObjectName("", name))
-
-    def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """The objects in one namespace; "" for all that are watched."""
-        return NamespaceLister(self._indexer, self._resource, namespace)
-
-    def _get(self, name: ObjectName) -> T:
         # (9) get object by key
+        name = self._full_name(name, namespace)
         obj = self._indexer.get_by_key(str(name))
         if TRACE.on:
             TRACE.tell(9, self._resource.plural, name, found=obj is not None)
-        if obj is None:
-            raise new_not_found(self._resource, name.name)
         return obj
 
-
-class NamespaceLister(Lister[T]):
-    """The objects of one kind in one namespace."""
-
-    def __init__(self, indexer: Cache[T], resource: Resource, namespace: str) -> None:
-        """As Lister; namespace "" stands for all that are watched."""
-        super().__init__(indexer, resource)
-        self._namespace = namespace
-
-    def list(self, selector: Selector = everything()) -> builtins.list[T]:  # noqa: B008 - immutable
+    def list(self, selector: Selector | str = everything(), *, namespace: str = "") -> builtins.list[T]:  # noqa: B008 - immutable
         """
-        The objects of the namespace whose labels match: by the namespace index, else by looking at all.
+        The objects whose labels match.
 
-        Raises: NamespaceNotWatched.
+        Args: selector may be text, such as "app=web,tier!=cache"; namespace "" = all that are watched.
+        Raises: SelectorError; NamespaceNotWatched.
         """
-        if not self._namespace:
-            return super().list(selector)
+        if isinstance(selector, str):
+            selector = parse_selector(selector)
         if selector.nothing:
             return []
+        objects = self._of_namespace(namespace) if namespace else self._indexer.list()
+        return objects if selector.everything else [o for o in objects if selector.matches(o.metadata.labels)]
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """
+        The objects with that value under an index.
+
+        Raises: IndexNotFound.
+        """
+        return self._indexer.by_index(name, value)
+
+    def __contains__(self, name: ObjectName | str) -> bool:
+        """Whether there is an object of that name; as get."""
+        return self.get(name) is not None
+
+    def __iter__(self) -> Iterator[T]:
+        """All objects, as they are now."""
+        return iter(self.list())
+
+    def _of_namespace(self, namespace: str) -> builtins.list[T]:
+        """By the namespace index, else by looking at all."""
         try:
-            objects = self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
+            return self._indexer.by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
             log.warning("Can not retrieve list of objects using index", err=str(error))
-            objects = [obj for obj in self._indexer.list() if obj.metadata.namespace == self._namespace]
-        return _matching(objects, selector)
+            return [obj for obj in self._indexer.list() if obj.metadata.namespace == namespace]
 
-    def get(self, name: str) -> T:
-        """
-        The object of this name in the namespace.
-
-        Raises: handloop.client.errors.NotFound; NamespaceNotWatched.
-        """
-        return self._get(ObjectName(self._namespace, name))
-
-
-def _matching(objects: list[T], selector: Selector) -> list[T]:
-    if selector.everything:
-        return objects
-    return [obj for obj in objects if selector.matches(obj.metadata.labels)]
+    def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
+        if isinstance(name, str):
+            name = parse_object_name(name)
+        if namespace and name.namespace not in ("", namespace):
+            raise ValueError(f"{self._resource.kind} {name} is not in namespace {namespace}")
+        name = ObjectName(name.namespace or namespace, name.name)
+        if bool(name.namespace) != self._resource.namespaced:
+            raise ValueError(
+                f'a {self._resource.kind} is in a namespace: get("{name}", namespace=...)'
+                if self._resource.namespaced
+                else f"a {self._resource.kind} is in no namespace: {name}"
+            )
+        return name

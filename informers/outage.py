@@ -28,7 +28,7 @@ from handloop.client.errors import (
     DeadlineExceeded,
     DecodeError,
     Forbidden,
-    NotFound,
+    NoKindMatch,
     TransportError,
     Unauthorized,
     is_expired,
@@ -105,7 +105,7 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
     Args: namespace "" = all of them.
     """
     cause = cause_of(error)
-    if isinstance(cause, NotFound):
+    if isinstance(cause, NoKindMatch):
         return (
             f"the server has no resource {resource.group_resource}/{resource.version}: install its "
             f"CustomResourceDefinition{_applied(hints.crd_command)}; "

@@ -144,6 +144,11 @@ class SharedIndexInformer(Generic[T]):
         self._watch_error_handler: WatchErrorHandler | None = None
         self._listeners_made = 0
 
+    def __repr__(self) -> str:
+        now = self.statistics()
+        state = "stopped" if now.stopped else "synced" if now.synced else "not synced"
+        return f"<SharedIndexInformer of {self.name}: {state}, {now.objects} objects>"
+
     def has_synced(self) -> bool:
         """Whether the first list is completely in the store; for ever true after that."""
         with self._started_lock:

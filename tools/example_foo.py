@@ -138,7 +138,7 @@ PROBES: Final = (
         lambda seen: _sets(seen["self"]),
         lambda seen, item: f"{item}; {_sets(seen['self'])}",
     ),
-    Probe(9, "Lister._get", lambda seen: repr(seen["name"]), lambda _, obj: _name(obj)),
+    Probe(9, "Lister.get", lambda seen: repr(seen["name"]), lambda _, obj: _name(obj)),
     Probe(
         10,
         "RESTClient.send",

@@ -43,11 +43,11 @@ def chapter(screen: Screen) -> End:
             screen.tell(f"An informer has filled its indexer with {len(informer.indexer)} Foos.")
             screen.show(requests_so_far=filled, indexes=list(informer.indexer.indexers()))
             screen.ask("A lister gets each of them by its name. How many requests is that?")
-            names = [foo.metadata.name for foo in lister.namespace("default").list()]
-            got = [lister.namespace("default").get(name) for name in names]
+            names = [foo.metadata.name for foo in lister.list(namespace="default")]
+            got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
             asked = stage.counts.total() - filled
     screen.reveal(f"{asked}, for {len(got)} objects. A lister only looks into the indexer.")
-    again = lister.namespace("default").get(names[0])
+    again = next(foo for foo in lister if foo.metadata.name == names[0])
     screen.show(twice_the_same_object=again is got[0], id_of_the_first=id(got[0]), id_of_the_second=id(again))
     screen.tell("An index is a second dictionary, from values to keys. This function made the index `team`:")
     screen.code(whole(by_team))

@@ -255,6 +255,11 @@ class Queue(Generic[T]):
         with self._lock:
             return self._shutting_down
 
+    def __repr__(self) -> str:
+        now = self.statistics()
+        counts = f"{now.queued} queued, {now.in_flight} in flight, {now.delayed} delayed"
+        return f"<{type(self).__name__} {self.name or 'without a name'}: {counts}>"
+
     def statistics(self) -> QueueStatistics:
         """A snapshot of the numbers of items."""
         with self._lock:

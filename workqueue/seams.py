@@ -143,6 +143,13 @@ class Seams:
     random: Callable[[], float] = random_number
     spawn: Spawn = spawn_thread
 
+    def __post_init__(self) -> None:
+        """Raises: TypeError for a clock that lacks a method, before threads die of it."""
+        methods = ("now", "time", "wait", "wait_until", "sleep")
+        missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
+        if missing:
+            raise TypeError(f"{self.clock!r} is no handloop Clock: it lacks {', '.join(missing)}")
+
 
 REAL_SEAMS: Final = Seams()
 

@@ -17,8 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from handloop.apis.resource import Resource
-from handloop.client.errors.status import Status, StatusDetails, reason_for_code
+from handloop.client.errors.status import Status, reason_for_code
 
 MAX_WAIT_SECONDS: Final = 120.0
 
@@ -225,8 +224,12 @@ class Forbidden(APIError, reasons=("Forbidden",)):
     """403: we may not do this."""
 
 
-class NotFound(APIError, reasons=("NotFound",)):
-    """404: no such object, or no such resource."""
+class NotFound(APIError, LookupError, reasons=("NotFound",)):
+    """404: no such object, or no such namespace."""
+
+
+class NoKindMatch(APIError):
+    """404 about no object: the server has no such resource, as without its CustomResourceDefinition."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
@@ -290,9 +293,15 @@ def error_from_status(
     name: str = "",
     retry_after_seconds: float | None = None,
 ) -> APIError:
-    """The error class that fits the status: by reason, or by code for a reason we do not know."""
+    """
+    The error class that fits the status: by reason, or by code for a reason we do not know.
+
+    NotFound names an object in its details, as every such answer of an API server does.
+    """
     by_reason = APIError.by_reason
     kind = by_reason.get(status.reason) or by_reason.get(reason_for_code(status.code), APIError)
+    if kind is NotFound and not status.details.name:
+        kind = NoKindMatch
     if retry_after_seconds is None and status.details.retry_after_seconds:
         retry_after_seconds = float(status.details.retry_after_seconds)
     return kind(
@@ -303,17 +312,6 @@ def error_from_status(
         name=name,
         retry_after_seconds=retry_after_seconds,
     )
-
-
-def new_not_found(resource: Resource, name: str) -> NotFound:
-    """The error of a lister for a name that its cache does not hold."""
-    status = Status(
-        code=404,
-        reason="NotFound",
-        message=f'{resource.group_resource} "{name}" not found',
-        details=StatusDetails(name=name, group=resource.group, kind=resource.plural),
-    )
-    return NotFound(status, resource=resource.group_resource, name=name)
 
 
 def is_expired(error: Exception) -> bool:

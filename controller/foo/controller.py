@@ -249,7 +249,7 @@ class FooController:
         Return means settled, raise means retry with back-off.
         """
         self._owners.check(name)
-        foo = self._cached_foo(name)
+        foo = self._foos_lister.get(name)
         if foo is None:
             log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
             return
@@ -278,9 +278,8 @@ class FooController:
         Raises: ResourceExistsError. AlreadyExists and Conflict when the cache is behind: the retry sees more.
         """
         namespace, name = foo.metadata.namespace, foo.spec.deployment_name
-        try:
-            deployment = self._deployments_lister.namespace(namespace).get(name)
-        except NotFound:
+        deployment = self._deployments_lister.get(name, namespace=namespace)
+        if deployment is None:
             wanted = new_deployment(foo)
             created = self._deployments.create(  # (10) write
                 wanted, namespace=namespace, field_manager=FIELD_MANAGER
@@ -369,7 +368,7 @@ class FooController:
         owner = controller_of(state)
         if owner is None or (owner.kind, owner.api_version.rpartition("/")[0]) != ("Foo", Foo.resource.group):
             return
-        foo = self._cached_foo(ObjectName(state.metadata.namespace, owner.name))
+        foo = self._foos_lister.get(ObjectName(state.metadata.namespace, owner.name))
         if foo is None or foo.metadata.uid != owner.uid:
             log.debug("Ignore orphaned object", v=4, object=object_name(state), foo=owner.name)
             return
@@ -395,12 +394,6 @@ class FooController:
         """Report a Foo that does not fit its type: it is in no cache, so no sync will."""
         reference = reference_to_undecodable(Foo.resource, undecodable)
         self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
-
-    def _cached_foo(self, name: ObjectName) -> Foo | None:
-        try:
-            return self._foos_lister.namespace(name.namespace).get(name.name)
-        except NotFound:
-            return None
 
     def _report_foreign(self, foo: Foo, deployment: Deployment) -> ResourceExistsError:
         """Report that the name of the Deployment is taken. Returns: the error to raise."""

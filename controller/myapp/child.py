@@ -13,19 +13,16 @@ from typing import Final, Generic, TypeVar
 
 from handloop.apis.meta import Kind, OwnerReference, controller_of, is_controlled_by
 from handloop.client.errors import NotFound
-from handloop.client.resource_client import Client, PatchType
+from handloop.client.resource_client import PatchType, ResourceClient
 from handloop.controller.myapp.changes import Changes, guarded
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError
+from handloop.controller.runtime.context import Context, NameTakenError
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.lister import Lister
 
 FIELD_MANAGER: Final = "myapp-operator"
 
 K = TypeVar("K", bound=Kind)
-
-
-class NameTakenError(ReconcileError):
-    """A foreign object has the name of a child."""
 
 
 class WaitError(ReconcileError):
@@ -35,9 +32,9 @@ class WaitError(ReconcileError):
 class Child(Generic[K]):
     """The children of one kind. State: none. Threads: any."""
 
-    def __init__(self, kind: type[K], client: Client, lister: Lister[K]) -> None:
+    def __init__(self, kind: type[K], lister: Lister[K]) -> None:
+        self._type = kind
         self._kind = kind.resource.kind
-        self._objects = client.resource(kind)
         self._lister = lister
 
     def owned(self, app: MyApp) -> K | None:
@@ -51,7 +48,7 @@ class Child(Generic[K]):
         return live is not None and not is_controlled_by(live, app)
 
     def ensure(
-        self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: ReconcileContext
+        self, app: MyApp, wanted: K, changes: Callable[[K, K], Changes], context: Context
     ) -> tuple[K, bool]:
         """
         Create the child, or correct it.
@@ -63,7 +60,7 @@ class Child(Generic[K]):
         """
         live = self._cached(app)
         if live is None:
-            return self._written(self._objects.create(wanted, field_manager=FIELD_MANAGER), context)
+            return self._objects(context).create(wanted, field_manager=FIELD_MANAGER), True
         if not is_controlled_by(live, app):
             raise self._foreign(live, app)
         if live.metadata.deletion_timestamp is not None:
@@ -72,9 +69,9 @@ class Child(Generic[K]):
         patch = changes(live, wanted)
         if not patch:
             return live, False
-        return self._written(self._corrected(live, patch), context)
+        return self._corrected(live, patch, context), True
 
-    def remove(self, app: MyApp, context: ReconcileContext) -> None:
+    def remove(self, app: MyApp, context: Context) -> None:
         """
         Delete our child, if there is one.
 
@@ -86,20 +83,20 @@ class Child(Generic[K]):
         metadata = live.metadata
         if metadata.deletion_timestamp is None:
             with suppress(NotFound):
-                self._objects.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
-                context.deleted(live)
+                children = self._objects(context)
+                children.delete(metadata.name, namespace=metadata.namespace, uid=metadata.uid)
         raise self._going(live)
 
     def _cached(self, app: MyApp) -> K | None:
-        try:
-            return self._lister.namespace(app.metadata.namespace).get(app.metadata.name)
-        except NotFound:
-            return None
+        return self._lister.get(app.metadata.name, namespace=app.metadata.namespace)
 
-    def _corrected(self, live: K, patch: Changes) -> K:
+    def _objects(self, context: Context) -> ResourceClient[K]:
+        return context.client.resource(self._type)
+
+    def _corrected(self, live: K, patch: Changes, context: Context) -> K:
         name = live.metadata.name
         try:
-            return self._objects.patch(
+            return self._objects(context).patch(
                 name,
                 guarded(live, patch),
                 namespace=live.metadata.namespace,
@@ -108,10 +105,6 @@ class Child(Generic[K]):
             )
         except NotFound as error:
             raise WaitError(f'{self._kind} "{name}" has just been deleted') from error
-
-    def _written(self, child: K, context: ReconcileContext) -> tuple[K, bool]:
-        context.wrote(child)
-        return child, True
 
     def _going(self, live: K) -> WaitError:
         return WaitError(f'{self._kind} "{live.metadata.name}" is not gone yet')

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,25 +26,19 @@ from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, Object, is_controlled_by
 from handloop.client.errors import AlreadyExists, APIError, ClientError, Conflict, NotFound, TooManyRequests
-from handloop.client.resource_client import Client
 from handloop.controller.myapp.access import MYAPP_ACCESS
 from handloop.controller.myapp.changes import autoscaler_changes, deployment_changes, service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child, NameTakenError, WaitError
+from handloop.controller.myapp.child import FIELD_MANAGER, Child, WaitError
 from handloop.controller.myapp.desired_children import new_autoscaler, new_deployment, new_service
 from handloop.controller.myapp.status import MyAppReporter, deletion_status, new_status
 from handloop.controller.myapp.types import MyApp, MyAppStatus, problems
 from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.context import Context, Listers, NameTakenError
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged, PredicateFuncs
-from handloop.controller.runtime.reconcile import (
-    DONE,
-    ReconcileContext,
-    ReconcileError,
-    Result,
-    TerminalError,
-)
+from handloop.controller.runtime.reconcile import DONE, ReconcileError, Result, TerminalError
 from handloop.informers.keys import ObjectName, object_name
 from handloop.informers.lister import Lister
 from handloop.workqueue.seams import REAL_CLOCK, Clock
@@ -53,16 +47,6 @@ NAME: Final = "myapp"
 LOOK_AGAIN_SECONDS: Final = 30.0
 RECONCILE_SECONDS: Final = 60.0
 CHILDREN: Final[tuple[type[Kind], ...]] = (Deployment, Service, HorizontalPodAutoscaler)
-
-K = TypeVar("K", bound=Kind)
-
-
-class Listers(Protocol):
-    """The caches: a Manager."""
-
-    def lister_for(self, kind: type[K]) -> Lister[K]:
-        """The cached objects of a kind."""
-
 
 T = TypeVar("T")
 
@@ -105,27 +89,23 @@ class Steps:
 class MyAppReconciler:
     """Keeps MyApps and their children in step. State: none; it is all in the cluster. Threads: any."""
 
-    def __init__(
-        self, client: Client, listers: Listers, recorder: EventRecorder, *, clock: Clock = REAL_CLOCK
-    ) -> None:
+    def __init__(self, listers: Listers, recorder: EventRecorder, *, clock: Clock = REAL_CLOCK) -> None:
         self._apps = listers.lister_for(MyApp)
-        self._myapps = client.resource(MyApp)
-        self._deployment = Child(Deployment, client, listers.lister_for(Deployment))
-        self._service = Child(Service, client, listers.lister_for(Service))
-        self._autoscaler = Child(HorizontalPodAutoscaler, client, listers.lister_for(HorizontalPodAutoscaler))
+        self._deployment = Child(Deployment, listers.lister_for(Deployment))
+        self._service = Child(Service, listers.lister_for(Service))
+        self._autoscaler = Child(HorizontalPodAutoscaler, listers.lister_for(HorizontalPodAutoscaler))
         self._reporter = MyAppReporter(recorder)
         self._clock = clock
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result:
+    def reconcile(self, name: ObjectName, context: Context) -> Result:
         """
         Bring the children in line with the MyApp, and its status in line with the children.
 
         Raises: TerminalError for a spec that cannot work; ReconcileError when a step failed; Conflict and
         AlreadyExists when the cache is behind.
         """
-        try:
-            app = self._apps.namespace(name.namespace).get(name.name)
-        except NotFound:
+        app = self._apps.get(name)
+        if app is None:
             return DONE
         if app.metadata.deletion_timestamp is not None:
             self._tell_of_deletion(app, context)
@@ -144,7 +124,7 @@ class MyAppReconciler:
             raise ReconcileError("; ".join(steps.failures))
         return Result(requeue_after=LOOK_AGAIN_SECONDS)
 
-    def _bring_up_to_date(self, app: MyApp, steps: Steps, context: ReconcileContext) -> Deployment | None:
+    def _bring_up_to_date(self, app: MyApp, steps: Steps, context: Context) -> Deployment | None:
         deployment = steps.take("Deployment", partial(self._sync_deployment, app, context))
         _check_time(context)
         steps.take("Service", partial(self._sync_service, app, context))
@@ -153,17 +133,17 @@ class MyAppReconciler:
             steps.take("HorizontalPodAutoscaler", partial(self._sync_autoscaler, app, context))
         return deployment or self._deployment.owned(app)
 
-    def _sync_deployment(self, app: MyApp, context: ReconcileContext) -> Deployment:
+    def _sync_deployment(self, app: MyApp, context: Context) -> Deployment:
         scaled = app.spec.is_auto_scaled or self._autoscaler.owned(app) is not None
         changes = partial(deployment_changes, keep_replicas=scaled)
         return self._deployment.ensure(app, new_deployment(app), changes, context)[0]
 
-    def _sync_service(self, app: MyApp, context: ReconcileContext) -> None:
+    def _sync_service(self, app: MyApp, context: Context) -> None:
         service, written = self._service.ensure(app, new_service(app), service_changes, context)
         if written:
             self._reporter.serves(app, service)
 
-    def _sync_autoscaler(self, app: MyApp, context: ReconcileContext) -> None:
+    def _sync_autoscaler(self, app: MyApp, context: Context) -> None:
         """
         Create, correct or delete the autoscaler; once it is gone from the cache, the spec's replicas count
         again.
@@ -176,9 +156,7 @@ class MyAppReconciler:
             return
         self._autoscaler.ensure(app, new_autoscaler(app, scaling), autoscaler_changes, context)
 
-    def _tell(
-        self, app: MyApp, deployment: Deployment | None, steps: Steps, context: ReconcileContext
-    ) -> None:
+    def _tell(self, app: MyApp, deployment: Deployment | None, steps: Steps, context: Context) -> None:
         """Write the status if it says something new, and then record the Events that go with it."""
         now = self._clock.time()
         status = new_status(app, deployment, steps.failures, steps.waits, now=now)
@@ -192,19 +170,19 @@ class MyAppReconciler:
             raise
         self._reporter.changed(app, status, steps.failures)
 
-    def _tell_of_deletion(self, app: MyApp, context: ReconcileContext) -> None:
+    def _tell_of_deletion(self, app: MyApp, context: Context) -> None:
         """Write the status without Events: a namespace that is being deleted may take none."""
         status = deletion_status(app, self._deployment.owned(app), now=self._clock.time())
         if status is not app.status:
             with suppress(NotFound):
                 self._write(app, status, context)
 
-    def _write(self, app: MyApp, status: MyAppStatus, context: ReconcileContext) -> None:
+    def _write(self, app: MyApp, status: MyAppStatus, context: Context) -> None:
         told = replace(app, status=status)
-        context.wrote(self._myapps.update_status(told, field_manager=FIELD_MANAGER))
+        context.client.resource(MyApp).update_status(told, field_manager=FIELD_MANAGER)
 
 
-def _check_time(context: ReconcileContext) -> None:
+def _check_time(context: Context) -> None:
     """Raise after the deadline only: a stop of the program is no reason to leave a MyApp half done."""
     if context.deadline.passed():
         context.deadline.check()
@@ -219,11 +197,8 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Object], Iterable[ObjectName]]:
 
     def find(obj: Object) -> Iterable[ObjectName]:
         name = object_name(obj)
-        try:
-            app = apps.namespace(name.namespace).get(name.name)
-        except NotFound:
-            return ()
-        return () if is_controlled_by(obj, app) else (name,)
+        app = apps.get(name)
+        return () if app is None or is_controlled_by(obj, app) else (name,)
 
     return find
 
@@ -243,8 +218,8 @@ def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
     builder.with_options(max_concurrent_reconciles=workers, reconcile_timeout_seconds=RECONCILE_SECONDS)
     builder.declares(*MYAPP_ACCESS)
     recorder = manager.recorder(FIELD_MANAGER)
-    reconciler = MyAppReconciler(manager.client, manager, recorder, clock=manager.seams.clock)
-    return builder.complete(reconciler)
+    reconciler = MyAppReconciler(manager, recorder, clock=manager.seams.clock)
+    return builder.complete_by_name(reconciler)
 
 
 def _has_other_owners(old: Object, new: Object) -> bool:

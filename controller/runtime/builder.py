@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
+from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.damping import HeldBackError, OwnerRecheck
 from handloop.controller.runtime.kind_informer import KindInformer
@@ -24,16 +27,37 @@ from handloop.controller.runtime.metrics.controller_metrics import ControllerMet
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from handloop.controller.runtime.predicates import Predicate
 from handloop.controller.runtime.rbac.access import Access
-from handloop.controller.runtime.reconcile import ReconcileContext, Reconciler, Result
+from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
+from handloop.controller.runtime.reconciler import ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.rate_limiters import RateLimiter
 
+K = TypeVar("K", bound=Kind)
 T = TypeVar("T", bound=Kind)
 
 
 class BuilderError(Exception):
     """The calls of the builder make no controller."""
+
+
+def _checked_kind(kind: Any) -> Any:
+    if not (isinstance(kind, type) and issubclass(kind, Kind)):
+        what = f"an object: pass {type(kind).__name__}" if isinstance(kind, Kind) else repr(kind)
+        raise TypeError(f"a controller watches a kind, such as Foo, and not {what}")
+    return kind
+
+
+def _checked_predicates(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    for each in predicates:
+        if isinstance(each, type):
+            raise TypeError(f"a predicate is an object, not a class: call {each.__name__}(...)")
+        if not all(callable(getattr(each, name, None)) for name in ("create", "update", "delete")):
+            raise TypeError(
+                f"a predicate has create, update and delete, and {each!r} has not: "
+                "PredicateFuncs(update=function) makes one of a function"
+            )
+    return tuple(predicates)
 
 
 class _Asked(NamedTuple):
@@ -46,24 +70,24 @@ class _Asked(NamedTuple):
 
 
 class _Rechecked:
-    """Calls a reconciler, unless its object is known to be gone. Implements Reconciler."""
+    """Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName]."""
 
-    def __init__(self, reconciler: Reconciler, owners: OwnerRecheck[Any]) -> None:
-        self._reconciler = reconciler
+    def __init__(self, reconcile: ReconcileFunc[ObjectName], owners: OwnerRecheck[Any]) -> None:
+        self._reconcile = reconcile
         self._owners = owners
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
         try:
             self._owners.check(name)
         except HeldBackError as error:
             # no failure: it would count for max_retries
             return Result(requeue_after=error.seconds)
-        return self._reconciler.reconcile(name, context)
+        return self._reconcile(name, context)
 
 
-class ControllerBuilder:
-    """Collects the watches and options of a controller; `complete` makes it."""
+class ControllerBuilder(Generic[K]):
+    """Collects the watches and options of a controller of kind K; `complete` makes it."""
 
     def __init__(self, manager: Manager, name: str) -> None:
         self._manager = manager
@@ -76,17 +100,17 @@ class ControllerBuilder:
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
         )
 
-    def for_(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
+    def for_(self, kind: type[T], *, predicates: Sequence[Predicate] = ()) -> ControllerBuilder[T]:
         """
         Reconcile the objects of a kind. Call it exactly once.
 
-        Raises: BuilderError.
+        Raises: BuilderError; TypeError for what is no kind or no predicate, here and in owns and watches.
         """
         if self._for is not None:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
-        self._for = kind
-        self._asked.insert(0, _Asked(kind, own_name, tuple(predicates)))
-        return self
+        self._for = _checked_kind(kind)
+        self._asked.insert(0, _Asked(kind, own_name, _checked_predicates(predicates)))
+        return cast("ControllerBuilder[T]", self)
 
     def owns(
         self, kind: type[Kind], *, predicates: Sequence[Predicate] = (), every_owner: bool = False
@@ -96,12 +120,18 @@ class ControllerBuilder:
 
         Args: every_owner = also owners that do not control the object.
         """
-        self._asked.append(_Asked(kind, None, tuple(predicates), every_owner))
+        self._asked.append(_Asked(_checked_kind(kind), None, _checked_predicates(predicates), every_owner))
         return self
 
     def watches(self, kind: type[T], map_func: MapFunc[T], *, predicates: Sequence[Predicate] = ()) -> Self:
-        """When an object of a kind changes, reconcile the names that map_func makes of it."""
-        self._asked.append(_Asked(kind, map_func, tuple(predicates)))
+        """
+        When an object of a kind changes, reconcile the names that map_func makes of it.
+
+        Raises: TypeError.
+        """
+        if not callable(map_func):
+            raise TypeError(f"a map function takes an object and returns ObjectNames, not {map_func!r}")
+        self._asked.append(_Asked(_checked_kind(kind), map_func, _checked_predicates(predicates)))
         return self
 
     def with_options(
@@ -135,44 +165,86 @@ class ControllerBuilder:
         )
         return self
 
+    def writes(self, kind: type[Kind], *verbs: str, subresource: str = "") -> Self:
+        """
+        Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
+
+        An apply needs create and patch. Watches, and Events in the controller's name, are declared already.
+
+        Args: subresource as in `.writes(Foo, "update", subresource="status")`.
+        Raises: ValueError without a verb.
+        """
+        if not verbs:
+            raise ValueError(f'name the verbs: .writes({kind.__name__}, "create", "patch")')
+        return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
+
     def declares(self, *access: Access) -> Self:
-        """Declare the access that the reconciler needs: roles, preflight and doctor read it."""
+        """Declare other access that the reconciler needs: roles, preflight and doctor read it."""
         self._access = (*self._access, *access)
         return self
 
-    def complete(self, reconciler: Reconciler) -> Controller:
+    def complete(self, reconciler: Reconciler[K] | ReconcileFunc[K]) -> Controller:
         """
         Make the controller and add it to the manager, before the manager runs.
 
+        Args: reconciler gets the cached object and a Context. It is not called for an object that is gone,
+        nor while a deletion waits for the garbage collector alone; see ByObject.
         Raises: BuilderError without a kind to reconcile; TypeError for a reconciler that cannot reconcile; as
-        Manager.accept.
+        Manager.begin.
         """
-        _check(reconciler)
+        reconcile = function_of(reconciler, "obj")
+        informers = self._informers()
+        return self._complete(ByObject(informers[self._kind()].get, reconcile).reconcile, informers)
+
+    def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
+        """The same for a reconciler that gets an ObjectName, also of an object that is gone or going."""
+        return self._complete(function_of(reconciler, "name"), self._informers())
+
+    def _kind(self) -> type[Kind]:
         if self._for is None:
             raise BuilderError(f"controller {self._name}: there are no watches configured: call for_()")
-        self._manager.accept(self._name)
-        informers = {asked.kind: self._manager.informer_for(asked.kind) for asked in self._asked}
-        queue = self._new_queue()
+        return self._for
+
+    def _informers(self) -> dict[type[Any], KindInformer[Any]]:
+        self._kind()
+        self._manager.begin(self._name)
+        return {asked.kind: self._manager.informer_for(asked.kind) for asked in self._asked}
+
+    def _complete(
+        self, reconcile: ReconcileFunc[ObjectName], informers: dict[type[Any], KindInformer[Any]]
+    ) -> Controller:
+        kind, queue = self._kind(), self._new_queue()
+        watched = {each.resource.group_resource: informer for each, informer in informers.items()}
         own_writes = OwnWrites(
-            informers.get,
+            lambda resource: watched.get(resource) or self._manager.informer_of(resource),
             wake=queue.wake,
+            tells=watched.__contains__,
             metrics=self._manager.own_write_metrics.for_controller(self._name),
             timeout_seconds=self._options.own_write_timeout_seconds,
             clock=self._manager.seams.clock,
         )
         owners = OwnerRecheck(
-            self._for,
+            kind,
             self._manager.client,
-            informers[self._for],
+            informers[kind],
             deleted_by_us=own_writes.has_deleted,
             clock=self._manager.seams.clock,
         )
-        controller = self._new_controller(_Rechecked(reconciler, owners), queue, own_writes)
+        controller = self._new_controller(_Rechecked(reconcile, owners), queue, own_writes)
         self._manager.add(controller)
-        self._manager.declare(Access(resource=self._for.resource, verbs=("get",)), *self._access)
+        self._manager.declare(*self._implied_access(kind), *self._access)
         for asked in self._asked:
             controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))
         return controller
+
+    def _implied_access(self, kind: type[Kind]) -> list[Access]:
+        """Watches, the look at an owner whose children disappear, and Events in the controller's name."""
+        watched = [Access(resource=asked.kind.resource, verbs=("list", "watch")) for asked in self._asked]
+        return [
+            Access(resource=kind.resource, verbs=("get",)),
+            *watched,
+            Access(resource=Event.resource, verbs=("create", "patch")),
+        ]
 
     def _new_queue(self) -> ReconcileQueue:
         queue = ReconcileQueue(
@@ -185,7 +257,7 @@ class ControllerBuilder:
         return queue
 
     def _new_controller(
-        self, reconciler: Reconciler, queue: ReconcileQueue, own_writes: OwnWrites
+        self, reconciler: Reconciler[ObjectName], queue: ReconcileQueue, own_writes: OwnWrites
     ) -> Controller:
         manager = self._manager
         return Controller(
@@ -196,6 +268,12 @@ class ControllerBuilder:
             metrics=self._new_metrics(),
             own_metrics=manager.own_write_metrics.for_controller(self._name),
             options=self._options,
+            new_context=partial(
+                Context,
+                client=manager.client,
+                listers=manager,
+                recorder=manager.recorder(self._name),
+            ),
             seams=manager.seams,
         )
 
@@ -228,14 +306,11 @@ class ControllerBuilder:
         )
 
 
-def _check(reconciler: Any) -> None:
-    """Return if it can be called as a reconciler. Raises: TypeError."""
-    if isinstance(reconciler, type):
-        raise TypeError(f"a reconciler is an object, not a class: call {reconciler.__name__}(...)")
-    if not callable(getattr(reconciler, "reconcile", None)):
-        raise TypeError(f"a reconciler has a method reconcile(name, context): {reconciler!r} has none")
+def controller_for(manager: Manager, name: str) -> ControllerBuilder[Any]:
+    """
+    Begin a controller; its queue, logs, metrics and Events bear its name.
 
-
-def controller_for(manager: Manager, name: str) -> ControllerBuilder:
-    """Begin a controller; its queue, logs, metrics and Events bear its name."""
+    Raises: as Manager.begin. A controller that is begun must be completed before the manager runs.
+    """
+    manager.begin(name)
     return ControllerBuilder(manager, name)

@@ -120,6 +120,12 @@ class Caches:
             self.start(self._stop)
         return KindInformer(kind, made)
 
+    def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
+        """The shared informers of a kind that were made already, by its `plural.group`."""
+        kinds = (informer.kind for informer in self.informers())
+        kind = next((kind for kind in kinds if kind.resource.group_resource == group_resource), None)
+        return None if kind is None else self.informer_for(kind)
+
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers: by namespace, in the order of the first requests."""
         return [informer for factory in self._factories.values() for informer in factory.informers()]

@@ -23,18 +23,13 @@ import structlog
 
 from handloop.client.errors import seconds_asked_for
 from handloop.controller.runtime.caches import wait_for_caches
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
-from handloop.controller.runtime.reconcile import (
-    DONE,
-    Deadline,
-    ReconcileContext,
-    Reconciler,
-    Result,
-    TerminalError,
-)
+from handloop.controller.runtime.reconcile import DONE, Deadline, ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
+from handloop.controller.runtime.reconciler import Reconciler
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.queue import ShutDown
@@ -43,6 +38,8 @@ from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
+STUCK_SECONDS: Final = 300.0
+"""How long after its deadline a reconcile that has not ended counts as stuck: slow requests take less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +49,9 @@ class ControllerOptions:
 
     Args: rate_limiter None = per name 5 ms doubling up to 1000 s. After max_retries in a row a name waits for
     a change, as after a TerminalError; None = no limit. reconcile_timeout_seconds is positive, None = no
-    deadline. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not wait for our
-    own writes.
+    deadline; a reconcile that blocks for longer is logged while it blocks, and fails the liveness check once
+    it is STUCK_SECONDS late. cache_sync_timeout_seconds may be infinite. own_write_timeout_seconds 0 = do not
+    wait for our own writes.
     Raises: ValueError.
     """
 
@@ -98,28 +96,40 @@ class ReconcileStatistics(NamedTuple):
     unexpected: int = 0
 
 
+class _Running(NamedTuple):
+    """A reconcile under way: its name, context and beginning, and the thread that runs it."""
+
+    name: ObjectName
+    context: Context
+    began_at: float
+    thread_id: int
+
+
 class Controller:
     """
     Implements handloop.controller.runtime.runnable.Runnable.
 
-    State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
-    it finds; watch() starts a watch that is added later.
+    State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
+    log tells of as blocked; _watches, which only grow; _started, set by run. run starts the watches that it
+    finds; watch() starts a watch that is added later.
     Threads: `<name>-worker-<i>`, no two with one name from the queue; listeners add to the queue.
     """
 
     def __init__(
         self,
         name: str,
-        reconciler: Reconciler,
+        reconciler: Reconciler[ObjectName],
         *,
         queue: ReconcileQueue,
         own_writes: OwnWrites,
         metrics: ControllerMetrics,
         own_metrics: ControllerOwnWrites,
         options: ControllerOptions = ControllerOptions(),
+        new_context: Callable[..., Context] = Context,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         seams: Seams = REAL_SEAMS,
     ) -> None:
+        """Args: new_context is Context, with the parts that all reconciles of the controller share."""
         self.name = name
         self.needs_leader_election = options.needs_leader_election
         self.queue = queue
@@ -129,6 +139,7 @@ class Controller:
         self._own_metrics = own_metrics
         self._options = options
         self._reports = ReconcileReports()
+        self._new_context = new_context
         self._new_id = new_id
         self._clock = seams.clock
         self._spawn = seams.spawn
@@ -138,6 +149,13 @@ class Controller:
         self._started = False
         self._lock = new_lock("Controller._lock", 95)
         self._counts = ReconcileStatistics()
+        self._running: dict[ObjectName, _Running] = {}
+        self._told: set[str] = set()
+
+    def __repr__(self) -> str:
+        counts, queue = self.statistics(), self.queue.statistics()
+        state = "stopped" if self._stop.is_set() else f"{counts.workers_alive} workers"
+        return f"<Controller {self.name}: {state}, {queue.queued} queued, {queue.in_flight} in flight>"
 
     def watch(self, watch: Watch) -> None:
         """Add a source of watch events; while the controller runs, it starts at once."""
@@ -157,11 +175,14 @@ class Controller:
             return self._counts
 
     def workers_check(self) -> str | None:
-        """A health check: no worker has died."""
+        """A health check: no worker has died, or is stuck in a reconcile."""
         counts = self.statistics()
-        if self._stop.is_set() or counts.workers_alive >= counts.workers:
+        if self._stop.is_set():
             return None
-        return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
+        if counts.workers_alive < counts.workers:
+            return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
+        stuck = [f"{each.name} for {seconds:.0f}s" for each, seconds in self._late(STUCK_SECONDS)]
+        return f"{self.name}: stuck in the reconcile of {', '.join(stuck)}" if stuck else None
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -178,7 +199,7 @@ class Controller:
                 watch.start()
             if self._wait_for_caches(stop):
                 workers = self._start_workers(stop)
-                stop.wait()
+                self._watch_over_workers(stop)
             self._log.info("Shutting down workers", controller=self.name)
         finally:
             self.queue.shut_down()
@@ -204,6 +225,30 @@ class Controller:
         self._log.info("Starting workers", controller=self.name, count=count)
         self._count(workers=count, workers_alive=count)
         return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
+
+    def _watch_over_workers(self, stop: threading.Event) -> None:
+        """Until stop is set, log reconciles that block beyond their deadline, each once."""
+        limit = self._options.reconcile_timeout_seconds
+        if limit is None:
+            stop.wait()
+            return
+        while not self._clock.sleep(limit / 2, stop):
+            for late, seconds in self._late(0.0):
+                with self._lock:
+                    is_news = late.context.id not in self._told
+                    self._told.add(late.context.id)
+                if is_news:
+                    self._reports.blocks(late.context, seconds, late.thread_id)
+
+    def _late(self, seconds: float) -> list[tuple[_Running, float]]:
+        """The reconciles that are later than that, and for how long they have run."""
+        limit = self._options.reconcile_timeout_seconds
+        if limit is None:
+            return []
+        now = self._clock.now()
+        with self._lock:
+            running = [(each, now - each.began_at) for each in self._running.values()]
+        return [(each, ran) for each, ran in running if ran >= limit + seconds]
 
     def _join(self, workers: Sequence[Joinable]) -> None:
         deadline = self._clock.now() + self._options.shutdown_timeout_seconds
@@ -260,6 +305,8 @@ class Controller:
     def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
         context = self._context(name, causes)
         began_at = self._clock.now()
+        with self._lock:
+            self._running[name] = _Running(name, context, began_at, threading.get_ident())
         try:
             with structlog.contextvars.bound_contextvars(reconcileID=context.id):
                 self._reports.begins(context)
@@ -268,13 +315,18 @@ class Controller:
             self._failed(name, context, error, began_at)
         else:
             self._settled(name, context, result, began_at)
+        finally:
+            with self._lock:
+                del self._running[name]
+                self._told.discard(context.id)
         if context.deadline.passed():
             self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)
 
-    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> ReconcileContext:
+    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> Context:
         identity = self._new_id()
-        return ReconcileContext(
+        return self._new_context(
+            controller=self.name,
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
@@ -282,9 +334,10 @@ class Controller:
             log=structlog.get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
             wrote=partial(self._own_writes.note, name, gone=False),
             deleted=partial(self._own_writes.note, name, gone=True),
+            accepted=partial(self._own_writes.accepted, name),
         )
 
-    def _settled(self, name: ObjectName, context: ReconcileContext, result: Result, began_at: float) -> None:
+    def _settled(self, name: ObjectName, context: Context, result: Result, began_at: float) -> None:
         after = result.requeue_after
         if after is None:
             self.queue.settle(name)
@@ -294,16 +347,15 @@ class Controller:
         self._count(succeeded=1)
         self._reports.settled(context, after)
 
-    def _failed(
-        self, name: ObjectName, context: ReconcileContext, error: BaseException, began_at: float
-    ) -> None:
+    def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> None:
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         # the name first: an error below must not lose it
         if terminal:
             self.queue.give_up(name)
             self._metrics.terminal.inc()
         else:
-            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds_asked_for(error))
+            seconds = error.retry_seconds if isinstance(error, ReconcileError) else seconds_asked_for(error)
+            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds)
         if unexpected:
             self._metrics.panics.inc()
         self._metrics.errors.inc()

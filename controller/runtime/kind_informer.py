@@ -7,7 +7,7 @@ A server can watch one namespace or all. A controller of several namespaces has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from handloop.apis.meta import Kind
 from handloop.informers.event_intake import UndecodableCallback
@@ -58,9 +58,11 @@ class _AllSynced:
         return all(part.has_synced() for part in self._parts)
 
 
-class KindInformer(Generic[T]):
+class KindInformer(Lister[T]):
     """
-    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind). Threads: any.
+    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
+
+    Threads: any.
 
     Their factories start and stop them. Fields: kind; informers; indexer, their stores, to read.
     """
@@ -71,10 +73,12 @@ class KindInformer(Generic[T]):
         self._parts = dict(parts)
         stores = {namespace: informer.indexer for namespace, informer in parts.items()}
         self.indexer: Cache[T] = stores[""] if "" in stores else MergedCache(stores, kind.resource)
+        super().__init__(self.indexer, kind.resource)
 
-    def lister(self) -> Lister[T]:
-        """Reads the stores."""
-        return Lister(self.indexer, self.kind.resource)
+    def __repr__(self) -> str:
+        state = "synced" if self.has_synced() else "not synced"
+        where = ", ".join(self._parts) if "" not in self._parts else "all namespaces"
+        return f"<KindInformer of {self.kind.resource}, {where}, {state}>"
 
     def has_synced(self) -> bool:
         """Whether every first list is completely in its store."""
@@ -101,14 +105,6 @@ class KindInformer(Generic[T]):
         parts = self.informers
         return _AllSynced([part.add_event_handler(handler, resync_seconds=resync_seconds) for part in parts])
 
-    def get(self, name: ObjectName) -> T | None:
-        """
-        The cached object of that name.
-
-        Raises: NamespaceNotWatched.
-        """
-        return self.indexer.get_by_key(str(name))
-
     def get_by_key(self, key: str) -> T | None:
         """The cached object with that store key; None also in a namespace that is not watched."""
         part = self._part(key.rpartition("/")[0])
@@ -118,6 +114,11 @@ class KindInformer(Generic[T]):
         """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
+
+    def why_unindexed(self, name: ObjectName) -> str:
+        """Which indexes lack an object because their function failed on it, and why; "" when none does."""
+        part = self._part(name.namespace)
+        return "" if part is None else part.indexer.why_unindexed(str(name))
 
     def _part(self, namespace: str) -> SharedIndexInformer[T] | None:
         return self._parts.get(namespace) or self._parts.get("")

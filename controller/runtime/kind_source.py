@@ -51,6 +51,7 @@ UPDATED: Final = "updated"
 DELETED: Final = "deleted"
 RESYNCED: Final = "resynced"
 INVALID_OBJECT: Final = "InvalidObject"
+NOT_INDEXED: Final = "NotIndexed"
 
 
 class Sink(Protocol):
@@ -122,7 +123,7 @@ class KindSource(Generic[T]):
         *,
         sink: Sink,
         predicates: Sequence[Predicate] = (),
-        observed: Callable[[type[Kind], ObjectName], None],
+        observed: Callable[[str, ObjectName], None],
         gone: Callable[[Kind], None] = lambda _obj: None,
         panicked: Callable[[], None] = lambda: None,
         recorder: EventRecorder | None = None,
@@ -130,11 +131,13 @@ class KindSource(Generic[T]):
         """
         Make a source that has not started.
 
-        Args: observed is called for each watch event, and gone for each object that is gone, both regardless
-        of predicates; gone comes before names are queued. panicked counts errors of predicates and map
-        functions. recorder, if given, reports each object that does not fit its type.
+        Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
+        each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
+        counts errors of predicates and map functions. recorder, if given, reports each object that does not
+        fit its type, or that an index function fails on.
         """
         self.kind = informer.kind
+        self._resource = informer.kind.resource.group_resource
         self._informer = informer
         self._names_of = names_of
         self._sink = sink
@@ -162,7 +165,8 @@ class KindSource(Generic[T]):
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
         """An object is new to the cache."""
         name = object_name(obj)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
+        self._tell_of_indexes(name, obj)
         if self._passes(name, partial(self._predicate.create, obj)):
             self._enqueue(LISTED if is_in_initial_list else ADDED, name, obj)
 
@@ -171,7 +175,8 @@ class KindSource(Generic[T]):
         name = object_name(new)
         if new.metadata.uid != old.metadata.uid:
             self._gone(old)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
+        self._tell_of_indexes(name, new)
         if not self._passes(name, partial(self._concerns, old, new)):
             return
         if old.metadata.resource_version == new.metadata.resource_version:
@@ -192,7 +197,7 @@ class KindSource(Generic[T]):
         if state is not None:
             # first: observed() makes OwnWrites forget that the deletion was ours
             self._gone(state)
-        self._observed(self.kind, name)
+        self._observed(self._resource, name)
         if state is not None:
             if self._passes(name, partial(self._predicate.delete, state)):
                 self._enqueue(DELETED, name, state)
@@ -228,6 +233,11 @@ class KindSource(Generic[T]):
         log.error(what, kind=kind, object=name, err=repr(error))
         stack = "".join(traceback.format_exception(error))
         log.debug("Observed a panic in a watch", v=4, kind=kind, object=name, stack=stack)
+
+    def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
+        """Report an object that an index lacks; the store has logged it, too."""
+        if self._recorder is not None and (why := self._informer.why_unindexed(name)):
+            self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
 
     def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
         """Once per object and version. The reflector thread."""

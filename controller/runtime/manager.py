@@ -80,10 +80,11 @@ class Manager:
     a WriteFence. Code that writes without leading uses the client that was given to the manager. elector is
     the candidate in the election, None without one.
 
-    State, under _lock: _runnables and _access, complete before run; _ran, whether run was called; _stop,
-    that of run; _failures, in their order: the first is why run ends. _guarded is set by run before
-    another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a stop:
-    _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
+    State, under _lock: _runnables and _access, complete before run; _begun, the names that are still to be
+    added; _ran, whether run was called; _stop, that of run; _failures, in their order: the first is why run
+    ends. _guarded is set by run before another thread reads it. Requests that wait, for the rate limit or as
+    the server asked, outlast a stop: _work_stop ends those of controllers that took too long or lost the
+    lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -110,8 +111,10 @@ class Manager:
         hints name the program's commands in the fix of a list or watch that fails.
         cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
         manager.
-        Raises: as Caches.
+        Raises: as Caches; TypeError for seams that are none.
         """
+        if not isinstance(seams, Seams):
+            raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
         self.client = client.until(self._work_stop, patience_seconds=PATIENCE_SECONDS).wrap(
@@ -141,6 +144,7 @@ class Manager:
         registry.register(CacheState(self.informers, seams.clock))
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
+        self._begun: set[str] = set()
         self._access: list[Access] = []
         self._ran = False
         self._failures: list[BaseException] = []
@@ -150,6 +154,12 @@ class Manager:
         self._guarded = self._group(())
         if leader_election is not None:
             self.elect(leader_election)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            names, ran, stopped = [each.name for each in self._runnables], self._ran, self._stop.is_set()
+        state = "stopped" if stopped else "running" if ran else "not started"
+        return f"<Manager of {', '.join(names) or 'nothing'}: {state}>"
 
     # for controllers
 
@@ -171,9 +181,13 @@ class Manager:
             self._wait_for(informer, stop)
         return informer
 
+    def informer_of(self, group_resource: str) -> KindInformer[Any] | None:
+        """The shared informers of a kind that somebody has asked for, by its `plural.group`; None without."""
+        return self._caches.informer_of(group_resource)
+
     def lister_for(self, kind: type[T]) -> Lister[T]:
-        """A lister of the caches of a kind; as informer_for."""
-        return self.informer_for(kind).lister()
+        """The same informers, to read."""
+        return self.informer_for(kind)
 
     def _wait_for(self, informer: KindInformer[Any], stop: threading.Event) -> None:
         plural = informer.kind.resource.plural
@@ -207,20 +221,22 @@ class Manager:
         """
         Add a runnable, before run.
 
-        Raises: as accept.
+        Raises: as begin.
         """
         with self._lock:
             self._accept_locked(runnable.name)
             self._runnables.append(runnable)
+            self._begun.discard(runnable.name)
 
-    def accept(self, name: str) -> None:
+    def begin(self, name: str) -> None:
         """
-        Check that a runnable of that name can be added.
+        A controller of that name is going to be added: run refuses to work without it.
 
         Raises: RuntimeError after run has begun; ValueError when the name is taken or empty.
         """
         with self._lock:
             self._accept_locked(name)
+            self._begun.add(name)
 
     def _accept_locked(self, name: str) -> None:
         if self._ran:
@@ -303,7 +319,8 @@ class Manager:
         Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
 
         Raises: LeadershipLost; the error of a runnable; StopTimeoutError when runnables were left behind; an
-        ExceptionGroup of several such failures; RuntimeError when called again.
+        ExceptionGroup of several such failures. RuntimeError when called again, and before anything starts
+        for a controller that was begun and never completed, or with nothing to run.
         Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
         Events, at most.
         """
@@ -330,6 +347,11 @@ class Manager:
         with self._lock:
             if self._ran:
                 raise RuntimeError("a manager runs once: make another one, on a registry of its own")
+            if self._begun:
+                names = ", ".join(sorted(self._begun))
+                raise RuntimeError(f"begun and never completed: {names}: call complete(reconcile)")
+            if not self._runnables and not self.informers():
+                raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
             self._ran = True
             self._stop = stop
             runnables = list(self._runnables)

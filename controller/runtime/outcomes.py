@@ -6,15 +6,17 @@ SyncOutcomes serves a controller that is written by hand, ReconcileReports the r
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any, Final, NamedTuple
 
 import structlog
 
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.damping import HeldBackError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ReconcileResult
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, TerminalError
+from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
@@ -111,18 +113,16 @@ class SyncOutcomes:
 class ReconcileReports:
     """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
 
-    def begins(self, context: ReconcileContext) -> None:
+    def begins(self, context: Context) -> None:
         """A worker starts a reconcile."""
         context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
 
-    def settled(self, context: ReconcileContext, requeue_after: float | None) -> None:
+    def settled(self, context: Context, requeue_after: float | None) -> None:
         """The reconcile returned."""
         more = {} if requeue_after is None else {"requeueAfter": requeue_after}
         context.log.debug("Reconcile successful", v=4, **more)
 
-    def failed(
-        self, context: ReconcileContext, error: BaseException, failures: int, *, final: bool = False
-    ) -> None:
+    def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:
         """
         The reconcile raised.
 
@@ -139,7 +139,15 @@ class ReconcileReports:
         if not is_expected(error):
             context.log.debug("Observed a panic in reconciler", **_stack_of(error))
 
-    def timed_out(self, context: ReconcileContext, seconds: float) -> None:
+    def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
+        """The reconcile runs for longer than it may; said where that thread is now."""
+        frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
+        stack = traceback.extract_stack(frame) if frame is not None else []
+        where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}" if stack else "unknown"
+        context.log.warning("Reconcile blocks beyond its deadline", seconds=round(seconds, 3), at=where)
+        context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
+
+    def timed_out(self, context: Context, seconds: float) -> None:
         """The reconcile took longer than it may, whatever its result."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
 

@@ -1,7 +1,8 @@
 """
 The own-write floor: a controller does not act on a cache that lacks its own last writes.
 
-    reconcile --wrote(obj)--> floor of the name --> next reconcile of it: parked until the cache has obj
+    reconcile --context.client--> accepted write --> floor of the name
+    next reconcile of that name: parked until the cache has what was written
 
 Without the floor, a reconcile may come before its predecessor's write has travelled back through the watch.
 It would decide on the state before that write, and create again, or undo. A parked name keeps no worker busy:
@@ -14,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
+import msgspec
 import structlog
 
 from handloop.apis.meta import Kind, Object
+from handloop.client.http.response import Response
+from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import ControllerOwnWrites
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
@@ -42,20 +46,41 @@ class Mirror(Protocol):
 class _Floor(NamedTuple):
     """One write: the version that the cache must reach, or the UID that must be gone."""
 
-    kind: type[Kind]
+    resource: str
     name: ObjectName
     uid: str
     resource_version: str
     gone: bool
 
 
-_Target = tuple[type[Kind], ObjectName]
+_Target = tuple[str, ObjectName]
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a write's answer says of the object: metadata of the object itself, or a deletion's Status."""
+
+    metadata: _Metadata = _Metadata()
+    details: _Details = _Details()
+
+
+_ANSWERS: Final = msgspec.json.Decoder(_Answer)
 
 
 class OwnWrites:
     """
     The floors of one controller.
 
+    Resources are spelled `plural.group`: a write through another typed view of a kind counts, too.
     State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
     _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
     event. Only the worker that has a name adds and drops its floors.
@@ -66,9 +91,10 @@ class OwnWrites:
 
     def __init__(
         self,
-        mirrors: Callable[[type[Kind]], Mirror | None],
+        mirrors: Callable[[str], Mirror | None],
         *,
         wake: Callable[[ObjectName], None],
+        tells: Callable[[str], bool] = lambda _resource: True,
         metrics: ControllerOwnWrites,
         timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
         clock: Clock = REAL_CLOCK,
@@ -76,11 +102,13 @@ class OwnWrites:
         """
         Begin without floors.
 
-        Args: mirrors returns None for a kind without a cache: a write of that kind is not waited for.
+        Args: mirrors returns None for a resource without a cache: such a write is not waited for. tells =
+        whether watch events of a resource come to observed; else its cache is looked at again and again.
         timeout_seconds 0 turns the waiting off.
         """
         self._mirrors = mirrors
         self._wake = wake
+        self._tells = tells
         self._metrics = metrics
         self._timeout_seconds = timeout_seconds
         self._clock = clock
@@ -91,17 +119,36 @@ class OwnWrites:
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
         """Record a write, or a deletion, on behalf of a name."""
-        kind, metadata = type(obj), obj.metadata
-        if self._timeout_seconds <= 0 or self._mirrors(kind) is None:
+        resource, metadata = obj.resource.group_resource, obj.metadata
+        self._add(name, _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone))
+
+    def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
+        """Record a write of a client, on behalf of a name; an OnWrite."""
+        try:
+            answer = _ANSWERS.decode(response.body)
+        except msgspec.MsgspecError:
+            return  # no object: the caller gets a DecodeError
+        target = ObjectName(call.namespace, call.name or answer.metadata.name)
+        uid = answer.metadata.uid or answer.details.uid
+        version, gone = answer.metadata.resource_version, call.method == "DELETE"
+        if version or gone:
+            self._add(name, _Floor(call.resource, target, uid, version, gone))
+
+    def _add(self, name: ObjectName, floor: _Floor) -> None:
+        if self._timeout_seconds <= 0 or self._mirrors(floor.resource) is None:
             return
-        floor = _Floor(kind, object_name(obj), metadata.uid, metadata.resource_version, gone)
         with self._lock:
-            self._floors.setdefault(name, {})[floor.kind, floor.name] = floor
+            floors = self._floors.setdefault(name, {})
+            before = floors.get((floor.resource, floor.name))
+            if before is not None and not floor.resource_version:
+                # a deletion whose answer has no version: the cache must at least have come to our last write
+                floor = floor._replace(resource_version=before.resource_version)
+            floors[floor.resource, floor.name] = floor
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
         """Whether that very object was deleted on behalf of a name, and no reconcile has seen its end yet."""
         with self._lock:
-            floor = self._floors.get(name, {}).get((type(obj), object_name(obj)))
+            floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
@@ -115,18 +162,17 @@ class OwnWrites:
             return 0.0
         unmet = {target: floor for target, floor in floors.items() if not self._is_met(floor)}
         left = self._keep(name, floors, unmet)
-        if left and not all(self._is_there(floor) for floor in unmet.values()):
-            # an object that came and went between two lists, or within one batch, brings no watch event
+        if left and not all(self._will_tell(floor) for floor in unmet.values()):
             return min(left, LOOK_AGAIN_SECONDS)
         if unmet and not left:
-            writes = ", ".join(f"{floor.kind.resource.kind} {floor.name}" for floor in unmet.values())
+            writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
             log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
         return left
 
-    def observed(self, kind: type[Kind], name: ObjectName) -> None:
+    def observed(self, resource: str, name: ObjectName) -> None:
         """A watch event of an object has arrived. Any listener calls this, for each watch event."""
         with self._lock:
-            names = tuple(self._waiting.get((kind, name), ()))
+            names = tuple(self._waiting.get((resource, name), ()))
         for waiting in names:
             self._wake(waiting)
 
@@ -139,20 +185,22 @@ class OwnWrites:
             return dict(floors)
 
     def _is_met(self, floor: _Floor) -> bool:
-        mirror = self._mirrors(floor.kind)
+        mirror = self._mirrors(floor.resource)
         if mirror is None:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
             # not there yet, or gone again; a deleted object may not have been there yet, either
-            return mirror.has_seen(floor.name.namespace, floor.resource_version)
+            version = floor.resource_version
+            return not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
             ending = cached.metadata.deletion_timestamp is not None
             return ending or cached.metadata.uid != floor.uid
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
-    def _is_there(self, floor: _Floor) -> bool:
-        mirror = self._mirrors(floor.kind)
+    def _will_tell(self, floor: _Floor) -> bool:
+        """Whether a watch event will come: none does for what came and went between two lists."""
+        mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> float:

@@ -100,11 +100,13 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
     """A controller's reference. The garbage collector must find the owner, or it deletes obj."""
-    what = f"{owner.resource.kind} {owner.metadata.name}"
-    if not owner.metadata.uid:
-        raise OwnerError(f"{what} has no UID: it must have been read from the server")
+    try:
+        reference = new_controller_ref(owner)
+    except ValueError as error:
+        raise OwnerError(str(error)) from None
     there, here = owner.metadata.namespace, obj.metadata.namespace
     if owner.resource.namespaced and there != here:
         place = f"namespace {here}" if here else "the whole cluster"
+        what = f"{owner.resource.kind} {owner.metadata.name}"
         raise OwnerError(f"{what} of namespace {there} cannot own an object of {place}")
-    return new_controller_ref(owner)
+    return reference

@@ -1,8 +1,8 @@
 """
-The contract between a controller and the code that reconciles.
+How a reconcile ends, and how long it may take.
 
-A reconcile is level-triggered: it gets a name, reads the present state, and makes the cluster match. It
-returns when the object is settled for now, and raises to be called again with back-off.
+A reconcile is level-triggered: it gets an object or a name, reads the present state, and makes the cluster
+match. It returns when the object is settled for now, and raises to be called again with back-off.
 Follows: controller-runtime pkg/reconcile.
 """
 
@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-import structlog
-
-from handloop.apis.meta import Kind
-from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 
 class ReconcileError(Exception):
-    """An expected failure: retried with back-off, logged without a stack. Other errors count as bugs."""
+    """
+    An expected failure: retried with back-off, logged without a stack. Other errors count as bugs.
+
+    Fields: retry_seconds = the retry comes no earlier than that.
+    """
+
+    retry_seconds: ClassVar[float] = 0.0
 
 
 class TerminalError(ReconcileError):
@@ -110,43 +111,3 @@ class Result:
 
 DONE: Final = Result()
 """Settled until something changes."""
-
-
-def _ignore(_obj: Kind) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconcileContext:
-    """
-    The second argument of a reconcile, after the name.
-
-    Args: id is in every log line of this reconcile. causes led to it, merged, such as ("MyApp default/a
-    updated", "requeue after 30s"). deadline is co-operative: the reconcile asks it between steps. log is
-    bound to controller, object and id.
-
-    The reconcile calls wrote with the server's answer to each create, update, patch or apply, and deleted
-    with each object whose deletion the server accepted, as it was known. So the next reconcile does not act
-    on a cache that lacks these writes.
-    """
-
-    id: str = ""
-    causes: tuple[str, ...] = ()
-    deadline: Deadline = field(default_factory=Deadline)
-    log: Any = field(default_factory=lambda: structlog.get_logger("reconcile"))
-    wrote: Callable[[Kind], None] = _ignore
-    deleted: Callable[[Kind], None] = _ignore
-
-
-class Reconciler(Protocol):
-    """Makes the cluster match what one object asks for."""
-
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
-        """
-        Compare what the object of this name wants with the present state, and write the difference.
-
-        Never runs twice at once for one name. An object that is gone is no error: its deletion may be the
-        cause.
-        Returns: None counts as DONE.
-        Raises: anything, to be called again with back-off; TerminalError to wait for a change.
-        """

@@ -213,6 +213,9 @@ class ReconcileQueue:
         """How many names need work per priority; names added again while a worker has them count."""
         return self._queue.depths()
 
+    def __repr__(self) -> str:
+        return f"<ReconcileQueue over {self._queue!r}>"
+
     def statistics(self) -> QueueStatistics:
         """A snapshot."""
         return self._queue.statistics()

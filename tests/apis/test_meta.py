@@ -26,7 +26,7 @@ from handloop.apis.meta import (
     is_controlled_by,
     new_controller_ref,
 )
-from handloop.controller.foo.types import Foo
+from handloop.controller.foo.types import Foo, FooSpec
 
 decode = msgspec.json.Decoder(Deployment, dec_hook=decode_hook).decode
 
@@ -210,3 +210,9 @@ def test_an_encoded_object_names_its_kind() -> None:
         "apiVersion": "apps/v1",
         "metadata": {"name": "web"},
     }
+
+
+def test_an_owner_without_a_uid_is_refused() -> None:
+    """The server would refuse the reference, and only then."""
+    with pytest.raises(ValueError, match="Foo a has no UID: it must have been read from the server"):
+        new_controller_ref(Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="a")))

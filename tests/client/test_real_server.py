@@ -35,6 +35,7 @@ from handloop.client.errors import (
     Forbidden,
     Invalid,
     MethodNotAllowed,
+    NoKindMatch,
     NotFound,
     ServerTimeout,
     StreamClosed,
@@ -470,10 +471,10 @@ def test_what_the_server_does_not_do(client: Client, namespace: str) -> None:
     reviews = client.for_resource(
         Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "X", namespaced=False)
     )
-    with pytest.raises((MethodNotAllowed, NotFound)):
+    with pytest.raises((MethodNotAllowed, NoKindMatch)):
         reviews.list()
     nothing = client.for_resource(Resource(GROUP, "v9", "widgets", "Widget"))
-    with pytest.raises(NotFound):
+    with pytest.raises(NoKindMatch):
         nothing.list(namespace)
 
 

@@ -218,7 +218,7 @@ def test_an_answer_of_another_kind_is_an_error() -> None:
 
 def test_errors_name_the_object() -> None:
     """Whatever method fails, its error says what it was about."""
-    body = b'{"kind":"Status","reason":"NotFound","code":404,"message":"gone"}'
+    body = b'{"kind":"Status","reason":"NotFound","code":404,"message":"gone","details":{"name":"web"}}'
     rig = Rig(answer(404, body), answer(404, body))
     with pytest.raises(NotFound, match=r"get foos.samplecontroller.k8s.io ns/web: gone \(404 NotFound\)"):
         rig.foos.get("web", namespace="ns")
@@ -256,3 +256,27 @@ def test_requests_can_be_given_less_time() -> None:
     assert rig.sent.timeout_seconds == 2.5
     rig.foos.get("web", namespace="ns")
     assert rig.sent.timeout_seconds is None
+
+
+def test_an_object_without_its_namespace_is_not_asked_for() -> None:
+    """The server would say that it has no such page, which reads as if the object were gone."""
+    rig = Rig()
+    foo = Foo(metadata=ObjectMeta(name="web"), spec=FooSpec(deployment_name="web"))
+    for ask in (
+        lambda: rig.foos.get("web"),
+        lambda: rig.foos.create(foo),
+        lambda: rig.foos.update(foo),
+        lambda: rig.foos.update_status(foo),
+        lambda: rig.foos.patch("web", {}),
+        lambda: rig.foos.delete("web"),
+    ):
+        with pytest.raises(ValueError, match="a Foo is in a namespace: name it"):
+            ask()
+    assert rig.transport.sent == []
+
+
+def test_clients_tell_what_they_are() -> None:
+    """For a notebook, or a debugger."""
+    rig = Rig()
+    assert repr(rig.client).startswith("<Client of ")
+    assert repr(rig.foos) == "<ResourceClient of foos.samplecontroller.k8s.io/v1alpha1>"

@@ -14,7 +14,7 @@ from handloop.client.errors import (
     DeadlineExceeded,
     Forbidden,
     Gone,
-    NotFound,
+    NoKindMatch,
     ServerTimeout,
     ServiceUnavailable,
     TooManyRequests,
@@ -310,7 +310,7 @@ def test_open_returns_the_stream() -> None:
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(410, Gone), (403, Forbidden), (404, NotFound), (429, TooManyRequests), (503, ServiceUnavailable)],
+    [(410, Gone), (403, Forbidden), (404, NoKindMatch), (429, TooManyRequests), (503, ServiceUnavailable)],
 )
 def test_a_refused_watch_is_an_error_and_closes(status: int, error: type[ClientError]) -> None:
     """T20, T22, T25: a watch that is not opened raises at once, whatever wait the server names."""

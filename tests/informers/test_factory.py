@@ -19,7 +19,6 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import ListPage
-from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
@@ -311,19 +310,17 @@ def test_lister_reads_the_informers_store(make_rig: MakeRig) -> None:
     rig.factory.start(rig.stop)
     rig.wait_synced()
     assert names(lister.list()) == ["a", "b"]
-    assert lister.namespace("default").get("a").metadata.name == "a"
+    assert names(list(lister)) == ["a", "b"]
 
 
 def test_lister_of_one_namespace_answers_for_no_other(make_rig: MakeRig) -> None:
     """With a namespace of its own the factory's listers say what they cannot know."""
     rig = make_rig(namespace="demo")
     for lister in (rig.factory.lister_for(Deployment), rig.factory.lister_for(Lease)):
-        with pytest.raises(NotFound):
-            lister.namespace("demo").get("missing")
+        assert lister.get("demo/missing") is None
         with pytest.raises(NamespaceNotWatched):
-            lister.namespace("other").get("missing")
-    with pytest.raises(NotFound):
-        rig.factory.lister_for(Node).get("missing")
+            lister.get("other/missing")
+    assert rig.factory.lister_for(Node).get("missing") is None
 
 
 def test_informers_of_several_factories_can_be_told_apart() -> None:

@@ -8,7 +8,8 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.labels import Selector, everything, nothing, parse_selector, selector_from_set
 from handloop.client.errors import NotFound
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, IndexNotFound, namespace_index_func
-from handloop.informers.lister import Lister, MergedCache, NamespaceLister, NamespaceNotWatched
+from handloop.informers.keys import ObjectName
+from handloop.informers.lister import Lister, MergedCache, NamespaceNotWatched
 from support.captured_logs import captured_logs
 from support.deployments import deployment, names
 
@@ -77,29 +78,57 @@ def test_list_without_a_match() -> None:
     assert new_lister().list(parse_selector("app=z")) == []
 
 
-@pytest.mark.parametrize("namespace", [None, "", "one"])
-def test_nothing_does_not_read_the_store(namespace: str | None) -> None:
+@pytest.mark.parametrize("namespace", ["", "one"])
+def test_nothing_does_not_read_the_store(namespace: str) -> None:
     """LST-04: the answer is known without it."""
     lister = Lister(UnreadableIndexer(), Deployment.resource)
-    assert (lister if namespace is None else lister.namespace(namespace)).list(nothing()) == []
+    assert lister.list(nothing(), namespace=namespace) == []
 
 
 def test_get_by_namespace_and_name() -> None:
-    """The cached object itself; a cluster-scoped one without a namespace."""
+    """The cached object itself, by each spelling of its name; a cluster-scoped one without a namespace."""
     lister = new_lister()
-    assert lister.namespace("one").get("a") is OBJECTS[0]
-    assert lister.get("d") is OBJECTS[3]
-    assert lister.namespace("").get("d") is OBJECTS[3]
+    assert lister.get("a", namespace="one") is OBJECTS[0]
+    assert lister.get("one/a") is lister.get("one/a", namespace="one") is OBJECTS[0]
+    assert lister.get(ObjectName("one", "a")) is OBJECTS[0]
+    indexer: Indexer[Deployment] = Indexer()
+    indexer.replace(OBJECTS, "1")
+    cluster_scoped = Lister(indexer, Deployment.resource._replace(namespaced=False))
+    assert cluster_scoped.get("d") is cluster_scoped.get(ObjectName("", "d")) is OBJECTS[3]
 
 
-@pytest.mark.parametrize("namespace", [None, "two"])
-def test_get_of_a_missing_object(namespace: str | None) -> None:
-    """LST-05: NotFound as the server would put it, with the bare name."""
+def test_get_of_a_missing_object() -> None:
+    """LST-05: None; an error of the client would say that the server was asked."""
+    assert new_lister().get("a", namespace="two") is None
+
+
+def test_a_name_that_can_be_no_objects_is_refused() -> None:
+    """None would say that the object is gone."""
     lister = new_lister()
-    with pytest.raises(NotFound) as raised:
-        (lister if namespace is None else lister.namespace(namespace)).get("a")
-    assert raised.value.status.message == 'deployments.apps "a" not found'
-    assert (raised.value.status.code, raised.value.status.reason) == (404, "NotFound")
+    with pytest.raises(ValueError, match="a Deployment is in a namespace"):
+        lister.get("a")
+    with pytest.raises(ValueError, match="not in namespace two"):
+        lister.get("one/a", namespace="two")
+    with pytest.raises(ValueError, match="unexpected key format"):
+        lister.get("one/two/a")
+    with pytest.raises(ValueError, match="a Deployment is in no namespace: one/a"):
+        Lister(Indexer(), Deployment.resource._replace(namespaced=False)).get("one/a")
+
+
+def test_a_lister_is_a_collection() -> None:
+    """Names are in it or not, and it is iterated over."""
+    lister = new_lister()
+    assert "one/a" in lister
+    assert ObjectName("two", "a") not in lister
+    assert names(list(lister)) == ["a", "b", "c", "d"]
+    assert repr(lister) == "<Lister of deployments.apps/v1>"
+
+
+def test_objects_are_found_by_an_index() -> None:
+    """As in the store."""
+    assert names(new_lister().by_index(NAMESPACE_INDEX, "one")) == ["a", "b"]
+    with pytest.raises(IndexNotFound):
+        new_lister().by_index("none", "x")
 
 
 @pytest.mark.parametrize(
@@ -107,17 +136,18 @@ def test_get_of_a_missing_object(namespace: str | None) -> None:
     [
         ("one", everything(), ["a", "b"]),
         ("one", parse_selector("app=x"), ["a"]),
+        ("one", "app in (x, z)", ["a"]),
         ("two", everything(), ["c"]),
         ("three", everything(), []),
         ("", everything(), ["a", "b", "c", "d"]),
         ("", parse_selector("app=x"), ["a", "c"]),
     ],
 )
-def test_list_of_a_namespace(namespace: str, selector: Selector, expected: list[str]) -> None:
+def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected: list[str]) -> None:
     """LST-06: by index, and with the same result and a warning without one; "" stands for all namespaces."""
-    assert names(new_lister().namespace(namespace).list(selector)) == expected
+    assert names(new_lister().list(selector, namespace=namespace)) == expected
     with captured_logs() as entries:
-        assert names(new_lister(indexed=False).namespace(namespace).list(selector)) == expected
+        assert names(new_lister(indexed=False).list(selector, namespace=namespace)) == expected
     warnings = [(entry["event"], entry["err"]) for entry in entries]
     scan = ("Can not retrieve list of objects using index", "Index with name namespace does not exist")
     assert warnings == ([scan] if namespace else [])
@@ -132,16 +162,16 @@ def test_list_of_a_namespace_uses_the_index() -> None:
 
     indexer = NoScan(indexers={NAMESPACE_INDEX: namespace_index_func})
     indexer.replace(OBJECTS, "1")
-    assert names(NamespaceLister(indexer, Deployment.resource, "two").list()) == ["c"]
+    assert names(Lister(indexer, Deployment.resource).list(namespace="two")) == ["c"]
 
 
 def test_lists_are_the_callers_own() -> None:
     """Changing the list changes nothing in the cache."""
     lister = new_lister()
     lister.list().clear()
-    lister.namespace("one").list().clear()
+    lister.list(namespace="one").clear()
     assert len(lister.list()) == 4
-    assert len(lister.namespace("one").list()) == 2
+    assert len(lister.list(namespace="one")) == 2
 
 
 # a cache of some namespaces
@@ -157,25 +187,21 @@ def merged() -> Lister[Deployment]:
 
 
 def test_watched_namespaces_are_read_as_one() -> None:
-    """A list without a namespace has the objects of those that are watched; absent there is NotFound."""
+    """A list without a namespace has the objects of those that are watched; absent there is None."""
     lister = merged()
-    assert names(lister.list()) == names(lister.namespace("").list()) == ["a", "b", "c"]
-    assert names(lister.namespace("one").list(selector_from_set({"app": "x"}))) == ["a"]
-    assert lister.namespace("two").get("c").metadata.namespace == "two"
-    with pytest.raises(NotFound):
-        lister.namespace("two").get("a")
+    assert names(lister.list()) == ["a", "b", "c"]
+    assert names(lister.list(selector_from_set({"app": "x"}), namespace="one")) == ["a"]
+    assert lister.get("two/c") is OBJECTS[2]
+    assert lister.get("two/a") is None
 
 
-@pytest.mark.parametrize("namespace", ["three", ""])
-def test_a_namespace_that_is_not_watched_is_not_empty(namespace: str) -> None:
-    """Whether the object is there nobody knows: `except NotFound` must not take it for gone."""
-    lister = merged().namespace(namespace)
+def test_a_namespace_that_is_not_watched_is_not_empty() -> None:
+    """Whether the object is there nobody knows: it must not be taken for gone."""
     with pytest.raises(NamespaceNotWatched) as caught:
-        lister.get("a")
+        merged().get("three/a")
     assert not isinstance(caught.value, NotFound)
-    key = "three/a" if namespace else "a"
     assert str(caught.value) == (
-        f'unable to get deployments.apps "{key}" from the cache: namespace "{namespace}" is not watched, '
+        'unable to get deployments.apps "three/a" from the cache: namespace "three" is not watched, '
         "but one, two: name it among the namespaces to watch, or ask the server with a client"
     )
 
@@ -183,7 +209,7 @@ def test_a_namespace_that_is_not_watched_is_not_empty(namespace: str) -> None:
 def test_objects_of_a_namespace_that_is_not_watched_cannot_be_listed() -> None:
     """An empty list would say that there are none."""
     with pytest.raises(NamespaceNotWatched, match=r'unable to list deploy.*"three" is not watched'):
-        merged().namespace("three").list()
+        merged().list(namespace="three")
 
 
 def test_an_index_that_no_store_has_is_an_error() -> None:

@@ -1152,3 +1152,11 @@ def test_a_kind_whose_objects_could_be_changed_is_refused() -> None:
     source: Any = FakeListerWatcher()
     with pytest.raises(MutableKind, match=r"^Loose is mutable at tags: cached objects are shared"):
         SharedIndexInformer(source, Loose)
+
+
+def test_its_repr_tells_how_it_is(make_rig: MakeRig) -> None:
+    """For a notebook, or a debugger."""
+    rig = make_rig(FakeSource(deployment("a")))
+    assert repr(rig.informer) == "<SharedIndexInformer of deployments.apps: not synced, 0 objects>"
+    rig.run_synced()
+    assert repr(rig.informer) == "<SharedIndexInformer of deployments.apps: synced, 1 objects>"

@@ -16,6 +16,6 @@ def api_error(
 ) -> APIError:
     """The error for a Status; cause is the reason of its only cause."""
     causes = (StatusCause(reason=cause),) if cause else ()
-    details = StatusDetails(causes=causes)
+    details = StatusDetails(name="a", causes=causes)
     status = Status(code=code, reason=reason, message=message, details=details)
     return error_from_status(status, retry_after_seconds=retry_after_seconds)

@@ -116,7 +116,8 @@ class LeaseAPI:
 
 def refusal(code: int, reason: str) -> Response:
     """An answer that is a failure."""
-    status = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": reason}
+    details = {"name": "lease"}
+    status = {"kind": "Status", "code": code, "reason": reason, "message": reason, "details": details}
     return Response(code, {}, json.dumps(status).encode())
 
 

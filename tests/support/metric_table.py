@@ -78,6 +78,7 @@ _OURS: Final = {
     "handloop_reconcile_causes_total": _row("counter", "controller cause"),
     "informer_cached_objects": _row("gauge", "name"),
     "informer_cached_bytes": _row("gauge", "name"),
+    "informer_unindexed_objects": _row("gauge", "name"),
     "informer_queued_items": _row("gauge", "name"),
     "informer_store_resource_version": _row("gauge", "name"),
     "informer_last_event_timestamp_seconds": _row("gauge", "name"),

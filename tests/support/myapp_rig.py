@@ -21,8 +21,9 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.controller.myapp.reconciler import MyAppReconciler
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
+from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
@@ -106,10 +107,10 @@ class MyAppRig:
 
     def start(self) -> None:
         """Start a controller with an empty memory."""
-        self.reconciler = MyAppReconciler(Client(self.transport), self, self.recorder, clock=self.clock)
+        self.reconciler = MyAppReconciler(self, self.recorder, clock=self.clock)
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
-        """Implements handloop.controller.myapp.reconciler.Listers."""
+        """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.caches[kind], kind.resource)
 
     # the controller
@@ -122,7 +123,11 @@ class MyAppRig:
 
     def reconcile(self, name: str = "a") -> Result | None:
         """Once, on the caches as they are."""
-        return self.reconciler.reconcile(ObjectName(NAMESPACE, name), ReconcileContext())
+        return self.reconciler.reconcile(ObjectName(NAMESPACE, name), self.context())
+
+    def context(self, **parts: Any) -> Context:
+        """That of one reconcile."""
+        return Context(client=Client(self.transport), **parts)
 
     def sync(self, name: str = "a") -> BaseException | None:
         """Fill the caches and reconcile; returns what was raised."""

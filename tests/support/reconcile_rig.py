@@ -9,10 +9,11 @@ from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics, ReconcileMetrics
 from handloop.controller.runtime.own_writes import OwnWrites
-from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import Joinable, Seams
@@ -22,7 +23,7 @@ NAME = ObjectName("default", "a")
 UPDATED = Cause("Deployment", "updated", "default/a")
 RESYNCED = Cause("Deployment", "resynced", "default/a", is_resync=True)
 
-Script = Callable[[ObjectName, ReconcileContext], Any]
+Script = Callable[[ObjectName, Context], Any]
 
 
 class _NoThread:
@@ -65,7 +66,7 @@ class ReconcileRig:
 
     def __init__(self, script: Script = lambda _name, _context: None, **options: Any) -> None:
         self.script = script
-        self.calls: list[tuple[ObjectName, ReconcileContext]] = []
+        self.calls: list[tuple[ObjectName, Context]] = []
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.mirror = FakeMirror()
@@ -77,7 +78,7 @@ class ReconcileRig:
         own = OwnWriteMetrics(self.registry).for_controller("rig")
         self.options = ControllerOptions(**options)
         self.own_writes = OwnWrites(
-            lambda kind: self.mirror if kind is Deployment else None,
+            lambda resource: self.mirror if resource == Deployment.resource.group_resource else None,
             wake=self.queue.wake,
             metrics=own,
             timeout_seconds=self.options.own_write_timeout_seconds,
@@ -97,7 +98,7 @@ class ReconcileRig:
             seams=Seams(clock=self.clock),
         )
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         self.calls.append((name, context))
         result: Result | None = self.script(name, context)
         return result

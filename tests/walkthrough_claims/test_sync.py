@@ -34,8 +34,8 @@ def test_without_the_cache_each_sync_is_a_request(monkeypatch: pytest.MonkeyPatc
         if not cached:
             foos = rig.controller._foos
             monkeypatch.setattr(
-                rig.controller,
-                "_cached_foo",
+                rig.controller._foos_lister,
+                "get",
                 lambda name: foos.get(name.name, namespace=name.namespace),
             )
         for _ in range(SYNCS):

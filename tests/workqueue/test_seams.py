@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from handloop.workqueue.seams import REAL_CLOCK
+from handloop.workqueue.seams import REAL_CLOCK, Seams
 from support.fake_clock import FakeClock
 from support.threads import Background, Waits
 
@@ -168,3 +168,16 @@ def test_a_reached_deadline_counts_no_more() -> None:
         clock.advance(1)
 
     assert thread.result() == 2
+
+
+class OnlyTheTime:
+    """A clock for reading."""
+
+    def time(self) -> float:
+        return 0.0
+
+
+def test_a_clock_of_another_shape_is_refused() -> None:
+    """A clock that only tells the time cannot be waited on; threads would die of it one by one."""
+    with pytest.raises(TypeError, match="no handloop Clock: it lacks now, wait, wait_until, sleep"):
+        Seams(clock=OnlyTheTime())  # type: ignore[arg-type] # the point

@@ -96,7 +96,7 @@ class InformerMetricsProvider:
 
 class CacheState(Collector):
     """
-    The gauges `informer_cached_bytes` and `informer_lag_seconds`, computed at each scrape.
+    The gauges informer_lag_seconds, _cached_bytes and _unindexed_objects, computed at each scrape.
 
     Threads: the metrics server's. Locks: that of each store, for a copy of its list.
     """
@@ -111,11 +111,12 @@ class CacheState(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """One sample of each per informer."""
-        (lag, size), now = _families(), self._clock.now()
+        (lag, size, unindexed), now = _families(), self._clock.now()
         for informer in self._informers():
             lag.add_metric((informer.name,), lag_seconds(informer.statistics(), now))
             size.add_metric((informer.name,), estimated_bytes(informer.indexer.list()))
-        return lag, size
+            unindexed.add_metric((informer.name,), informer.indexer.unindexed())
+        return lag, size, unindexed
 
 
 def lag_seconds(statistics: InformerStatistics, now: float) -> float:
@@ -140,7 +141,7 @@ def estimated_bytes(objects: Sequence[Any]) -> float:
     return sum(len(_encode(obj)) for obj in sample) / len(sample) * len(objects)
 
 
-def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
     return (
         GaugeMetricFamily(
             "informer_lag_seconds", "Seconds by which the informer's store may be behind", labels=("name",)
@@ -148,6 +149,11 @@ def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
         GaugeMetricFamily(
             "informer_cached_bytes",
             "Approximate size as JSON of the objects in the informer's store",
+            labels=("name",),
+        ),
+        GaugeMetricFamily(
+            "informer_unindexed_objects",
+            "Entries that the indexes of the informer's store lack, because an index function failed",
             labels=("name",),
         ),
     )

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from handloop.apis.apps_v1 import Deployment
 from handloop.client import errors
 from handloop.client.errors import (
     APIError,
@@ -19,13 +18,13 @@ from handloop.client.errors import (
     Expired,
     Gone,
     InternalError,
+    NoKindMatch,
     NotFound,
     ServerTimeout,
     TransportError,
     error_from_status,
     is_expired,
     is_too_large_resource_version,
-    new_not_found,
     seconds_asked_for,
 )
 from handloop.client.errors.status import (
@@ -35,7 +34,6 @@ from handloop.client.errors.status import (
     status_from_body,
     status_from_json,
 )
-from handloop.controller.foo.types import Foo
 
 CORPUS = Path(__file__).parents[2] / "contract" / "corpus" / "corpus.jsonl"
 
@@ -43,7 +41,7 @@ REAL_BODIES = [
     (400, "BadRequest", "BadRequest", "Widget in version v1 cannot be handled as a Widget"),
     (401, "Unauthorized", "Unauthorized", "Unauthorized"),
     (403, "Forbidden", "Forbidden", 'widgets.conf.example.com is forbidden: User "alice" cannot list'),
-    (404, "NotFound", "NotFound", "the server could not find the requested resource"),
+    (404, "NotFound", "NoKindMatch", "the server could not find the requested resource"),
     (405, "MethodNotAllowed", "MethodNotAllowed", "create is not supported on resources of kind"),
     (406, "NotAcceptable", "NotAcceptable", "406: Not Acceptable"),
     (409, "AlreadyExists", "AlreadyExists", 'namespaces "conf" already exists'),
@@ -73,7 +71,7 @@ def test_each_reason_has_its_class(code: int, reason: str, name: str, message: s
     ("code", "name"),
     [
         (400, "BadRequest"),
-        (404, "NotFound"),
+        (404, "NoKindMatch"),
         (409, "Conflict"),
         (410, "Gone"),
         (429, "TooManyRequests"),
@@ -140,13 +138,28 @@ def test_message_without_object_or_reason() -> None:
     assert str(error_from_status(Status())) == "no message"
 
 
-def test_new_not_found_is_what_a_lister_says() -> None:
-    """A lister's NotFound names the resource and the object as the server does."""
-    error = new_not_found(Foo.resource, "web")
-    assert str(error) == 'foos.samplecontroller.k8s.io "web" not found'
-    assert isinstance(error, NotFound)
-    assert (error.code, error.name, error.status.details.kind) == (404, "web", "foos")
-    assert str(new_not_found(Deployment.resource, "d")) == 'deployments.apps "d" not found'
+def test_a_missing_object_and_a_missing_resource_are_two_errors() -> None:
+    """`except NotFound` is for an object that is gone: a missing CRD or a wrong plural is no such answer."""
+    gone = error_from_status(Status(code=404, details=StatusDetails(name="a", kind="foos")))
+    assert type(gone) is NotFound
+    assert isinstance(gone, LookupError)
+    for body in (b"404 page not found\n", b'{"kind":"Status","code":404,"reason":"NotFound","details":{}}'):
+        error = error_from_status(status_from_body(body, 404))
+        assert type(error) is NoKindMatch
+        assert not isinstance(error, NotFound | LookupError)
+
+
+def test_a_real_server_names_the_object_that_it_does_not_find() -> None:
+    """In each recorded 404 about an object, and in no other."""
+    told = {"NotFound": 0, "NoKindMatch": 0}
+    for line in CORPUS.read_text(encoding="utf-8").splitlines():
+        answer = json.loads(line)["response"]
+        if answer["status"] == 404:
+            body = answer["text"] if "text" in answer else json.dumps(answer["body"])
+            error = error_from_status(status_from_body(body.encode(), 404))
+            assert isinstance(error, NotFound) == (f'"{error.status.details.name}" not found' in str(error))
+            told[type(error).__name__] += 1
+    assert min(told.values()) > 5
 
 
 @pytest.mark.parametrize(

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import OwnerReference
 from handloop.client.errors import Conflict
-from handloop.client.resource_client import Client
+from handloop.client.http.response import Response
+from handloop.client.rest_client import Call
 from handloop.controller.myapp.changes import service_changes
-from handloop.controller.myapp.child import FIELD_MANAGER, Child, NameTakenError, WaitError
+from handloop.controller.myapp.child import FIELD_MANAGER, Child, WaitError
 from handloop.controller.myapp.desired_children import new_service
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.reconcile import ReconcileContext
+from handloop.controller.runtime.context import NameTakenError
 from support.myapp_rig import MyAppRig
 
 TAKEN_BY = OwnerReference(api_version="apps/v1", kind="Deployment", name="theirs", uid="u", controller=True)
 
 
 class Writes:
-    """Notes resource versions and UIDs of what was written."""
+    """Notes the writes that the server accepted."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, str]] = []
 
-    def wrote(self, obj: Any) -> None:
-        self.noted.append(("wrote", obj.metadata.resource_version))
-
-    def deleted(self, obj: Any) -> None:
-        self.noted.append(("deleted", obj.metadata.uid))
+    def accepted(self, call: Call, _response: Response) -> None:
+        self.noted.append((call.verb, call.resource))
 
 
 class ChildRig:
@@ -42,9 +38,9 @@ class ChildRig:
         self.rig.create_app()
         self.rig.sync_caches()
         (self.app,) = self.rig.lister_for(MyApp).list()
-        self.child = Child(Service, Client(self.rig.transport), self.rig.lister_for(Service))
+        self.child = Child(Service, self.rig.lister_for(Service))
         self.writes = Writes()
-        self.context = ReconcileContext(wrote=self.writes.wrote, deleted=self.writes.deleted)
+        self.context = self.rig.context(accepted=self.writes.accepted)
 
     def ensure(self, app: MyApp | None = None) -> tuple[Service, bool]:
         """Create or correct it."""
@@ -59,10 +55,10 @@ class ChildRig:
 def test_what_is_not_there_is_created_and_noted() -> None:
     """Under our name as a field manager; the next reconcile waits for it."""
     rig = ChildRig()
-    service, written = rig.ensure()
+    _, written = rig.ensure()
     assert written
     assert rig.rig.writes_since(0) == [("POST", "services")]
-    assert rig.writes.noted == [("wrote", service.metadata.resource_version)]
+    assert rig.writes.noted == [("create", "services")]
     assert rig.rig.raw(Service)["metadata"]["managedFields"][0]["manager"] == FIELD_MANAGER
 
 
@@ -177,6 +173,6 @@ def test_a_deletion_carries_the_uid() -> None:
         with pytest.raises(WaitError, match="not gone yet"):
             rig.child.remove(rig.app, rig.context)
         assert not rig.rig.exists(Service)
-    assert rig.writes.noted[1:] == [("deleted", service.metadata.uid)]
+    assert rig.writes.noted[1:] == [("delete", "services")]
     rig.rig.sync_caches()
     rig.child.remove(rig.app, rig.context)

@@ -12,7 +12,7 @@ from handloop.apis.meta import Kind
 from handloop.client.errors import NotFound
 from handloop.controller.myapp.reconciler import LOOK_AGAIN_SECONDS
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import ObjectName
 from support.myapp_rig import NAMESPACE, MyAppRig, Object
 from support.myapp_scenes import (
@@ -284,21 +284,14 @@ def test_a_child_deleted_unseen_is_no_failure(kind: type[Kind]) -> None:
 
 def test_every_write_is_told_of() -> None:
     """Children and status alike: the next reconcile waits until the cache has them."""
-    told: list[tuple[type[Kind], str]] = []
-
-    def wrote(obj: Kind) -> None:
-        told.append((type(obj), obj.metadata.resource_version))
-
-    def deleted(obj: Kind) -> None:
-        raise AssertionError(f"nothing is deleted here, and not {obj}")
-
+    told: list[tuple[str, str]] = []
     rig = MyAppRig()
     rig.create_app(autoScaling=SCALING)
     rig.sync_caches()
-    context = ReconcileContext(wrote=wrote, deleted=deleted)
+    context = rig.context(accepted=lambda call, _response: told.append((call.verb, call.resource)))
     rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
-    written = (Deployment, Service, HorizontalPodAutoscaler, MyApp)
-    assert told == [(kind, rig.raw(kind)["metadata"]["resourceVersion"]) for kind in written]
+    created = [("create", kind.resource.group_resource) for kind in CHILDREN]
+    assert told == [*created, ("update status", MyApp.resource.group_resource)]
 
 
 @pytest.mark.parametrize("differs", [False, True], ids=["as wanted", "not as wanted"])
@@ -336,11 +329,7 @@ def test_a_myapp_deleted_unseen_is_waited_for() -> None:
     rig.delete(MyApp)
     gone: list[object] = []
 
-    def wrote(obj: Kind) -> None:
-        """Ours are not about a MyApp here."""
-        assert type(obj) is Deployment
-
-    context = ReconcileContext(wrote=wrote, deleted=gone.append)
+    context = rig.context(deleted=gone.append)
     with pytest.raises(NotFound):
         rig.reconciler.reconcile(ObjectName(NAMESPACE, "a"), context)
     assert gone == rig.caches[MyApp].list()

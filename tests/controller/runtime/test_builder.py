@@ -11,18 +11,21 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
-from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
+from handloop.apis.meta import Kind, ObjectMeta, is_controlled_by, new_controller_ref
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.builder import BuilderError, controller_for
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.kind_source import KindSource, own_name
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.predicates import GenerationChanged
 from handloop.controller.runtime.rbac.access import Access
-from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.controller.runtime.rbac.roles import roles
+from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import Seams
@@ -39,26 +42,20 @@ class Exposer:
     """Gives every Foo a Service of its name, and remembers why it was called."""
 
     def __init__(self, manager: Manager) -> None:
-        self._services = manager.client.resource(Service)
         self._foos = manager.lister_for(Foo)
         self._cached = manager.lister_for(Service)
         self.lock = threading.Lock()
         self.causes: list[tuple[str, tuple[str, ...]]] = []
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         with self.lock:
             self.causes.append((name.name, context.causes))
-        try:
-            foo = self._foos.namespace(name.namespace).get(name.name)
-        except NotFound:
-            return None
-        try:
-            self._cached.namespace(name.namespace).get(name.name)
-        except NotFound:
+        foo = self._foos.get(name)
+        if foo is not None and name not in self._cached:
             owner = (new_controller_ref(foo),)
             metadata = ObjectMeta(name=name.name, namespace=name.namespace, owner_references=owner)
             wanted = Service(metadata=metadata, spec=ServiceSpec(ports=(ServicePort(port=80),)))
-            context.wrote(self._services.create(wanted))
+            context.client.resource(Service).create(wanted)
         return None
 
     def told(self, name: str) -> list[str]:
@@ -94,7 +91,7 @@ def test_a_controller_makes_and_repairs_what_it_owns(cluster: ManagedSandbox) ->
     """for_ brings the object, owns its child: one that is deleted is there again."""
     manager = cluster.manager()
     exposer = Exposer(manager)
-    controller_for(manager, "exposer").for_(Foo).owns(Service).complete(exposer)
+    controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(exposer)
     new_foo(cluster, "listed")
     with cluster.running(manager):
         eventually(lambda: exists(cluster, "listed"), "made for what was there before")
@@ -118,7 +115,7 @@ def test_a_watch_maps_to_any_names(cluster: ManagedSandbox) -> None:
         return [ObjectName(obj.metadata.namespace, foo)] if foo else []
 
     builder = controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label)
-    controller = builder.complete(exposer)
+    controller = builder.complete_by_name(exposer)
     with cluster.running(manager):
         eventually(lambda: controller.statistics().workers_alive, "working")
         cluster.config_map("settings", labels={"foo": "a"})
@@ -130,7 +127,10 @@ def test_owners_that_do_not_control_can_be_asked_for(cluster: ManagedSandbox) ->
     manager = cluster.manager()
     exposer = Exposer(manager)
     controller = (
-        controller_for(manager, "exposer").for_(Foo).owns(ConfigMap, every_owner=True).complete(exposer)
+        controller_for(manager, "exposer")
+        .for_(Foo)
+        .owns(ConfigMap, every_owner=True)
+        .complete_by_name(exposer)
     )
     foos = [new_foo(cluster, name) for name in ("a", "b")]
     references = [
@@ -160,7 +160,7 @@ def test_what_a_map_function_raises_keeps_no_controller_from_starting(cluster: M
     cluster.config_map("odd")
     cluster.config_map("settings", labels={"foo": "a"})
     builder = controller_for(manager, "exposer").for_(Foo).watches(ConfigMap, by_label)
-    builder.complete(exposer)
+    builder.complete_by_name(exposer)
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: exposer.told("a") == ["ConfigMap default/settings listed"], "mapped")
     assert cluster.metric("controller_runtime_reconcile_panics_total", controller="exposer") >= 1
@@ -172,7 +172,7 @@ def test_predicates_are_per_watch(cluster: ManagedSandbox) -> None:
     manager = cluster.manager()
     exposer = Exposer(manager)
     builder = controller_for(manager, "exposer").for_(Foo, predicates=(GenerationChanged(),)).owns(Service)
-    builder.complete(exposer)
+    builder.complete_by_name(exposer)
     label = {"metadata": {"labels": {"x": "y"}}}
     with cluster.running(manager):
         new_foo(cluster, "a")
@@ -190,7 +190,7 @@ def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple
         cluster.namespace(namespace)
         new_foo(cluster, "a", namespace=namespace)
     manager = cluster.manager(namespaces=namespaces)
-    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete(Exposer(manager))
+    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(Exposer(manager))
     chosen = set(namespaces) or {"one", "two", "three"}
     with cluster.running(manager):
         eventually(lambda: controller.statistics().succeeded >= 2 * len(chosen), "all done")
@@ -201,7 +201,7 @@ def test_one_namespace_several_or_all(cluster: ManagedSandbox, namespaces: tuple
 def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
     """An object that does not fit its type cannot be reconciled: its owner is told."""
     manager = cluster.manager()
-    controller_for(manager, "exposer").for_(Foo).complete(Exposer(manager))
+    controller_for(manager, "exposer").for_(Foo).complete_by_name(Exposer(manager))
     misfit = Undecodable("default", "a", "7", b'{"metadata":{"uid":"u"}}', "does not fit")
     informer, events = manager.informer_for(Foo), cluster.client.resource(Event)
     with cluster.running(manager):
@@ -227,7 +227,7 @@ def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
 def test_the_depths_of_the_queue_are_shown_by_priority(cluster: ManagedSandbox) -> None:
     """The metric has the labels that dashboards of controller-runtime expect."""
     manager = cluster.manager()
-    controller_for(manager, "exposer").for_(Foo).complete(Exposer(manager))
+    controller_for(manager, "exposer").for_(Foo).complete_by_name(Exposer(manager))
     with cluster.running(manager):
         eventually(lambda: not manager.readiness_checks()["informers-synced"](), "running")
         labels = {"name": "exposer", "controller": "exposer"}
@@ -242,14 +242,14 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
     builder = (
         controller_for(manager, "exposer").for_(Foo).with_options(max_concurrent_reconciles=4, max_retries=9)
     )
-    controller = builder.complete(Exposer(manager))
+    controller = builder.complete_by_name(Exposer(manager))
     options = controller._options
     assert (options.max_concurrent_reconciles, options.shutdown_timeout_seconds) == (4, 7)
     assert options.max_retries == 9
     assert options.cache_sync_timeout_seconds == math.inf
     assert cluster.metric("controller_runtime_max_concurrent_reconciles", controller="exposer") == 4
     own = controller_for(manager, "own").for_(Foo).with_options(cache_sync_timeout_seconds=3)
-    other = own.complete(Exposer(manager))
+    other = own.complete_by_name(Exposer(manager))
     assert other._options.cache_sync_timeout_seconds == 3
 
 
@@ -257,7 +257,7 @@ def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None
     """Each verb once, whoever declared it."""
     manager = cluster.manager()
     for name in ("a", "b"):
-        controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete(Exposer(manager))
+        controller_for(manager, name).for_(Foo).declares(*FOO_ACCESS).complete_by_name(Exposer(manager))
     assert {entry.rule_resource for entry in manager.access()} == {
         "foos",
         "foos/status",
@@ -273,12 +273,12 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
     with pytest.raises(BuilderError, match="could only be called once"):
         controller_for(manager, "a").for_(Foo).for_(Foo)
     with pytest.raises(BuilderError, match="call for_"):
-        controller_for(manager, "a").owns(Service).complete(Exposer(manager))
-    controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
+        controller_for(manager, "a").owns(Service).complete_by_name(Exposer(manager))
+    controller_for(manager, "a").for_(Foo).complete_by_name(Exposer(manager))
     with pytest.raises(ValueError, match="controller with name a already exists"):
-        controller_for(manager, "a").for_(Foo).complete(Exposer(manager))
+        controller_for(manager, "a").for_(Foo).complete_by_name(Exposer(manager))
     with pytest.raises(ValueError, match="needs a name"):
-        controller_for(manager, "").for_(Foo).complete(Exposer(manager))
+        controller_for(manager, "").for_(Foo).complete_by_name(Exposer(manager))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
 def test_what_cannot_reconcile_is_refused(cluster: ManagedSandbox, reconciler: Any, message: str) -> None:
     """Where it is handed in, and not by the first reconcile."""
     with pytest.raises(TypeError, match=message):
-        controller_for(cluster.manager(), "a").for_(Foo).complete(reconciler)
+        controller_for(cluster.manager(), "a").for_(Foo).complete_by_name(reconciler)
 
 
 def test_a_controller_is_complete_before_the_manager_runs(cluster: ManagedSandbox) -> None:
@@ -298,10 +298,10 @@ def test_a_controller_is_complete_before_the_manager_runs(cluster: ManagedSandbo
     with cluster.running(manager):
         eventually(lambda: not manager.readiness_checks()["informers-synced"](), "running")
         with pytest.raises(RuntimeError, match="controller late would never start"):
-            controller_for(manager, "late").for_(Deployment).complete(exposer)
+            controller_for(manager, "late").for_(Deployment).complete_by_name(exposer)
         assert manager.readiness_checks()["informers-synced"]() is None
     with pytest.raises(RuntimeError, match="controller late would never start"):
-        controller_for(manager, "late").for_(Deployment).complete(exposer)
+        controller_for(manager, "late").for_(Deployment).complete_by_name(exposer)
 
 
 def _ticked(cluster: ManagedSandbox) -> bool:
@@ -316,7 +316,7 @@ def test_nothing_is_made_for_an_owner_that_is_gone_while_the_cache_has_it() -> N
     cluster.install(Foo)
     manager = cluster.manager()
     exposer = Exposer(manager)
-    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete(exposer)
+    controller = controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(exposer)
     new_foo(cluster, "a")
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Service default/a added" in exposer.told("a"), "made")
@@ -340,7 +340,7 @@ def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: Mana
     manager = cluster.manager(seams=Seams(clock=clock))
     exposer = Exposer(manager)
     builder = controller_for(manager, "exposer").for_(Foo).owns(Service).with_options(max_retries=0)
-    controller = builder.complete(exposer)
+    controller = builder.complete_by_name(exposer)
     cluster.sandbox.faults.deny(verbs=["get"], resources=["foos"])
     new_foo(cluster, "a")
     services = cluster.client.resource(Service)
@@ -370,5 +370,126 @@ def test_without_the_role_children_are_made_again_ever_more_rarely(cluster: Mana
 def test_the_role_for_asking_about_owners_is_declared(cluster: ManagedSandbox) -> None:
     """`get` of the kind that is reconciled, without a word of the author's."""
     manager = cluster.manager()
-    controller_for(manager, "exposer").for_(Foo).owns(Service).complete(Exposer(manager))
-    assert manager.access() == (Access(resource=Foo.resource, verbs=("get",)),)
+    controller_for(manager, "exposer").for_(Foo).owns(Service).complete_by_name(Exposer(manager))
+    assert Access(resource=Foo.resource, verbs=("get", "list", "watch")) in manager.access()
+
+
+def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandbox) -> None:
+    """Only writes are said by the author, once; roles() needs nothing else."""
+    manager = cluster.manager()
+    builder = controller_for(manager, "exposer").for_(Foo).owns(Service).watches(ConfigMap, own_name)
+    builder.writes(Service, "create", "patch").writes(Foo, "update", subresource="status")
+    builder.complete(lambda _foo, _context: None)
+    (role,) = roles(manager.access())
+    assert {(*rule["resources"], *rule["verbs"]) for rule in role["rules"]} == {
+        ("foos", "get", "list", "watch"),
+        ("foos/status", "update"),
+        ("services", "create", "list", "patch", "watch"),
+        ("configmaps", "list", "watch"),
+        ("events", "create", "patch"),
+    }
+    with pytest.raises(ValueError, match=r'name the verbs: \.writes\(Service, "create", "patch"\)'):
+        builder.writes(Service)
+
+
+def six_maps(manager: Manager, *, owns: bool) -> Controller:
+    """Keeps six ConfigMaps per Foo, which the server names; the reconcile tells nobody of its writes."""
+    maps = manager.informer_for(ConfigMap)
+
+    def reconcile(foo: Foo, context: Context) -> None:
+        metadata = ObjectMeta(
+            generate_name="m-", namespace="default", owner_references=(new_controller_ref(foo),)
+        )
+        for _ in range(6 - sum(is_controlled_by(each, foo) for each in maps)):
+            context.client.resource(ConfigMap).create(ConfigMap(metadata=metadata))
+
+    builder = controller_for(manager, "maps").for_(Foo)
+    if owns:
+        builder.owns(ConfigMap)
+    return builder.with_options(own_write_timeout_seconds=60).complete(reconcile)
+
+
+@pytest.mark.parametrize("owns", [True, False], ids=["owned", "only read"])
+def test_no_write_can_be_forgotten(cluster: ManagedSandbox, owns: bool) -> None:
+    """While the watch of children is late, changes of the owner lead to no second set of children."""
+    manager = cluster.manager()
+    controller = six_maps(manager, owns=owns)
+    foos = cluster.client.resource(Foo)
+
+    def made() -> int:
+        return len(cluster.client.resource(ConfigMap).list("default").items)
+
+    with cluster.running(manager):
+        eventually(lambda: controller.statistics().workers_alive, "working")
+        before = made()
+        silence = cluster.sandbox.faults.delay_watches(resources=["configmaps"])
+        new_foo(cluster, "a")
+        eventually(lambda: controller.statistics().succeeded == 1, "made")
+        foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
+        eventually(lambda: made() > before + 6 or controller.queue.statistics().delayed, "waits")
+        assert made() == before + 6
+        silence.clear()
+        eventually(lambda: controller.statistics().succeeded >= 2, "went on")
+    assert made() == before + 6
+    assert controller.statistics().failed == 0
+
+
+@pytest.mark.parametrize(
+    ("predicate", "message"),
+    [
+        (GenerationChanged, r"not a class: call GenerationChanged\(\.\.\.\)"),
+        (lambda _event: True, r"has not: PredicateFuncs\(update=function\)"),
+    ],
+)
+def test_what_is_no_predicate_is_refused(cluster: ManagedSandbox, predicate: Any, message: str) -> None:
+    """Where it is handed in: at each event it would fail, and let everything through."""
+    builder = controller_for(cluster.manager(), "a")
+    with pytest.raises(TypeError, match=message):
+        builder.for_(Foo, predicates=(predicate,))
+    with pytest.raises(TypeError, match=message):
+        builder.owns(Service, predicates=(predicate,))
+    with pytest.raises(TypeError, match=message):
+        builder.watches(Service, own_name, predicates=(predicate,))
+
+
+def test_what_is_no_kind_and_no_map_function_is_refused(cluster: ManagedSandbox) -> None:
+    """An object is not printed in full."""
+    builder: Any = controller_for(cluster.manager(), "a")
+    with pytest.raises(TypeError, match=r"a kind, such as Foo, and not an object: pass Foo$"):
+        builder.for_(Foo(metadata=ObjectMeta(name="a"), spec=FooSpec(deployment_name="a")))
+    with pytest.raises(TypeError, match="and not 'foos'"):
+        builder.owns("foos")
+    with pytest.raises(TypeError, match="a map function takes an object and returns ObjectNames, not 7"):
+        builder.watches(Service, 7)
+
+
+def test_an_object_that_an_index_lacks_gets_an_event(cluster: ManagedSandbox) -> None:
+    """It is reconciled all the same; its metric and its Event say what is wrong."""
+    manager = cluster.manager()
+    foos = manager.informer_for(Foo)
+    foos.add_indexers({"team": lambda foo: (foo.metadata.labels["team"],)})
+    seen: list[str] = []
+    controller_for(manager, "a").for_(Foo).complete(lambda foo, _context: seen.append(foo.metadata.name))
+    new_foo(cluster, "teamless")
+    with cluster.running(manager), captured_logs():
+        eventually(lambda: seen == ["teamless"], "reconciled")
+        assert foos.by_index("team", "x") == []
+        labels = {"name": Foo.resource.group_resource}
+        assert cluster.registry.get_sample_value("informer_unindexed_objects", labels) == 1
+        events = cluster.client.resource(Event)
+        eventually(lambda: events.list("default").items, "told")
+        (event,) = events.list("default").items
+    assert (event.reason, event.message) == ("NotIndexed", "index \"team\": KeyError('team')")
+
+
+def test_a_reconciler_of_another_kind_is_a_type_error(cluster: ManagedSandbox) -> None:
+    """For mypy, which would call these comments unused if it saw nothing wrong."""
+
+    def of_services(service: Service, _context: Context) -> None:
+        assert type(service) is Service
+
+    manager = cluster.manager()
+    builder = controller_for(manager, "a").for_(Foo)
+    builder.complete(of_services)  # type: ignore[arg-type]
+    by_name = controller_for(manager, "b").for_(Foo)
+    by_name.complete_by_name(of_services)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_a_transform_makes_what_is_kept(cluster: ManagedSandbox) -> None:
     stop = threading.Event()
     caches.start(stop)
     eventually(lambda: caches.synced_check() is None, "all listed")
-    kept = services.lister().list()
+    kept = services.list()
     stop.set()
     caches.shutdown()
     assert kept

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
-from handloop.controller.runtime.controller import Controller, ControllerOptions
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result, TerminalError
+from handloop.controller.runtime.context import Context, NameTakenError
+from handloop.controller.runtime.controller import STUCK_SECONDS, Controller, ControllerOptions
+from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
 from handloop.informers.keys import ObjectName
@@ -23,6 +24,7 @@ from support.deadline import until
 from support.reconcile_rig import NAME, RESYNCED, UPDATED, ReconcileRig
 from support.threads import Background
 
+SECONDS = 20.0
 RESULTS = ("success", "error", "requeue", "requeue_after")
 
 
@@ -30,7 +32,7 @@ def raising(*errors: BaseException | None) -> Any:
     """A reconcile that raises these in turn, then settles."""
     left = list(errors)
 
-    def script(_name: ObjectName, _context: ReconcileContext) -> Result | None:
+    def script(_name: ObjectName, _context: Context) -> Result | None:
         error = left.pop(0) if left else None
         if error is not None:
             raise error
@@ -54,7 +56,7 @@ def test_causes_of_a_name_are_merged_into_one_reconcile() -> None:
 def test_every_reconcile_has_an_id_in_its_log_lines() -> None:
     """What a reconcile logs can be found by its id, and so can the line about how it ended."""
 
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
+    def script(_name: ObjectName, context: Context) -> None:
         context.log.info("step")
 
     rig = ReconcileRig(script)
@@ -154,7 +156,7 @@ def test_a_change_during_a_terminal_reconcile_is_not_lost() -> None:
     """The event came while the reconcile ran on the state before it: there is another one."""
     rig = ReconcileRig()
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         if len(rig.calls) == 1:
             rig.queue.add(name, UPDATED)
             raise TerminalError("seen too early")
@@ -220,7 +222,7 @@ def test_the_initial_list_is_not_starved() -> None:
         rig.queue.add(ObjectName("default", f"fresh-{i}"), UPDATED)
     rig.queue.add(listed, Cause("Deployment", "listed", "default/listed"), priority=LOW_PRIORITY)
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         if name != listed and len(rig.calls) < 60:
             rig.queue.add(name, UPDATED)
 
@@ -344,7 +346,7 @@ def test_as_many_reconciles_at_once_as_were_asked_for_but_one_per_name() -> None
     busy: set[ObjectName] = set()
     twice: list[ObjectName] = []
 
-    def script(name: ObjectName, _context: ReconcileContext) -> None:
+    def script(name: ObjectName, _context: Context) -> None:
         with lock:
             if name in busy:
                 twice.append(name)
@@ -430,7 +432,7 @@ def test_a_stop_waits_for_a_reconcile_in_flight_but_not_for_ever() -> None:
     rig = ReconcileRig()
     began, release = threading.Event(), threading.Event()
 
-    def script(_name: ObjectName, _context: ReconcileContext) -> None:
+    def script(_name: ObjectName, _context: Context) -> None:
         began.set()
         assert release.wait(20)
 
@@ -479,3 +481,56 @@ def test_a_worker_survives_the_failure_of_its_own_reporting(monkeypatch: pytest.
     rig.controller._run_worker(stop)
     assert len(rig.calls) == 2
     assert rig.controller.statistics().workers_alive == 0
+
+
+def test_a_reconcile_that_blocks_is_told_while_it_blocks() -> None:
+    """Once, and where it is; liveness fails when it is five minutes late, and heals with its end."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def script(_name: ObjectName, _context: Context) -> None:
+        begun.set()
+        go_on.wait(SECONDS)
+
+    rig = ReconcileRig(script, reconcile_timeout_seconds=10)
+    rig.queue.add(NAME, UPDATED)
+    stop = threading.Event()
+    with captured_logs() as logs:
+        worker = Background(rig.work)
+        assert begun.wait(SECONDS)
+        watching = Background(lambda: rig.controller._watch_over_workers(stop))
+        for _ in range(5):
+            until(rig.clock.deadlines, "asleep", seconds=SECONDS)
+            rig.clock.advance(5)
+        until(lambda: any("blocks beyond" in entry["event"] for entry in logs), "told", seconds=SECONDS)
+        assert rig.controller.workers_check() is None
+        rig.clock.advance(STUCK_SECONDS)
+        assert rig.controller.workers_check() == "rig: stuck in the reconcile of default/a for 325s"
+        stop.set()
+        rig.clock.advance(5)
+        watching.result()
+        go_on.set()
+        worker.result()
+    warnings = [entry for entry in logs if entry["event"] == "Reconcile blocks beyond its deadline"]
+    assert len(warnings) == 1
+    assert "threading.py" in warnings[0]["at"]
+    assert rig.controller.workers_check() is None
+    assert rig.controller._told == set()
+
+
+def test_its_repr_tells_how_it_is() -> None:
+    """For a notebook, or a debugger."""
+    rig = ReconcileRig()
+    rig.queue.add(NAME, UPDATED)
+    assert repr(rig.controller) == "<Controller rig: 0 workers, 1 queued, 0 in flight>"
+    assert "RateLimitingQueue" in repr(rig.queue) or "PriorityQueue" in repr(rig.queue)
+
+
+def test_an_error_may_put_its_retry_off() -> None:
+    """A name that is taken is not looked at a hundred times a second: nothing tells when it is free."""
+    rig = ReconcileRig(raising(NameTakenError("taken")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(NameTakenError.retry_seconds - 0.1)
+    assert len(rig.calls) == 1
+    rig.pass_time(0.2)
+    assert len(rig.calls) == 2

@@ -9,8 +9,9 @@ import threading
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import ControllerOptions
-from handloop.controller.runtime.reconcile import ReconcileContext, ReconcileError, Result
+from handloop.controller.runtime.reconcile import ReconcileError, Result
 from handloop.controller.runtime.reconcile_queue import Cause, ReconcileQueue
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK
@@ -42,7 +43,7 @@ class LaggingCluster:
         self.events: queue.Queue[Deployment | None] = queue.Queue()
         self.rig = ReconcileRig(self.reconcile)
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> Result | None:
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         cached = self.rig.mirror.get_by_key(str(name))
         has = int(cached.metadata.resource_version) if cached else 0
         with self.lock:
@@ -68,7 +69,7 @@ class LaggingCluster:
             pause.wait(LAG_SECONDS)
             self.rig.mirror.put(child)
             name = ObjectName("default", child.metadata.name)
-            self.rig.own_writes.observed(Deployment, name)
+            self.rig.own_writes.observed(Deployment.resource.group_resource, name)
             self.rig.queue.add(name, Cause("Deployment", "updated", str(name)))
 
     def change(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from handloop.controller.runtime.reconcile import ReconcileContext, Result
+from handloop.apis.apps_v1 import Deployment
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment
@@ -55,7 +57,7 @@ def test_a_deadline_is_told_and_counted() -> None:
     rig = ReconcileRig(reconcile_timeout_seconds=10)
     seen: list[float] = []
 
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
+    def script(_name: ObjectName, context: Context) -> None:
         seen.append(context.deadline.remaining())
         rig.clock.advance(11)
         seen.append(context.deadline.remaining())
@@ -74,7 +76,7 @@ def test_a_write_that_outlasts_the_deadline_is_still_waited_for() -> None:
     """The time is up in the middle of a write: it counts, and the retry does not come before its event."""
     rig = ReconcileRig(reconcile_timeout_seconds=10)
 
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
+    def script(_name: ObjectName, context: Context) -> None:
         if len(rig.calls) > 1:
             return
         rig.clock.advance(11)
@@ -88,7 +90,7 @@ def test_a_write_that_outlasts_the_deadline_is_still_waited_for() -> None:
     rig.pass_time(1)
     assert len(rig.calls) == 1
     rig.mirror.put(deployment("child", 20))
-    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.own_writes.observed(Deployment.resource.group_resource, ObjectName("default", "child"))
     rig.work()
     assert [context.causes for _, context in rig.calls[1:]] == [("retry 1 after DeadlineExceededError",)]
     assert rig.metric("controller_runtime_reconcile_timeouts_total") == 1
@@ -98,7 +100,7 @@ def test_an_event_in_the_middle_of_a_reconcile_replaces_its_plan() -> None:
     """requeue_after and a fresh event: the event leads to the next reconcile, which decides anew."""
     rig = ReconcileRig()
 
-    def script(name: ObjectName, _context: ReconcileContext) -> Result | None:
+    def script(name: ObjectName, _context: Context) -> Result | None:
         if len(rig.calls) > 1:
             return None
         rig.queue.add(name, UPDATED)
@@ -116,7 +118,7 @@ def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
     """Waiting for our own write takes nothing away: both causes are told when it is over."""
     rig = ReconcileRig()
 
-    def script(_name: ObjectName, context: ReconcileContext) -> Result | None:
+    def script(_name: ObjectName, context: Context) -> Result | None:
         if len(rig.calls) > 1:
             return None
         context.wrote(deployment("child", 20))
@@ -131,7 +133,7 @@ def test_a_plan_that_comes_due_while_the_name_is_parked_is_kept() -> None:
     rig.work()
     assert len(rig.calls) == 1
     rig.mirror.put(deployment("child", 20))
-    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.own_writes.observed(Deployment.resource.group_resource, ObjectName("default", "child"))
     rig.work()
     assert rig.calls[1][1].causes == ("requeue after 1s", "Deployment default/a updated")
     rig.pass_time(100)
@@ -142,7 +144,7 @@ def test_without_a_deadline_nothing_times_out() -> None:
     """None by default, as in controller-runtime."""
     rig = ReconcileRig()
 
-    def script(_name: ObjectName, context: ReconcileContext) -> None:
+    def script(_name: ObjectName, context: Context) -> None:
         rig.clock.advance(100_000)
         context.deadline.check()
 
@@ -166,7 +168,7 @@ def test_a_write_of_our_own_is_waited_for() -> None:
     assert len(rig.calls) == 1
     rig.clock.advance(0.5)
     rig.mirror.put(deployment("child", 20))
-    rig.own_writes.observed(type(deployment("child")), ObjectName("default", "child"))
+    rig.own_writes.observed(Deployment.resource.group_resource, ObjectName("default", "child"))
     rig.queue.add(NAME, UPDATED)
     rig.work()
     assert rig.calls[1][1].causes == ("Service default/s updated", "Deployment default/a updated")

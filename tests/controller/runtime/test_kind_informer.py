@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.errors import NotFound
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.keys import ObjectName
@@ -49,12 +48,10 @@ def test_several_namespaces_are_read_as_one() -> None:
     with running(**two()) as (kind, rigs):
         for rig in rigs:
             rig.run_synced()
-        lister = kind.lister()
-        assert len(lister.list()) == 4
-        assert lister.namespace("one").get("a").metadata.namespace == "one"
-        assert [obj.metadata.name for obj in lister.namespace("two").list()] != []
-        with pytest.raises(NotFound):
-            lister.namespace("one").get("in-two")
+        assert len(kind.list()) == len(list(kind)) == 4
+        assert "one/a" in kind
+        assert [obj.metadata.name for obj in kind.list(namespace="two")] != []
+        assert kind.get("in-two", namespace="one") is None
         assert kind.get_by_key("two/in-two") is not None
         assert kind.get_by_key("three/a") is None
         assert kind.get(ObjectName("two", "in-two")) is kind.get_by_key("two/in-two")
@@ -71,9 +68,7 @@ def test_a_namespace_that_is_not_watched_is_an_error_of_its_own(watched: tuple[s
         with pytest.raises(NamespaceNotWatched, match='namespace "three" is not watched'):
             kind.get(ObjectName("three", "a"))
         with pytest.raises(NamespaceNotWatched):
-            kind.lister().namespace("three").get("a")
-        with pytest.raises(NamespaceNotWatched):
-            kind.lister().namespace("three").list()
+            kind.list(namespace="three")
 
 
 def test_it_has_synced_when_every_part_has() -> None:

@@ -13,7 +13,7 @@ from handloop.apis import events_v1
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service
 from handloop.apis.meta import Kind
-from handloop.client.errors import Cancelled, NotFound
+from handloop.client.errors import Cancelled
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
@@ -21,13 +21,14 @@ from handloop.client.transport import Transport
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.events.series_broadcaster import SERIES_EVENTS_ACCESS
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.outcomes import is_expected
-from handloop.controller.runtime.reconcile import DeadlineExceededError, ReconcileContext
+from handloop.controller.runtime.reconcile import DeadlineExceededError
 from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyError
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
@@ -50,7 +51,7 @@ class Counting:
     def __init__(self) -> None:
         self.names: list[ObjectName] = []
 
-    def reconcile(self, name: ObjectName, context: ReconcileContext) -> None:
+    def reconcile(self, name: ObjectName, context: Context) -> None:
         self.names.append(name)
 
 
@@ -99,8 +100,8 @@ def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: Manag
     """One waits and says for what; the other works; when the CRD comes, both do."""
     manager = cluster.manager()
     services, foos = Counting(), Counting()
-    controller_for(manager, "services").for_(Service).complete(services)
-    controller_for(manager, "foos").for_(Foo).complete(foos)
+    controller_for(manager, "services").for_(Service).complete_by_name(services)
+    controller_for(manager, "foos").for_(Foo).complete_by_name(foos)
     with cluster.running(manager):
         eventually(lambda: services.names, "the kubernetes Service reconciled")
         assert manager.readiness_checks()["informers-synced"]() == "no complete list yet of foos"
@@ -113,7 +114,7 @@ def test_a_controller_without_its_crd_keeps_no_other_from_working(cluster: Manag
 def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None:
     """With a limit, the manager ends with an error that names the controller, the kind and the reason."""
     manager = cluster.manager(cache_sync_timeout_seconds=0.3)
-    controller_for(manager, "foos").for_(Foo).complete(Counting())
+    controller_for(manager, "foos").for_(Foo).complete_by_name(Counting())
     with pytest.raises(CacheSyncTimeoutError) as caught, captured_logs():
         manager.run(cluster.stop)
     assert str(caught.value).startswith(
@@ -127,7 +128,7 @@ def test_a_stop_while_caches_are_filled_is_a_clean_end(cluster: ManagedSandbox, 
     """Nobody waits for a list that may never come: controllers and caches end, and nothing is raised."""
     manager = electing(cluster, LeaseAPI(), **PATIENT) if elects else cluster.manager()
     foos, informer = Counting(), manager.informer_for(Foo).informers[0]
-    controller = controller_for(manager, "foos").for_(Foo).complete(foos)
+    controller = controller_for(manager, "foos").for_(Foo).complete_by_name(foos)
     with captured_logs() as logs, cluster.running(manager):
         eventually(lambda: "Starting controller" in [entry["event"] for entry in logs], "started")
     assert foos.names == []
@@ -192,11 +193,13 @@ def test_a_reconcile_may_ask_for_a_kind_that_nobody_watches(cluster: ManagedSand
     both, seen = threading.Barrier(2, timeout=20), list[list[str]]()
 
     class Reading(Counting):
-        def reconcile(self, name: ObjectName, context: ReconcileContext) -> None:
+        def reconcile(self, name: ObjectName, context: Context) -> None:
             both.wait()
             seen.append([service.metadata.name for service in manager.lister_for(Service).list()])
 
-    controller_for(manager, "foos").for_(Foo).with_options(max_concurrent_reconciles=2).complete(Reading())
+    controller_for(manager, "foos").for_(Foo).with_options(max_concurrent_reconciles=2).complete_by_name(
+        Reading()
+    )
     for name in ("a", "b"):
         foos.create(unmade_foo(name))
     with cluster.running(manager):
@@ -546,7 +549,7 @@ def test_controllers_work_only_while_we_lead(cluster: ManagedSandbox) -> None:
     api.put(LEASE, holderIdentity="other", leaseDurationSeconds=3600, leaseTransitions=0)
     manager = electing(cluster, api, **PATIENT)
     services, story = Counting(), list[str]()
-    controller_for(manager, "services").for_(Service).complete(services)
+    controller_for(manager, "services").for_(Service).complete_by_name(services)
     manager.add(Free(story, "free"))
     with cluster.running(manager):
         eventually(lambda: manager.informer_for(Service).has_synced(), "warm")
@@ -569,7 +572,7 @@ def test_a_standby_that_ends_leaves_nothing_behind(cluster: ManagedSandbox) -> N
     api.put(LEASE, holderIdentity="other", leaseDurationSeconds=3600, leaseTransitions=0)
     manager = electing(cluster, api, **PATIENT)
     before = set(threading.enumerate())
-    controller_for(manager, "services").for_(Service).complete(Counting())
+    controller_for(manager, "services").for_(Service).complete_by_name(Counting())
     assert set(threading.enumerate()) == before
     with cluster.running(manager):
         eventually(lambda: api.ops.count("get") > 1, "waiting for the lease")
@@ -709,8 +712,8 @@ def test_a_cache_in_trouble_keeps_nobody_from_leading(cluster: ManagedSandbox) -
     """With a CRD missing, the lease is taken and the other controller works."""
     manager = electing(cluster, LeaseAPI(), **PATIENT)
     services = Counting()
-    controller_for(manager, "services").for_(Service).complete(services)
-    controller_for(manager, "foos").for_(Foo).complete(Counting())
+    controller_for(manager, "services").for_(Service).complete_by_name(services)
+    controller_for(manager, "foos").for_(Foo).complete_by_name(Counting())
     with cluster.running(manager), captured_logs():
         eventually(lambda: services.names, "working")
 
@@ -721,5 +724,35 @@ def test_without_election_anybody_may_write(cluster: ManagedSandbox) -> None:
     assert manager.seconds_to_write() > 0
     assert manager.seconds_to_write() == math.inf
     assert manager.elector is None
-    with pytest.raises(NotFound):
-        manager.lister_for(Deployment).namespace("default").get("x")
+    assert manager.lister_for(Deployment).get("default/x") is None
+
+
+def test_a_controller_that_was_begun_must_be_completed(cluster: ManagedSandbox) -> None:
+    """Else the program would run, and do nothing."""
+    manager = cluster.manager()
+    builder = controller_for(manager, "foos").for_(Foo)
+    with pytest.raises(RuntimeError, match=r"begun and never completed: foos: call complete\(reconcile\)"):
+        manager.run(cluster.stop)
+    builder.complete_by_name(Counting())
+    with cluster.running(manager):
+        eventually(lambda: "running" in repr(manager), "running")
+    assert repr(manager) == "<Manager of foos: stopped>"
+
+
+def test_a_manager_with_nothing_to_run_says_so(cluster: ManagedSandbox) -> None:
+    """A set-up that nobody called; caches alone are something."""
+    manager = cluster.manager()
+    assert repr(manager) == "<Manager of nothing: not started>"
+    with pytest.raises(RuntimeError, match="nothing to run: add a controller, with controller_for"):
+        manager.run(cluster.stop)
+    services = manager.informer_for(Service)
+    assert repr(services) == "<KindInformer of services/v1, all namespaces, not synced>"
+    with cluster.running(manager):
+        eventually(services.has_synced, "filled")
+
+
+@pytest.mark.parametrize("seams", [FakeClock(), None], ids=["a clock", "nothing"])
+def test_seams_that_are_none_are_refused(cluster: ManagedSandbox, seams: Any) -> None:
+    """Before threads die of them."""
+    with pytest.raises(TypeError, match=r"seams is Seams\(clock=\.\.\.\)"):
+        cluster.manager(seams=seams)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import Kind, ObjectMeta
+from handloop.apis.resource import Resource
+from handloop.client.http.response import Response
+from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics
 from handloop.controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
 from handloop.informers.keys import ObjectName
@@ -22,15 +26,16 @@ OTHER = ObjectName("default", "other")
 class Floors:
     """Own writes over one mirror of Deployments."""
 
-    def __init__(self, *, timeout_seconds: float = 5) -> None:
+    def __init__(self, *, timeout_seconds: float = 5, tells: bool = True) -> None:
         self.mirror = FakeMirror()
         self.clock = FakeClock()
         self.registry = CollectorRegistry()
         self.woken: list[ObjectName] = []
-        mirrors: dict[type[Kind], FakeMirror] = {Deployment: self.mirror}
+        mirrors = {Deployment.resource.group_resource: self.mirror}
         self.writes = OwnWrites(
             mirrors.get,
             wake=self.woken.append,
+            tells=lambda _resource: tells,
             metrics=OwnWriteMetrics(self.registry).for_controller("rig"),
             timeout_seconds=timeout_seconds,
             clock=self.clock,
@@ -56,7 +61,7 @@ class Floors:
 
     def happens(self, name: ObjectName = CHILD) -> None:
         """An event of a Deployment arrives."""
-        self.writes.observed(Deployment, name)
+        self.writes.observed(Deployment.resource.group_resource, name)
 
 
 def test_without_writes_nobody_waits() -> None:
@@ -299,3 +304,78 @@ def test_our_own_deletion_is_known_until_it_has_been_seen() -> None:
     floors.mirror.seen = 11
     assert floors.wait() == 0
     assert not floors.writes.has_deleted(NAME, child)
+
+
+# what a client tells
+
+
+def told(verb: str, body: str, *, name: str = "", resource: Resource = Deployment.resource) -> Floors:
+    """Floors that were told of an accepted write."""
+    floors = Floors()
+    method = {"create": "POST", "delete": "DELETE"}.get(verb, "PUT")
+    call = Call(verb, method, "/", resource=resource.group_resource, namespace="default", name=name)
+    floors.writes.accepted(NAME, call, Response(200, {}, body.encode()))
+    return floors
+
+
+def test_the_answer_names_a_created_object() -> None:
+    """The server made the name, as for generateName."""
+    floors = told("create", '{"metadata": {"name": "child", "uid": "u", "resourceVersion": "10"}}')
+    assert floors.wait() > 0
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 0
+
+
+def test_a_write_to_a_subresource_is_one_of_its_object() -> None:
+    """A Scale bears the name and the version of what it scales."""
+    body = '{"kind": "Scale", "metadata": {"name": "child", "resourceVersion": "10"}}'
+    floors = told("update scale", body, name="child")
+    floors.mirror.put(deployment("child", 9))
+    assert floors.wait() > 0
+
+
+def test_a_deletion_is_known_by_the_uid_in_its_status() -> None:
+    """A Status has no version: the object that is there must go, or begin to."""
+    floors = told("delete", '{"kind": "Status", "details": {"name": "child", "uid": "u"}}', name="child")
+    child = deployment("child", 10, uid="u")
+    floors.mirror.put(child)
+    assert floors.writes.has_deleted(NAME, child)
+    assert floors.wait() > 0
+    floors.mirror.objects.clear()
+    assert floors.wait() == 0
+
+
+def test_a_deletion_of_what_the_cache_never_had_waits_for_its_creation() -> None:
+    """Created and deleted on behalf of one name: an empty cache may just be late."""
+    floors = Floors()
+    floors.wrote(deployment("child", 10, uid="u"))
+    call = Call("delete", "DELETE", "/", resource="deployments.apps", namespace="default", name="child")
+    floors.writes.accepted(NAME, call, Response(200, {}, b'{"kind": "Status", "details": {"uid": "u"}}'))
+    floors.mirror.seen = 9
+    assert floors.wait() > 0
+    floors.mirror.seen = 10
+    assert floors.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "resource"),
+    [
+        ("no JSON", Deployment.resource),
+        ('{"kind": "Status", "status": "Success"}', Deployment.resource),
+        ('{"metadata": {"name": "child", "resourceVersion": "10"}}', Service.resource),
+    ],
+    ids=["no answer", "no object", "no cache"],
+)
+def test_what_cannot_be_waited_for_is_not(body: str, resource: Resource) -> None:
+    """Nothing in a cache will tell when it has come."""
+    assert told("create", body, resource=resource).wait() == 0
+
+
+def test_a_cache_that_does_not_tell_is_looked_at_again() -> None:
+    """One that is only read: no watch event of it wakes the name."""
+    floors = Floors(tells=False)
+    floors.mirror.put(deployment("child", 9))
+    floors.wrote(deployment("child", 10))
+    assert floors.wait() == LOOK_AGAIN_SECONDS
+    floors.mirror.put(deployment("child", 10))
+    assert floors.wait() == 0

@@ -6,16 +6,13 @@ import math
 
 import pytest
 
-from handloop.apis.meta import Kind
 from handloop.controller.runtime.reconcile import (
     DONE,
     DeadlineExceededError,
-    ReconcileContext,
     ReconcileError,
     Result,
     TerminalError,
 )
-from support.deployments import deployment
 
 
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
@@ -30,25 +27,6 @@ def test_done_asks_for_nothing() -> None:
     assert Result() == DONE
     assert DONE.requeue_after is None
     assert Result(requeue_after=0).requeue_after == 0
-
-
-def test_a_context_can_be_made_for_a_test() -> None:
-    """Whoever tests a reconciler needs no controller: everything has a value."""
-    context = ReconcileContext()
-    context.deadline.check()
-    context.wrote(deployment("a"))
-    context.deleted(deployment("a"))
-    assert context.causes == ()
-
-
-def test_writes_are_told() -> None:
-    """Both wrote and deleted pass the object on."""
-    written: list[Kind] = []
-    gone: list[Kind] = []
-    context = ReconcileContext(wrote=written.append, deleted=gone.append)
-    context.wrote(deployment("a"))
-    context.deleted(deployment("b"))
-    assert (written, gone) == ([deployment("a")], [deployment("b")])
 
 
 @pytest.mark.parametrize("error", [TerminalError("x"), DeadlineExceededError("x")])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import structlog
 
+from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.outcomes import ReconcileReports, is_expected
 from handloop.controller.runtime.reconcile import (
     DeadlineExceededError,
-    ReconcileContext,
     ReconcileError,
     TerminalError,
 )
@@ -36,9 +36,7 @@ def test_errors_of_the_client_and_on_purpose_are_expected(error: BaseException, 
 def lines_of(error: BaseException, failures: int = 3) -> list[dict[str, object]]:
     """What is logged about a failure."""
     with captured_logs() as logs:
-        context = ReconcileContext(
-            id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i")
-        )
+        context = Context(id="i", causes=("a", "b"), log=structlog.get_logger("c").bind(reconcileID="i"))
         ReconcileReports().failed(context, error, failures)
     return [dict(entry) for entry in logs]
 
@@ -84,7 +82,7 @@ def test_a_terminal_error_counts_no_tries() -> None:
 def test_the_usual_course_is_quiet() -> None:
     """Begin and success show from -v 4 on, a missed deadline always."""
     with captured_logs() as logs:
-        context = ReconcileContext(causes=("a",))
+        context = Context(causes=("a",))
         reports = ReconcileReports()
         reports.begins(context)
         reports.settled(context, None)

@@ -1,0 +1,158 @@
+"""The second argument of a reconcile: why it runs, how long it may take, and the tools for its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeVar
+
+import structlog
+
+from handloop.apis.meta import Kind, controller_of, is_controlled_by
+from handloop.client.http.response import Response
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Call
+from handloop.controller.runtime.apply import apply, is_applied
+from handloop.controller.runtime.events.recorder import (
+    EVENT_TYPE_NORMAL,
+    EVENT_TYPE_WARNING,
+    EventRecorder,
+)
+from handloop.controller.runtime.finalizers import is_being_deleted
+from handloop.controller.runtime.owner_references import with_controller
+from handloop.controller.runtime.reconcile import Deadline, ReconcileError
+from handloop.informers.keys import object_name
+from handloop.informers.lister import Lister
+
+K = TypeVar("K", bound=Kind)
+
+NAME_TAKEN: Final = "NameTaken"
+
+
+class NameTakenError(ReconcileError):
+    """
+    A foreign object has the name of an object to write. It is left alone; retried, as it may go.
+
+    Its end wakes nobody, so the retry comes in 5 s at the earliest, ever more rarely.
+    """
+
+    retry_seconds = 5.0
+
+
+class Listers(Protocol):
+    """The caches: a Manager."""
+
+    def lister_for(self, kind: type[K]) -> Lister[K]:
+        """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+class Context:
+    """
+    The second argument of a reconcile, after the object or the name.
+
+    Fields: controller = its name, which is the field manager of apply. id is in every log line of this
+    reconcile. causes led to it, merged, such as ("MyApp default/a updated", "requeue after 30s"). deadline is
+    co-operative: the reconcile asks it between steps. log is bound to controller, object and id.
+
+    Write through client. It records each accepted create, update, patch, apply and delete, so the next
+    reconcile of the name does not act on a cache that lacks these writes. For a foreign client call wrote
+    with the server's answer to each write, and deleted with each object, as it was known, whose deletion the
+    server accepted.
+
+    A unit test makes a Context of the parts that its reconciler uses. Threads: the worker's.
+    """
+
+    def __init__(
+        self,
+        *,
+        controller: str = "reconcile",
+        id: str = "",  # noqa: A002 - a keyword
+        causes: tuple[str, ...] = (),
+        deadline: Deadline | None = None,
+        log: Any = None,
+        client: Client | None = None,
+        listers: Listers | None = None,
+        recorder: EventRecorder | None = None,
+        wrote: Callable[[Kind], None] = _ignore,
+        deleted: Callable[[Kind], None] = _ignore,
+        accepted: Callable[[Call, Response], None] = _ignore,
+    ) -> None:
+        """Args: accepted is called with each write that the server accepted from client; an OnWrite."""
+        self.controller = controller
+        self.id = id
+        self.causes = causes
+        self.deadline = deadline or Deadline()
+        self.log = log or structlog.get_logger(controller)
+        self.wrote = wrote
+        self.deleted = deleted
+        self._client = client
+        self._listers = listers
+        self._recorder = recorder
+        self._accepted = accepted
+
+    def __repr__(self) -> str:
+        return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
+
+    @cached_property
+    def client(self) -> Client:
+        """The manager's client, which records this reconcile's writes."""
+        if self._client is None:
+            raise RuntimeError("this Context was made without a client: Context(client=...)")
+        return self._client.telling(self._accepted)
+
+    @property
+    def recorder(self) -> EventRecorder:
+        """Records Events in the controller's name."""
+        if self._recorder is None:
+            raise RuntimeError("this Context was made without a recorder: Context(recorder=...)")
+        return self._recorder
+
+    def event(self, obj: Kind, reason: str, message: str, event_type: str = EVENT_TYPE_NORMAL) -> None:
+        """
+        Tell people about an object, in `kubectl describe`: recorder.event. Never raises, never blocks.
+
+        Args: reason CamelCase, for programs; event_type Normal or Warning.
+        """
+        self.recorder.event(obj, event_type, reason, message)
+
+    def lister_for(self, kind: type[K]) -> Lister[K]:
+        """The cached objects of a kind; as Manager.lister_for."""
+        if self._listers is None:
+            raise RuntimeError("this Context was made without caches: Context(listers=...)")
+        return self._listers.lister_for(kind)
+
+    def apply(self, obj: K, *, owner: Kind | None = None) -> K | None:
+        """
+        Create an object, or correct the fields of it that differ; the server is asked only to write.
+
+        The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, and the function
+        apply with the controller's name as field manager, which takes fields over from other managers.
+
+        Args: owner controls the object; an object of that name which it does not control is left alone, and
+        a Warning Event of owner says so. The cache decides: an object without owner that is not in it yet is
+        taken over. None = no owner: any object of that name is taken for ours.
+        Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
+        written: as the cache has it, or None.
+        Raises: NameTakenError; OwnerError; as ResourceClient.patch and Manager.lister_for.
+        """
+        wanted = obj if owner is None else with_controller(obj, owner)
+        present = self.lister_for(type(obj)).get(object_name(obj))
+        if owner is not None:
+            if is_being_deleted(owner):
+                return present
+            if present is not None and not is_controlled_by(present, owner):
+                raise self._name_taken(present, owner)
+        if present is not None and is_applied(wanted, present):
+            return present
+        return apply(self.client.resource(type(obj)), wanted, field_manager=self.controller)
+
+    def _name_taken(self, present: Kind, owner: Kind) -> NameTakenError:
+        holder = controller_of(present)
+        whose = "has no controller" if holder is None else f"belongs to {holder.kind} {holder.name}"
+        text = f"{present.resource.kind} {present.metadata.name} already exists and {whose}: left alone"
+        self.event(owner, NAME_TAKEN, text, EVENT_TYPE_WARNING)
+        return NameTakenError(text)

@@ -1,0 +1,163 @@
+"""The tools of a reconcile: on a sandbox without sockets, with caches that are filled by hand."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+import pytest
+from msgspec.structs import replace
+
+from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
+from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
+from handloop.apis.resource import Resource
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.context import Context, NameTakenError
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.controller.runtime.owner_references import with_controller
+from handloop.informers.indexer import Indexer
+from handloop.informers.lister import Lister
+from handloop.sandbox.server import Sandbox
+from support.deployments import deployment
+
+K = TypeVar("K", bound=Kind)
+
+
+class ConfigMap(Kind, frozen=True, gc=False, tag="ConfigMap"):
+    """A child."""
+
+    resource = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps")
+    api_version: Literal["v1"] = "v1"
+    data: FrozenMap = EMPTY_MAP
+
+
+class Tools:
+    """A context, its cache of ConfigMaps, and what it told: accepted writes, and Events."""
+
+    def __init__(self) -> None:
+        sandbox = Sandbox(token="", controllers=(), seed=1)
+        self.admin: Any = Client(sandbox.transport())  # type: ignore[arg-type] # the same shapes
+        self.cache: Indexer[Any] = Indexer()
+        self.recorder = FakeRecorder()
+        self.accepted: list[tuple[str, int]] = []
+        self.context = Context(
+            controller="greeter",
+            client=self.admin,
+            listers=self,
+            recorder=self.recorder,
+            accepted=lambda call, answer: self.accepted.append((call.verb, answer.status)),
+        )
+        spec = ServiceSpec(ports=(ServicePort(port=80),))
+        metadata = ObjectMeta(name="owner", namespace="default")
+        self.owner: Service = self.admin.resource(Service).create(Service(metadata=metadata, spec=spec))
+
+    def lister_for(self, kind: type[K]) -> Lister[K]:
+        """Implements handloop.controller.runtime.context.Listers."""
+        return Lister(self.cache, kind.resource)
+
+    def apply(self, text: str, *, owner: Service | None = None) -> ConfigMap | None:
+        """Apply the ConfigMap `a`."""
+        wanted = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"text": text}))
+        return self.context.apply(wanted, owner=owner or self.owner)
+
+    def sync(self) -> ConfigMap:
+        """Let the cache see the ConfigMap."""
+        live: ConfigMap = self.admin.resource(ConfigMap).get("a", namespace="default")
+        self.cache.replace([live], "1")
+        return live
+
+
+def test_the_client_tells_each_accepted_write() -> None:
+    """All verbs; not a read, a dry run or a refusal; the client it was made of tells nothing."""
+    tools = Tools()
+    maps = tools.context.client.resource(ConfigMap)
+    made = maps.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+    maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="default")), dry_run=True)
+    maps.update(replace(made, data=FrozenMap({"x": "1"})))
+    maps.patch("a", {"data": {"x": "2"}}, namespace="default")
+    maps.get("a", namespace="default")
+    maps.delete("a", namespace="default", dry_run=True)
+    maps.delete("a", namespace="default")
+    with pytest.raises(LookupError):
+        maps.delete("a", namespace="default")
+    tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="c", namespace="default")))
+    assert tools.accepted == [("create", 201), ("update", 200), ("patch", 200), ("delete", 200)]
+
+
+def test_an_apply_creates_repairs_and_is_quiet() -> None:
+    """In the controller's name, under the owner's control, and only what differs."""
+    tools = Tools()
+    made = tools.apply("hello")
+    assert made is not None
+    assert made.metadata.owner_references == (new_controller_ref(tools.owner),)
+    assert tools.sync().data == {"text": "hello"}
+    tools.accepted.clear()
+    assert tools.apply("hello") == made
+    assert tools.accepted == []
+    tools.admin.resource(ConfigMap).patch("a", {"data": {"text": "spoilt"}}, namespace="default")
+    tools.sync()
+    repaired = tools.apply("hello")
+    assert repaired is not None
+    assert repaired.data == {"text": "hello"}
+    assert tools.accepted == [("patch", 200)]
+    assert tools.recorder.take() == []
+
+
+def test_a_foreign_object_is_left_alone_and_told() -> None:
+    """Its owner's people read why nothing happens; the retry looks again."""
+    tools = Tools()
+    tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+    before = tools.sync()
+    with pytest.raises(NameTakenError, match="ConfigMap a already exists and has no controller") as caught:
+        tools.apply("mine")
+    assert caught.value.retry_seconds == 5
+    assert tools.sync() == before
+    assert tools.accepted == []
+    assert tools.recorder.take() == [
+        "Warning NameTaken ConfigMap a already exists and has no controller: left alone"
+    ]
+    other = replace(tools.owner, metadata=replace(tools.owner.metadata, name="other", uid="u"))
+    tools.cache.replace([with_controller(before, other)], "2")
+    with pytest.raises(NameTakenError, match="belongs to Service other"):
+        tools.apply("mine")
+
+
+def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
+    """The garbage collector would delete it, and so on."""
+    tools = Tools()
+    going = replace(
+        tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    )
+    assert tools.apply("hello", owner=going) is None
+    assert tools.accepted == []
+
+
+def test_an_event_goes_to_the_recorder() -> None:
+    """Normal, unless it is a warning."""
+    tools = Tools()
+    tools.context.event(tools.owner, "Greeted", "hello")
+    tools.context.event(tools.owner, "Failed", "alas", "Warning")
+    assert tools.recorder.take() == ["Normal Greeted hello", "Warning Failed alas"]
+
+
+def test_a_context_can_be_made_for_a_test() -> None:
+    """Whoever tests a reconciler needs no controller; a part that is missing is named when it is used."""
+    context = Context(causes=("a", "b"))
+    context.deadline.check()
+    context.wrote(deployment("a"))
+    context.deleted(deployment("a"))
+    assert repr(context) == "<Context of reconcile, id -, causes a, b>"
+    for part in ("client", "recorder"):
+        with pytest.raises(RuntimeError, match=rf"Context\({part}=\.\.\.\)"):
+            getattr(context, part)
+    with pytest.raises(RuntimeError, match=r"Context\(listers=\.\.\.\)"):
+        context.lister_for(Service)
+
+
+def test_writes_of_a_foreign_client_are_told() -> None:
+    """Both wrote and deleted pass the object on."""
+    written: list[Kind] = []
+    gone: list[Kind] = []
+    context = Context(wrote=written.append, deleted=gone.append)
+    context.wrote(deployment("a"))
+    context.deleted(deployment("b"))
+    assert (written, gone) == ([deployment("a")], [deployment("b")])
