@@ -3,7 +3,7 @@ Structural schemas generated from types, or a refusal: what a type becomes is th
 
 Whatever the server takes, the decoder takes, too, as the server stores it; and whatever the decoder takes,
 the server takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's extra_json_schema,
-and refuses whole numbers beyond 64 bits; it takes 1.0000000001 for a whole number, as Go's swag does.
+and refuses whole numbers beyond 64 bits, which msgspec takes.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
 bounds as int64, so a bound that is no small whole number becomes a CEL rule.
 """
@@ -118,9 +118,7 @@ def _rule(expression: str, message: str) -> dict[str, str]:
 def _tag(info: inspect.StructType) -> dict[str, Any]:
     if info.tag_field is None:
         return {}
-    return {
-        info.tag_field: {"type": "string" if isinstance(info.tag, str) else "integer", "enum": [info.tag]}
-    }
+    return {info.tag_field: {"type": _NAMES[type(info.tag)], "enum": [info.tag]}}
 
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
@@ -181,9 +179,8 @@ def _takes_null(info: inspect.Type) -> bool:
 
 def _is_map(info: inspect.Type) -> bool:
     """A map of strings decodes null as an empty map, as Go does."""
-    while isinstance(info, inspect.Metadata):
-        info = info.type
-    return isinstance(info, inspect.CustomType) and info.cls is FrozenMap
+    bare = _bare(info)
+    return isinstance(bare, inspect.CustomType) and bare.cls is FrozenMap
 
 
 def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
@@ -242,8 +239,9 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
         extra["example"] = examples[0]
     schema = _schema(info.type, place) | extra
     items = schema.get("items", {})
-    if schema.get("x-kubernetes-list-type") == "set" and items.get("type") in (None, "object", "array"):
-        raise place.refusal("the items of a set are numbers or texts: write list_map(...) for structs")
+    is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
+    if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
+        raise place.refusal("the items of a set are texts or whole numbers: write list_map(...) for structs")
     for key in schema.get("x-kubernetes-list-map-keys", ()):
         _check_key(key, items, place)
     return schema
