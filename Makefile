@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures lint format bench manifests lock audit distributions size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## print this menu
@@ -43,6 +43,10 @@ test-nightly: install-dev ## the same at length: pairs of faults, a hundred plan
 coverage: install-dev ## measure which lines and branches the tests run, the programs that they start included
 	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
+pictures: install-dev ## take the pictures of the live page anew, for README and docs; needs chromium
+	mkdir -p docs/live
+	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest tests/walkthrough/live/test_pictures.py
+
 lint: install-dev ## check with ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,6 +63,7 @@ bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benc
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py
 	$(BIN)/python benchmarks/myapps.py
+	$(BIN)/python benchmarks/live_page.py
 
 manifests: venv ## write the generated manifests from the types and the declared access
 	$(BIN)/python -m controller manifests crd --controllers=foo > manifests/crd/samplecontroller.k8s.io_foos.yaml

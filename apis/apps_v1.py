@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from handloop.apis.core_v1 import PodTemplateSpec
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind
-from handloop.apis.resource import Resource
 
 
-class LabelSelector(APIStruct, frozen=True, gc=False):
+class LabelSelector(APIStruct):
     """Selects the pods that have all of these labels."""
 
     match_labels: FrozenMap = EMPTY_MAP
 
 
-class DeploymentSpec(APIStruct, frozen=True, gc=False):
+class DeploymentSpec(APIStruct):
     """The wanted pods."""
 
     replicas: int | None = None
@@ -23,7 +20,7 @@ class DeploymentSpec(APIStruct, frozen=True, gc=False):
     template: PodTemplateSpec = PodTemplateSpec()
 
 
-class DeploymentCondition(APIStruct, frozen=True, gc=False):
+class DeploymentCondition(APIStruct):
     """Progressing, Available or ReplicaFailure; a looser form than metav1.Condition."""
 
     type: str = ""
@@ -32,7 +29,7 @@ class DeploymentCondition(APIStruct, frozen=True, gc=False):
     message: str = ""
 
 
-class DeploymentStatus(APIStruct, frozen=True, gc=False):
+class DeploymentStatus(APIStruct, omit_defaults=True):
     """The seen pods."""
 
     observed_generation: int = 0
@@ -43,13 +40,8 @@ class DeploymentStatus(APIStruct, frozen=True, gc=False):
     conditions: tuple[DeploymentCondition, ...] = ()
 
 
-class Deployment(Kind, frozen=True, gc=False, tag="Deployment"):
+class Deployment(Kind, group="apps", version="v1", short_names=("deploy",)):
     """A typed view: a full PUT would erase fields that it does not hold, so change it by patch or apply."""
 
-    resource: ClassVar[Resource] = Resource(
-        "apps", "v1", "deployments", "Deployment", singular="deployment", short_names=("deploy",)
-    )
-
-    api_version: Literal["apps/v1"] = "apps/v1"
     spec: DeploymentSpec = DeploymentSpec()
     status: DeploymentStatus = DeploymentStatus()

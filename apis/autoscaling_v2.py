@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from handloop.apis.meta import APIStruct, Kind
-from handloop.apis.resource import Resource
 
 
-class CrossVersionObjectReference(APIStruct, frozen=True, gc=False):
+class CrossVersionObjectReference(APIStruct):
     """The object that is scaled."""
 
     api_version: str = ""
@@ -16,28 +13,28 @@ class CrossVersionObjectReference(APIStruct, frozen=True, gc=False):
     name: str = ""
 
 
-class MetricTarget(APIStruct, frozen=True, gc=False):
+class MetricTarget(APIStruct):
     """The target of a metric; type Utilization is in percent of the pods' requests."""
 
     type: str = ""
     average_utilization: int | None = None
 
 
-class ResourceMetricSource(APIStruct, frozen=True, gc=False):
+class ResourceMetricSource(APIStruct):
     """A metric of cpu or memory."""
 
     name: str = ""
     target: MetricTarget = MetricTarget()
 
 
-class MetricSpec(APIStruct, frozen=True, gc=False):
+class MetricSpec(APIStruct):
     """A metric to scale by; type Resource has a resource."""
 
     type: str = ""
     resource: ResourceMetricSource | None = None
 
 
-class HorizontalPodAutoscalerSpec(APIStruct, frozen=True, gc=False):
+class HorizontalPodAutoscalerSpec(APIStruct):
     """The bounds on the replicas, and the metrics to scale by."""
 
     scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
@@ -46,17 +43,7 @@ class HorizontalPodAutoscalerSpec(APIStruct, frozen=True, gc=False):
     metrics: tuple[MetricSpec, ...] = ()
 
 
-class HorizontalPodAutoscaler(Kind, frozen=True, gc=False, tag="HorizontalPodAutoscaler"):
+class HorizontalPodAutoscaler(Kind, group="autoscaling", version="v2", short_names=("hpa",)):
     """A typed view without status and behavior: change it by patch."""
 
-    resource: ClassVar[Resource] = Resource(
-        "autoscaling",
-        "v2",
-        "horizontalpodautoscalers",
-        "HorizontalPodAutoscaler",
-        singular="horizontalpodautoscaler",
-        short_names=("hpa",),
-    )
-
-    api_version: Literal["autoscaling/v2"] = "autoscaling/v2"
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()

@@ -30,7 +30,7 @@ _TYPE_PATTERN: Final = (
 _REASON_PATTERN: Final = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?\Z"
 
 
-class Condition(APIStruct, frozen=True, gc=False, kw_only=True, omit_defaults=False):
+class Condition(APIStruct, omit_defaults=False):
     """
     One aspect of an object's state, as observed.
 

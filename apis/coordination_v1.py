@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from handloop.apis.meta import APIStruct, Kind
-from handloop.apis.resource import Resource
 
 
-class LeaseSpec(APIStruct, frozen=True, gc=False):
+class LeaseSpec(APIStruct):
     """
     The holder of the lease, and for how long. Times are RFC 3339 strings with microseconds.
 
@@ -24,10 +21,7 @@ class LeaseSpec(APIStruct, frozen=True, gc=False):
     preferred_holder: str | None = None
 
 
-class Lease(Kind, frozen=True, gc=False, tag="Lease"):
+class Lease(Kind, group="coordination.k8s.io", version="v1", partial=False):
     """A lock with an expiry."""
 
-    resource: ClassVar[Resource] = Resource("coordination.k8s.io", "v1", "leases", "Lease", singular="lease")
-
-    api_version: Literal["coordination.k8s.io/v1"] = "coordination.k8s.io/v1"
     spec: LeaseSpec = LeaseSpec()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import Final
 
 from handloop.apis.meta import APIStruct, Kind
-from handloop.apis.resource import Resource
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 """The strategy by which the candidate of the oldest emulation version is chosen."""
 
 
-class LeaseCandidateSpec(APIStruct, frozen=True, gc=False):
+class LeaseCandidateSpec(APIStruct):
     """
     The lease, in the same namespace, that the candidate stands for, and the strategy of the choice.
 
@@ -27,12 +26,7 @@ class LeaseCandidateSpec(APIStruct, frozen=True, gc=False):
     strategy: str | None = None
 
 
-class LeaseCandidate(Kind, frozen=True, gc=False, tag="LeaseCandidate"):
+class LeaseCandidate(Kind, group="coordination.k8s.io", version="v1beta1", partial=False):
     """A candidate; its name is the identity that the lease will hold."""
 
-    resource: ClassVar[Resource] = Resource(
-        "coordination.k8s.io", "v1beta1", "leasecandidates", "LeaseCandidate", singular="leasecandidate"
-    )
-
-    api_version: Literal["coordination.k8s.io/v1beta1"] = "coordination.k8s.io/v1beta1"
     spec: LeaseCandidateSpec = LeaseCandidateSpec()

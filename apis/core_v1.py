@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
-import msgspec
-
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta
-from handloop.apis.resource import Resource
 
 
-class KeySelector(APIStruct, frozen=True, gc=False):
+class KeySelector(APIStruct):
     """One key of a Secret or ConfigMap."""
 
     name: str = ""
@@ -18,14 +13,14 @@ class KeySelector(APIStruct, frozen=True, gc=False):
     optional: bool | None = None
 
 
-class EnvVarSource(APIStruct, frozen=True, gc=False):
+class EnvVarSource(APIStruct):
     """The Secret or ConfigMap that a value comes from; a value of another source has neither."""
 
     secret_key_ref: KeySelector | None = None
     config_map_key_ref: KeySelector | None = None
 
 
-class EnvVar(APIStruct, frozen=True, gc=False):
+class EnvVar(APIStruct):
     """An environment variable."""
 
     name: str = ""
@@ -33,31 +28,31 @@ class EnvVar(APIStruct, frozen=True, gc=False):
     value_from: EnvVarSource | None = None
 
 
-class ContainerPort(APIStruct, frozen=True, gc=False):
+class ContainerPort(APIStruct, omit_defaults=True):
     """A port that a container listens on, with all members: lists of ports are replaced as a whole."""
 
     name: str = ""
     container_port: int = 0
     protocol: str = "TCP"
     host_port: int = 0
-    host_ip: str = msgspec.field(default="", name="hostIP")
+    host_ip: str = ""
 
 
-class ResourceAmounts(APIStruct, frozen=True, gc=False):
+class ResourceAmounts(APIStruct):
     """Amounts as Kubernetes quantities, "" = not set."""
 
     cpu: str = ""
     memory: str = ""
 
 
-class ResourceRequirements(APIStruct, frozen=True, gc=False):
+class ResourceRequirements(APIStruct):
     """The most that a container may use, and the amounts reserved for it."""
 
     limits: ResourceAmounts = ResourceAmounts()
     requests: ResourceAmounts = ResourceAmounts()
 
 
-class Container(APIStruct, frozen=True, gc=False):
+class Container(APIStruct):
     """One container of a pod."""
 
     name: str
@@ -67,20 +62,20 @@ class Container(APIStruct, frozen=True, gc=False):
     resources: ResourceRequirements = ResourceRequirements()
 
 
-class PodSpec(APIStruct, frozen=True, gc=False):
+class PodSpec(APIStruct):
     """The containers of a pod."""
 
     containers: tuple[Container, ...] = ()
 
 
-class PodTemplateSpec(APIStruct, frozen=True, gc=False):
+class PodTemplateSpec(APIStruct):
     """The labels and spec of pods to be made."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
-class ServicePort(APIStruct, frozen=True, gc=False):
+class ServicePort(APIStruct, omit_defaults=True):
     """
     A port of a Service, with all members: lists of ports are replaced as a whole.
 
@@ -95,7 +90,7 @@ class ServicePort(APIStruct, frozen=True, gc=False):
     node_port: int = 0
 
 
-class ServiceSpec(APIStruct, frozen=True, gc=False):
+class ServiceSpec(APIStruct, omit_defaults=True):
     """How pods are reached."""
 
     type: str = "ClusterIP"
@@ -103,18 +98,13 @@ class ServiceSpec(APIStruct, frozen=True, gc=False):
     ports: tuple[ServicePort, ...] = ()
 
 
-class Service(Kind, frozen=True, gc=False, tag="Service"):
+class Service(Kind, group="", version="v1", short_names=("svc",)):
     """A typed view without the fields that the server allocates, so change it by patch."""
 
-    resource: ClassVar[Resource] = Resource(
-        "", "v1", "services", "Service", singular="service", short_names=("svc",)
-    )
-
-    api_version: Literal["v1"] = "v1"
     spec: ServiceSpec = ServiceSpec()
 
 
-class ObjectReference(APIStruct, frozen=True, gc=False):
+class ObjectReference(APIStruct):
     """The object that an Event is about."""
 
     api_version: str = ""
@@ -126,21 +116,16 @@ class ObjectReference(APIStruct, frozen=True, gc=False):
     field_path: str = ""
 
 
-class EventSource(APIStruct, frozen=True, gc=False):
+class EventSource(APIStruct):
     """The component that reports an Event."""
 
     component: str = ""
     host: str = ""
 
 
-class Event(Kind, frozen=True, gc=False, tag="Event"):
+class Event(Kind, group="", version="v1", short_names=("ev",)):
     """Something that happened to an object, in words for people. Times are RFC 3339 strings."""
 
-    resource: ClassVar[Resource] = Resource(
-        "", "v1", "events", "Event", singular="event", short_names=("ev",)
-    )
-
-    api_version: Literal["v1"] = "v1"
     involved_object: ObjectReference = ObjectReference()
     reason: str = ""
     message: str = ""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import APIStruct, Kind
-from handloop.apis.resource import Resource
 
 
-class EventSeries(APIStruct, frozen=True, gc=False):
+class EventSeries(APIStruct):
     """How often an Event happened, at least twice, and when it last did (RFC 3339, microseconds)."""
 
     count: int = 0
     last_observed_time: str | None = None
 
 
-class Event(Kind, frozen=True, gc=False, tag="Event"):
+class Event(Kind, group="events.k8s.io", version="v1", short_names=("ev",)):
     """
     Something that happened to an object during an action, in words for people.
 
@@ -24,11 +21,6 @@ class Event(Kind, frozen=True, gc=False, tag="Event"):
     Event is written, only its series may change.
     """
 
-    resource: ClassVar[Resource] = Resource(
-        "events.k8s.io", "v1", "events", "Event", singular="event", short_names=("ev",)
-    )
-
-    api_version: Literal["events.k8s.io/v1"] = "events.k8s.io/v1"
     event_time: str | None = None
     series: EventSeries | None = None
     reporting_controller: str = ""

@@ -14,10 +14,11 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import floor
-from typing import Annotated, Any, ClassVar, Final, NoReturn, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, NoReturn, Protocol, Self, TypeVar, dataclass_transform
 
 import msgspec
 
+from handloop.apis.declaration import KindType, StructType, shown, wire_name
 from handloop.apis.json_value import JSON
 from handloop.apis.resource import Resource
 
@@ -79,11 +80,17 @@ class FrozenMap(MapOf[str]):
 EMPTY_MAP: Final = FrozenMap()
 
 
-class APIStruct(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True):
-    """A part of an object: snake_case here, camelCase on the wire, defaults left out when encoded."""
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class APIStruct(
+    msgspec.Struct, metaclass=StructType, frozen=True, gc=False, rename=wire_name, omit_defaults=True
+):
+    """A part of an object: snake_case here, camelCase on the wire; StructType says what is sent."""
+
+    def __repr__(self) -> str:
+        return shown(self)
 
 
-class OwnerReference(APIStruct, frozen=True, gc=False, omit_defaults=False):
+class OwnerReference(APIStruct, omit_defaults=False):
     """An owner of an object. When all owners are gone, the garbage collector deletes the object."""
 
     api_version: str
@@ -94,7 +101,7 @@ class OwnerReference(APIStruct, frozen=True, gc=False, omit_defaults=False):
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(APIStruct, frozen=True, gc=False):
+class ObjectMeta(APIStruct, omit_defaults=True):
     """The metadata we read or write. Times are RFC 3339 strings as the server spells them."""
 
     name: str = ""
@@ -111,17 +118,56 @@ class ObjectMeta(APIStruct, frozen=True, gc=False):
     finalizers: tuple[str, ...] = ()
 
 
-class Kind(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", tag_field="kind"):
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class Kind(
+    msgspec.Struct,
+    metaclass=KindType,
+    frozen=True,
+    gc=False,
+    rename=wire_name,
+    omit_defaults=True,
+    tag_field="kind",
+):
     """
-    A top-level object. Subclasses set `tag=<Kind>`, a Literal `api_version`, and `resource`.
+    A top-level object. The class keywords of KindType name its kind, once.
 
-    List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind does not
-    decode.
+    List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind or version
+    does not decode. The keywords make two class attributes: resource, the names on the wire, and partial,
+    whether objects have fields that this type does not hold.
     """
 
     resource: ClassVar[Resource]
+    partial: ClassVar[bool]
 
+    api_version: str = ""
     metadata: ObjectMeta = ObjectMeta()
+
+    @classmethod
+    def named(cls, name: Object | str, /, *, namespace: str = "", **fields: Any) -> Self:
+        """
+        A new object of a name, or of the name and namespace of another object; the fields follow.
+
+        Dicts and lists among the fields become the immutable maps and tuples of their types.
+        """
+        if isinstance(name, str):
+            metadata = ObjectMeta(name=name, namespace=namespace)
+        else:
+            there = name.metadata
+            metadata = ObjectMeta(name=there.name, namespace=namespace or there.namespace)
+        return cls(metadata=metadata, **{field: frozen(value) for field, value in fields.items()})
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+def frozen(value: Any) -> Any:
+    """Dicts as immutable maps and lists as tuples, all the way down; other values are kept."""
+    if isinstance(value, dict):
+        entries = {key: frozen(each) for key, each in value.items()}
+        return (FrozenMap if all(isinstance(each, str) for each in entries.values()) else MapOf)(entries)
+    if isinstance(value, list):
+        return tuple(frozen(each) for each in value)
+    return value
 
 
 class Object(Protocol):

@@ -8,10 +8,13 @@ controller-runtime's `rest_client_*` series; `method` and `verb` are both the HT
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import structlog
+
+from handloop.workqueue.seams import new_lock
 
 log = structlog.get_logger("client")
 
@@ -20,6 +23,10 @@ HEADERS: Final = 7
 BODIES: Final = 8
 WHOLE_BODIES: Final = 9
 _CUT_BYTES: Final = 1024
+_SAID_WARNINGS: Final = 1000
+# RFC 9110's predecessor: 299 AGENT "TEXT", separated by commas
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(r"\\(.)")
 _SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
 # paths whose bodies are secret: Secrets, and service account tokens
 _SECRET_PATHS: Final = ("/secrets", "/token")
@@ -71,6 +78,30 @@ def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
         for name, value in headers
     }
+
+
+class ServerWarnings:
+    """
+    Logs what the server warns of in its answers, each text once: deprecated versions, unknown fields.
+
+    State: _said, the last texts, under _lock, a leaf. Threads: any.
+    """
+
+    def __init__(self) -> None:
+        self._lock = new_lock("ServerWarnings._lock", 95)
+        self._said: dict[str, None] = {}
+
+    def hear(self, answer: Mapping[str, str], resource: str) -> None:
+        """Args: answer holds the header fields, of which `Warning` may hold several texts."""
+        for quoted in _WARNING.findall(answer.get("Warning", "")):
+            text = _ESCAPED.sub(r"\1", quoted)
+            with self._lock:
+                news = text not in self._said
+                self._said[text] = None
+                if len(self._said) > _SAID_WARNINGS:
+                    del self._said[next(iter(self._said))]
+            if news:
+                log.warning("The server warns", text=text, resource=resource)
 
 
 class RequestMetrics:

@@ -118,14 +118,21 @@ class ResourceClient(Generic[T]):
 
     def update(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
-        Replace an object; fields that a typed view does not hold are erased: only for kinds we own.
+        Replace an object.
 
         A resource version in obj makes it conditional: a Conflict when the object has changed since.
+        Raises: TypeError for a partial view: the server would erase all fields that it does not hold.
         """
+        _refuse_partial(obj, "update")
         return self._put(obj, "", field_manager, dry_run=dry_run)
 
     def update_status(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
-        """Replace an object's status; everything else in obj but its name and version is ignored."""
+        """
+        Replace an object's status; everything else in obj but its name and version is ignored.
+
+        Raises: as update.
+        """
+        _refuse_partial(obj, "update_status")
         return self._put(obj, "status", field_manager, dry_run=dry_run)
 
     def patch(
@@ -224,6 +231,14 @@ class ResourceClient(Generic[T]):
 def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
     query = {"fieldManager": field_manager} if field_manager else {}
     return query | {"dryRun": "All"} if dry_run else query
+
+
+def _refuse_partial(obj: Object, verb: str) -> None:
+    if getattr(obj, "partial", False):
+        raise TypeError(
+            f"{verb} of a partial view, {type(obj).__name__}, would erase the fields that it does not hold: "
+            "patch or apply the fields to change, or declare the kind with all its fields and partial=False"
+        )
 
 
 def _named(name: str) -> str:

@@ -32,7 +32,13 @@ from handloop.client.errors import (
 )
 from handloop.client.errors.status import status_from_body
 from handloop.client.http.response import Response, Stream
-from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_answer, log_body
+from handloop.client.request_reports import (
+    NO_METRICS,
+    RequestMetrics,
+    ServerWarnings,
+    log_answer,
+    log_body,
+)
 from handloop.client.transport import Transport
 from handloop.workqueue.rate_limiters import TokenBucket
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition
@@ -105,6 +111,7 @@ class RESTClient:
         self._metrics = metrics
         self._headers = {"Accept": "application/json", "User-Agent": user_agent or default_user_agent()}
         self._stop = threading.Event() if stop is None else stop
+        self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
         # an in-process transport has no host
         self._host = str(getattr(transport, "host", "")).partition("://")[2]
@@ -196,6 +203,7 @@ class RESTClient:
         self._metrics.request_size(verb=call.method, host=self._host, size=len(call.body or b""))
         self._metrics.response_size(verb=call.method, host=self._host, size=len(response.body))
         log_body("Response body", call.path, response.body)
+        self._warnings.hear(response.headers, call.resource)
         if response.status >= _FAILED:
             raise self._error(call, response)
         return response

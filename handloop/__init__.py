@@ -6,6 +6,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | to | names |
 |---|---|
 | describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
+| change an object | evolve |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
 | write a reconciler | Reconciler, ReconcileContext, ObjectName, Result, DONE, ReconcileError, TerminalError |
@@ -27,6 +28,7 @@ from importlib import import_module
 
 _MODULES = {
     "apis.crd": "LIST_ATOMIC LIST_SET PrinterColumn Rule Scale custom_resource_definition list_map",
+    "apis.evolve": "evolve",
     "apis.conditions": (
         "Condition find_condition is_condition_false is_condition_true remove_condition set_condition"
     ),

@@ -17,6 +17,7 @@ from handloop.apis.crd import (
     custom_resource_definition,
     list_map,
 )
+from handloop.apis.evolve import evolve
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import (
     EMPTY_MAP,
@@ -158,6 +159,7 @@ __all__ = [
     "controller_of",
     "custom_resource_definition",
     "default_controller_rate_limiter",
+    "evolve",
     "find_condition",
     "has_finalizer",
     "is_applied",

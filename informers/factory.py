@@ -87,12 +87,23 @@ class SharedInformerFactory:
 
         It is empty until start is called after that, also when start was called before: a transform, for one,
         has to be there first.
+
+        Raises: ValueError for a second type of one kind, which would be a second watch and a second cache.
         """
         with self._lock:
             informer = self._informers.get(kind)
             if informer is None:
+                self._refuse_second_view_locked(kind)
                 informer = self._informers[kind] = self._new_informer(kind)
             return informer
+
+    def _refuse_second_view_locked(self, kind: type[Kind]) -> None:
+        for known in self._informers:
+            if known.resource.gvk == kind.resource.gvk:
+                raise ValueError(
+                    f"{kind.resource} has an informer of {known.__module__}.{known.__name__} already: "
+                    f"use that type, or {kind.__module__}.{kind.__name__} everywhere"
+                )
 
     def lister_for(self, kind: type[T]) -> Lister[T]:
         """Reads the cache of a kind; empty until it has synced. It answers for our namespace alone."""

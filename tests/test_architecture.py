@@ -27,7 +27,7 @@ ROOMS_OF_THE_CONTROLLER: Final = {
     "cli": {"cli", "foo", "myapp", "runtime"},
 }
 KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/flags.py"}
-KNOWS_THE_WALKTHROUGH: Final = {"controller/cli/live_page.py"}
+KNOWS_THE_WALKTHROUGH: Final = {"controller/cli/live_page.py", "controller/cli/lessons.py"}
 HANDS_OUT_A_CLIENT: Final = {"sandbox/fixture.py"}
 """For other people's tests; nothing of the server imports it."""
 PARTS_OF_THE_SANDBOX: Final = (
@@ -54,6 +54,7 @@ NO_TESTS_OF_THEIR_OWN: Final = {
     "hand_synced_foo": "a part of chapter 8, likewise",
     "child_program": "a part of chapter 8, likewise",
     "status_writes": "a part of chapter 9, likewise",
+    "two_writers": "a part of chapter 9, likewise",
     "replica": "a part of chapter 10, likewise",
     "stage": "the cluster of most chapters, likewise",
 }

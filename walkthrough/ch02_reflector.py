@@ -30,6 +30,9 @@ def chapter(screen: Screen) -> End:
         screen.tell("A reflector copies one kind into a store, for ever. It is always in one of four states:")
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
+            screen.tell(
+                f"One starts on a cluster with a Foo. Its clock is {shown.clock.times:g} times as fast."
+            )
             listed = shown.once_it_has("one")
             _show(screen, listed)
             screen.ask("The connection breaks, and `two` is created meanwhile. Is everything listed again?")
@@ -38,8 +41,9 @@ def chapter(screen: Screen) -> End:
             resumed = shown.once_it_has("two")
             _show(screen, resumed)
             screen.reveal(
-                f"No. A second watch went on from version {listed.last_sync_resource_version}, and brought "
-                "only what was missed. A list of 10,000 objects for each broken connection would be dear."
+                "No. After a short wait, the back-off, a second watch went on from version "
+                f"{listed.last_sync_resource_version}, and brought only what was missed. A list of 10,000 "
+                "objects for each broken connection would be dear."
             )
             screen.break_it("the server forgets its log, and answers the watch with 410.")
             stage.sandbox.faults.expire(only_open=True)
@@ -55,7 +59,8 @@ def chapter(screen: Screen) -> End:
             shown.once_it_has("four")
             waited = shown.pause.waited[waited_before:]
             screen.tell(
-                f"Each wait was longer. (This reflector's clock is {shown.clock.times:g} times as fast.)"
+                "One wait after the 410, one after each refused list, each longer than the one before. "
+                "Chance is in it, so that many clients do not come back at once."
             )
     return End(listed, resumed, relisted, waited, shown.store.names)
 

@@ -40,11 +40,10 @@ def chapter(screen: Screen) -> End:
         _show(screen, queue)
         worker.resume(3)
         counts = ", ".join(f"{key}: {worker.runs.count(key)}" for key in "ab")
-        screen.reveal(
-            f"{counts}. An add during the work means one more run, since the worker looked before it."
-        )
+        screen.reveal(f"{counts}. An add during the work is one more run: the worker looked before it.")
+        screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
-        screen.code(cut(Queue.done, "self._processing.remove", "self._container.push"))
+        screen.code(cut(Queue.done, "if item in self._dirty", "self._container.push"))
     screen.break_it("a worker forgets done().")
     clock = HandClock()
     with _queue(clock) as queue:
@@ -53,7 +52,7 @@ def chapter(screen: Screen) -> End:
         queue.add("stuck")
         _show(screen, queue)
         without_done = queue.statistics()
-        screen.tell("`stuck` is with a worker for ever, so no worker will get it again. No error says so.")
+        screen.tell("It stays in processing, so the queue stays empty: no worker gets it. No error says so.")
         screen.break_it("a worker forgets forget(). Each sync fails once, and its retry succeeds.")
         delays = []
         for _ in range(5):

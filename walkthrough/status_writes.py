@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.resource_client import Client
 from handloop.controller.foo.controller import FooController
+from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo, FooStatus
 from handloop.controller.myapp.types import MyApp
+from handloop.walkthrough.screen import Screen
 from handloop.walkthrough.stage import FOOS, Stage
 from handloop.walkthrough.waiting import until
 
@@ -33,6 +35,13 @@ class Loop(NamedTuple):
 
     writes: int
     seconds: float
+
+
+class Loops(NamedTuple):
+    """Without the comparison: where each status is the same, and where each is another."""
+
+    same: Loop
+    other: Loop
 
 
 class CarelessStatus:
@@ -78,6 +87,19 @@ def careless(stage: Stage, controller: FooController, *, count: bool) -> Loop:
         controller.update_foo_status = own  # type: ignore[method-assign]
 
 
+def without_comparison(screen: Screen, stage: Stage, controller: FooController) -> Loops:
+    """Tell what happens if a sync writes its status without a look at the one that is there."""
+    screen.break_it("leave the comparison out. Each sync writes the status, which is the same each time.")
+    same = careless(stage, controller, count=False)
+    screen.show(status_writes=same.writes)
+    screen.tell("No loop: the server saw that nothing was new, kept the version, and sent no event.")
+    screen.break_it("each sync writes a status that is new, such as a counter, or the time.")
+    other = careless(stage, controller, count=True)
+    screen.show(status_writes=other.writes, per_second=round(other.writes / other.seconds))
+    screen.tell("Now each write wakes the next sync. One Foo keeps a worker and the server busy for ever.")
+    return Loops(same, other)
+
+
 def available(stage: Stage) -> int | None:
     """The replicas that the Foo's status says are available; None without a status."""
     replicas: int | None = stage.send("GET", FOO).get("status", {}).get("availableReplicas")
@@ -87,6 +109,23 @@ def available(stage: Stage) -> int | None:
 def touch(stage: Stage) -> None:
     """Change an annotation of the Foo, and nothing that matters to its controller."""
     stage.send("PATCH", FOO, {"metadata": {"annotations": {"touched": str(time.monotonic())}}})
+
+
+def started(stage: Stage, runnable: FooRunnable) -> FooController:
+    """The controller of a runnable that runs. Blocks: until it has nothing left to do for the first Foo."""
+    stage.apply()
+    until(lambda: available(stage) == 1, "the status")
+    assert runnable.controller is not None
+    settle(stage, runnable.controller)
+    return runnable.controller
+
+
+def settle(stage: Stage, controller: FooController) -> None:
+    """Block until the Foo has a status, and no sync has come for a moment."""
+    until(lambda: available(stage) is not None, "the status")
+    seen = -1
+    while seen != (seen := controller.outcomes.statistics().synced):
+        time.sleep(_LINGER_SECONDS)
 
 
 def scale(stage: Stage, replicas: int) -> None:

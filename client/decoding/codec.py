@@ -10,7 +10,7 @@ import msgspec
 from handloop.apis.meta import Kind, Object, decode_hook, encode_hook
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.json_text import pruning, read, require_utf8
+from handloop.client.decoding.json_text import null_as_absent, pruning, read, require_utf8
 from handloop.client.decoding.pages import Page, PageDecoder
 from handloop.client.decoding.watch_stream import EventDecoder, WireEvent
 
@@ -61,7 +61,7 @@ def typed_codec(kind: type[K]) -> Codec[K]:
     page = msgspec.json.Decoder(Page[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
     block = msgspec.json.Decoder(WireEvent[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
     encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
-    return Codec(kind.resource, encode, pruning(item.decode), page.decode, block.decode_lines)
+    return Codec(kind.resource, encode, pruning(null_as_absent(item.decode)), page.decode, block.decode_lines)
 
 
 def unstructured_codec(resource: Resource) -> Codec[Unstructured]:

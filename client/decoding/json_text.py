@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from handloop.client.errors import DecodeError
 
@@ -15,6 +17,9 @@ _SHOWN_CHARS: Final = 200
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
+# msgspec's words: a field that was null, and the path to it
+_NULL_AT: Final = re.compile(r"got `null` - at `\$([^`]*)`$")
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 MALFORMED: Final = (ValueError, RecursionError)
 """The errors of a JSON decoder about bad input: msgspec's and UnicodeDecodeError are ValueErrors."""
@@ -75,6 +80,41 @@ def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
             return decode(prune(data))
 
     return decode_any_depth
+
+
+def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    """
+    The same decoder, which reads a null in the place of a list, a map or the like as no field at all.
+
+    Servers and controllers in Go write null for an empty list, and Kubernetes takes the two for the same.
+    """
+
+    def decode_without(data: bytes) -> T:
+        whole: Any = None
+        while True:
+            try:
+                return decode(data)
+            except msgspec.ValidationError as error:
+                place = _NULL_AT.search(str(error))
+                if place is None:
+                    raise
+                whole = msgspec.json.decode(data) if whole is None else whole
+                if not _remove_null(whole, _STEP.findall(place[1])):
+                    raise
+                data = msgspec.json.encode(whole)
+
+    return decode_without
+
+
+def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
+    """Whether there was one at that path; a path through a map does not say the key."""
+    *way, (last, _) = steps or [("", "")]
+    for name, index in way:
+        whole = whole[int(index)] if index else whole.get(name)
+    if not isinstance(whole, dict) or whole.get(last, "") is not None:
+        return False
+    del whole[last]
+    return True
 
 
 def read(decode: Callable[[bytes], T], data: bytes, problem: str) -> T:

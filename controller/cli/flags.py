@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from handloop.controller.cli.lessons import LESSONS
 from handloop.controller.cli.options import ASKING, FLAGS, Options, spelling
 from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.cli.values import (
@@ -42,7 +43,7 @@ class UsageError(Exception):
         self.fix = fix
 
 
-COMMANDS: Final[Mapping[str, str]] = {
+COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
@@ -124,7 +125,7 @@ def _commands_text(command: str) -> str:
         return f"\nlimits:\n  {SANDBOX_LIMITS}\n{differences}"
     if command != "run":
         return ""
-    rows = [f"  {name:12} {text}" for name, text in COMMANDS.items()]
+    rows = [f"  {name:12} {text}" for name, text in (COMMANDS | LESSONS).items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
 
 
@@ -156,7 +157,8 @@ def parse_options(
     words = list(argv)
     command = words.pop(0) if words and words[0] in COMMANDS else "run"
     if words and not words[0].startswith("-") and command == "run":
-        hint = nearest(words[0], COMMANDS, otherwise=f"; have: {', '.join(COMMANDS)}")
+        known = COMMANDS | LESSONS
+        hint = nearest(words[0], known, otherwise=f"; have: {', '.join(known)}")
         raise UsageError(f'unknown command "{words[0]}"{hint}')
     if command == "sandbox":
         _require_sandbox()

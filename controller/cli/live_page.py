@@ -7,7 +7,8 @@ It needs the extra `learn`, which is loaded only where the page is served.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
@@ -59,6 +60,8 @@ class LivePage:
         stack.callback(self._server.stop)
         self._server.start()
         self.shown = self._server.url
+        if options.sandbox:
+            stack.enter_context(_url_beside(options.sandbox_kubeconfig, self.shown))
         if names is None:
             log.warning(
                 "The live page is open to other machines: they see names, versions and stacks",
@@ -80,6 +83,24 @@ class LivePage:
             transport = self._stack.enter_context(closing(HTTPTransport(config)))
             controls = Controls(parts, ClusterActs(transport), in_sandbox=self._options.sandbox)
         self._server.show(parts, controls, cached_fields)
+
+
+@contextmanager
+def _url_beside(kubeconfig: str, url: str) -> Iterator[None]:
+    """The URL in a file, in which `top` looks, for as long as the context lasts."""
+    from handloop.walkthrough.top.address import URL_FILE  # noqa: PLC0415 - an extra
+
+    path = Path(kubeconfig).with_name(URL_FILE.name)
+    # without the file, `top` needs --address: no reason not to run
+    with suppress(OSError):
+        path.write_text(f"{url}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            # another sandbox may have written its own meanwhile
+            if path.read_text(encoding="utf-8") == f"{url}\n":
+                path.unlink()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.lessons import LESSONS, run_lesson
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
@@ -21,8 +22,11 @@ from handloop.controller.cli.terminal import printable, show
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line. Returns: the exit code; see docs/errors.md."""
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in LESSONS:
+        return run_lesson(words[0], words[1:])
     try:
-        options = parse_options(sys.argv[1:] if argv is None else argv)
+        options = parse_options(words)
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix}\n", sys.stderr)
         return EXIT_USAGE

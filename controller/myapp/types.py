@@ -18,7 +18,6 @@ from handloop.apis.conditions import Conditions
 from handloop.apis.crd import INT32_MAX, PrinterColumn, Rule, Scale, list_map
 from handloop.apis.meta import APIStruct, Kind
 from handloop.apis.quantity import PATTERN as QUANTITY_PATTERN
-from handloop.apis.resource import Resource
 
 # distribution/reference: [domain[:port]/]path[:tag][@digest]
 _PATH_COMPONENT: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
@@ -51,14 +50,14 @@ Quantity = Annotated[str, Meta(max_length=64, pattern=QUANTITY_PATTERN)]
 Replicas = Annotated[int, Meta(ge=1, le=MAX_REPLICAS)]
 
 
-class AppKeySelector(APIStruct, frozen=True, gc=False):
+class AppKeySelector(APIStruct):
     """One key of a Secret or ConfigMap in the namespace of the MyApp."""
 
     name: Annotated[str, Meta(min_length=1, max_length=253)]
     key: Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+\Z")]
 
 
-class AppEnvVarSource(APIStruct, frozen=True, gc=False):
+class AppEnvVarSource(APIStruct):
     """The source of a value: exactly one of the two."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_SOURCE_RULE,)
@@ -67,7 +66,7 @@ class AppEnvVarSource(APIStruct, frozen=True, gc=False):
     config_map_key_ref: AppKeySelector | None = None
 
 
-class AppEnvVar(APIStruct, frozen=True, gc=False):
+class AppEnvVar(APIStruct):
     """An environment variable: a value, or its source; empty with neither."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
@@ -78,21 +77,21 @@ class AppEnvVar(APIStruct, frozen=True, gc=False):
     value_from: AppEnvVarSource | None = None
 
 
-class AppResourceAmounts(APIStruct, frozen=True, gc=False):
+class AppResourceAmounts(APIStruct):
     """Amounts as Kubernetes quantities."""
 
     cpu: Quantity | None = None
     memory: Quantity | None = None
 
 
-class AppResources(APIStruct, frozen=True, gc=False):
+class AppResources(APIStruct):
     """The most that each replica may use, and the amounts reserved for it."""
 
     limits: AppResourceAmounts = AppResourceAmounts()
     requests: AppResourceAmounts = AppResourceAmounts()
 
 
-class AutoScaling(APIStruct, frozen=True, gc=False, kw_only=True):
+class AutoScaling(APIStruct):
     """Whether the number of replicas follows the load, and between which bounds."""
 
     crd_required: ClassVar[tuple[str, ...]] = ("enabled",)
@@ -106,7 +105,7 @@ class AutoScaling(APIStruct, frozen=True, gc=False, kw_only=True):
     ] = msgspec.field(default=80, name="targetCPUUtilizationPercentage")
 
 
-class MyAppSpec(APIStruct, frozen=True, gc=False, kw_only=True):
+class MyAppSpec(APIStruct):
     """What is wanted: so many replicas of an image, and how they are reached."""
 
     replicas: Annotated[
@@ -127,7 +126,7 @@ class MyAppSpec(APIStruct, frozen=True, gc=False, kw_only=True):
         return self.auto_scaling is not None and self.auto_scaling.enabled
 
 
-class MyAppStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
+class MyAppStatus(APIStruct, omit_defaults=False):
     """The observed state, for the spec of the generation that it names."""
 
     conditions: Annotated[Conditions, list_map("type")] = ()
@@ -144,10 +143,8 @@ class MyAppStatus(APIStruct, frozen=True, gc=False, omit_defaults=False):
     selector: Annotated[str, Meta(description="Which pods are replicas, for autoscalers.")] = ""
 
 
-class MyApp(Kind, frozen=True, gc=False, kw_only=True, tag="MyApp"):
+class MyApp(Kind, group="example.com", version="v1"):
     """An application: replicas of one image behind a Service, with an autoscaler if wanted."""
-
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "myapps", "MyApp", singular="myapp")
 
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="Image", type="string", json_path=".spec.image"),
@@ -162,7 +159,6 @@ class MyApp(Kind, frozen=True, gc=False, kw_only=True, tag="MyApp"):
     )
     crd_rules: ClassVar[tuple[Rule, ...]] = (NAME_RULE,)
 
-    api_version: Literal["example.com/v1"] = "example.com/v1"
     spec: MyAppSpec
     status: MyAppStatus = MyAppStatus()
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from handloop.apis.declaration import is_built_in
 from handloop.apis.meta import Kind, encode_hook
 from handloop.apis.quantity import same_quantity
 from handloop.client.resource_client import PatchType, ResourceClient
@@ -33,30 +34,6 @@ _SERVERS: Final = (
 _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
-
-# the built-in groups with a dot, without .k8s.io
-_GROUPS: Final = frozenset(
-    {
-        "admissionregistration",
-        "apiextensions",
-        "apiregistration",
-        "authentication",
-        "authorization",
-        "certificates",
-        "coordination",
-        "discovery",
-        "events",
-        "flowcontrol.apiserver",
-        "internal.apiserver",
-        "networking",
-        "node",
-        "rbac.authorization",
-        "resource",
-        "scheduling",
-        "storage",
-        "storagemigration",
-    }
-)
 
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 # lists that an apply merges, with their keys, () = the elements themselves; it replaces all other lists
@@ -140,13 +117,8 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     Give a field that must have a certain value no default. An entry of a merged list or map that is no longer
     desired is not noticed, either: apply once per change of the owner.
     """
-    whose = _BUILT_IN if _is_built_in(desired.resource.group) else _CUSTOM
+    whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
     return _covers(present, desired, owned_fields(desired), (whose,))
-
-
-def _is_built_in(group: str) -> bool:
-    """Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds."""
-    return "." not in group or group.removesuffix(".k8s.io") in _GROUPS
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:

@@ -9,11 +9,10 @@ from msgspec import Meta
 from handloop.apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map
 from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import APIStruct, FrozenMap, Kind
-from handloop.apis.resource import Resource
 from handloop.controller.foo.types import Foo
 
 
-class Part(APIStruct, frozen=True):
+class Part(APIStruct):
     """
     A part of
     several lines.
@@ -30,12 +29,9 @@ class Part(APIStruct, frozen=True):
     labels: FrozenMap = FrozenMap()
 
 
-class Thing(Kind, frozen=True, kw_only=True, tag="Thing"):
+class Thing(Kind, group="example.com", version="v1", scope="Cluster", short_names=("th",)):
     """A thing."""
 
-    resource: ClassVar[Resource] = Resource(
-        "example.com", "v1", "things", "Thing", namespaced=False, singular="thing", short_names=("th",)
-    )
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="N", type="string", json_path=".part.name", description="the name", priority=1),
     )
@@ -43,11 +39,10 @@ class Thing(Kind, frozen=True, kw_only=True, tag="Thing"):
         spec_replicas_path=".part.count", status_replicas_path=".part.count", label_selector_path=".part.size"
     )
     categories: ClassVar[tuple[str, ...]] = ("all", "examples")
-    api_version: Literal["example.com/v1"] = "example.com/v1"
     part: Part
 
 
-class Ruled(APIStruct, frozen=True, kw_only=True):
+class Ruled(APIStruct):
     """
     Has rules.
 
@@ -66,10 +61,9 @@ class Ruled(APIStruct, frozen=True, kw_only=True):
     part: Part | None = None
 
 
-class RuledKind(Kind, frozen=True, tag="Ruled", kw_only=True):
+class RuledKind(Kind, group="example.com", version="v1", kind="Ruled"):
     """A kind with rules."""
 
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "ruleds", "Ruled")
     crd_rules: ClassVar[tuple[Rule, ...]] = (Rule(expression="true", message="never"),)
     spec: Ruled
 

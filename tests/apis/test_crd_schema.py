@@ -16,7 +16,6 @@ from handloop.apis.crd import LIST_ATOMIC, LIST_SET, list_map
 from handloop.apis.crd_schema import default_of, object_schema
 from handloop.apis.json_value import JSON
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, MapOf, ObjectMeta
-from handloop.apis.resource import Resource
 
 T = TypeVar("T")
 
@@ -34,7 +33,7 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
-class Port(APIStruct, frozen=True):
+class Port(APIStruct):
     """A port."""
 
     number: Annotated[int, Meta(gt=0, lt=65536)]
@@ -42,7 +41,7 @@ class Port(APIStruct, frozen=True):
     protocol: Literal["TCP", "UDP"] = "TCP"
 
 
-class Box(APIStruct, Generic[T], frozen=True):
+class Box(APIStruct, Generic[T]):
     """Holds one."""
 
     one: T
@@ -52,13 +51,13 @@ class Bounded(MapOf[int], min_length=1, max_length=3):
     """One to three numbers."""
 
 
-class Node(APIStruct, frozen=True):
+class Node(APIStruct):
     """Holds its own kind."""
 
     nodes: tuple[Node, ...] = ()
 
 
-class Leaf(APIStruct, frozen=True):
+class Leaf(APIStruct):
     """Has a field that no schema can say."""
 
     x: list[str] | None = None
@@ -81,12 +80,10 @@ class Lenient(enum.Enum):
 def kind_of(annotation: Any, default: Any = UNSET) -> type[Kind]:
     """A kind whose spec has a field x of this type, with this default if one is given."""
     spec = types.new_class(
-        "Spec", (APIStruct,), {"frozen": True}, lambda body: body.update(field("x", annotation, default))
+        "Spec", (APIStruct,), {}, lambda body: body.update(field("x", annotation, default))
     )
-    kind = {"resource": Resource("example.org", "v1", "things", "Thing"), **field("spec", spec, UNSET)}
-    return types.new_class(
-        "Thing", (Kind,), {"frozen": True, "kw_only": True, "tag": "Thing"}, lambda body: body.update(kind)
-    )
+    names = {"group": "example.org", "version": "v1"}
+    return types.new_class("Thing", (Kind,), names, lambda body: body.update(field("spec", spec, UNSET)))
 
 
 def field(name: str, annotation: Any, default: Any) -> dict[str, Any]:
@@ -206,17 +203,15 @@ def test_defaults_that_say_something(annotation: Any, default: Any, told: Any) -
     assert schema_of(annotation, default).get("default") == told
 
 
-class Settings(APIStruct, frozen=True):
+class Settings(APIStruct):
     """Has a default."""
 
     size: int = 3
 
 
-class Described(Kind, frozen=True, kw_only=True, tag="Described"):
+class Described(Kind, group="example.org", version="v1"):
     """Has defaults everywhere."""
 
-    resource = Resource("example.org", "v1", "describeds", "Described")
-    api_version: Literal["example.org/v1"] = "example.org/v1"
     spec: Settings = Settings(size=5)
     template: ObjectMeta = ObjectMeta()
     status: Settings = Settings()
@@ -251,7 +246,7 @@ def test_structs_of_structs() -> None:
     assert ports["items"]["properties"]["protocol"]["default"] == "TCP"
     box = schema_of(Box[int])
     assert (box["properties"], box["required"], box["description"]) == ({"one": INT64}, ["one"], "Holds one.")
-    tagged = types.new_class("Tagged", (APIStruct,), {"frozen": True, "tag": "t", "tag_field": "is"})
+    tagged = types.new_class("Tagged", (APIStruct,), {"tag": "t", "tag_field": "is"})
     assert schema_of(tagged)["properties"] == {"is": {**TEXT, "enum": ["t"]}}
 
 
@@ -298,11 +293,11 @@ def test_what_no_schema_can_say_is_refused(annotation: Any, complaint: str) -> N
     assert str(error.value).startswith(f"Thing.spec.{complaint}")
 
 
-class Cat(APIStruct, frozen=True, tag=True):
+class Cat(APIStruct, tag=True):
     """One of two."""
 
 
-class Dog(APIStruct, frozen=True, tag=True):
+class Dog(APIStruct, tag=True):
     """The other."""
 
 

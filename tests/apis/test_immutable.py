@@ -14,7 +14,7 @@ from handloop.apis.meta import APIStruct, FrozenMap, MapOf
 from handloop.apis.scheme import SCHEME
 
 
-class Leaf(APIStruct, frozen=True):
+class Leaf(APIStruct):
     """Nothing in it can be changed."""
 
     name: str
@@ -25,7 +25,7 @@ class Leaf(APIStruct, frozen=True):
     free: JSON = JSON()
 
 
-class Tree(APIStruct, frozen=True):
+class Tree(APIStruct):
     """Holds more of its own kind."""
 
     leaves: tuple[Leaf, ...] = ()
@@ -40,7 +40,7 @@ class Open(msgspec.Struct):
     name: str = ""
 
 
-class Holes(APIStruct, frozen=True):
+class Holes(APIStruct):
     """One of each that can be changed."""
 
     tags: list[str] | None = None
@@ -55,7 +55,7 @@ class Holes(APIStruct, frozen=True):
     fine: Leaf | None = None
 
 
-class Outer(APIStruct, frozen=True):
+class Outer(APIStruct):
     """Holds it deeper."""
 
     spec: Holes = Holes()

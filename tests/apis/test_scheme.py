@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
-from handloop.apis.resource import GroupVersionKind, Resource
+from handloop.apis.resource import GroupVersionKind
 from handloop.apis.scheme import SCHEME, Scheme
 from handloop.controller.foo.types import Foo
 
 
-class OtherFoo(Kind, frozen=True, tag="Foo"):
+class OtherFoo(Kind, group="samplecontroller.k8s.io", version="v1alpha1", kind="Foo"):
     """A second type for the same kind."""
-
-    resource: ClassVar[Resource] = Foo.resource
-    api_version: Literal["x"] = "x"
 
 
 def test_every_kind_is_found_by_kind_and_by_plural() -> None:

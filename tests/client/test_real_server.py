@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import msgspec
 import pytest
@@ -60,33 +60,27 @@ CRDS = Resource(
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
-class ConfigMap(Kind, frozen=True, gc=False, tag="ConfigMap"):
+class ConfigMap(Kind, group="", version="v1"):
     """A built-in kind without a status."""
 
-    resource: ClassVar[Resource] = Resource("", "v1", "configmaps", "ConfigMap")
-
-    api_version: Literal["v1"] = "v1"
     data: FrozenMap = EMPTY_MAP
 
 
-class WidgetSpec(APIStruct, frozen=True, gc=False):
+class WidgetSpec(APIStruct):
     """What our view of a Widget holds; the server's schema is laxer."""
 
     size: int = 0
 
 
-class WidgetStatus(APIStruct, frozen=True, gc=False):
+class WidgetStatus(APIStruct):
     """What is reported."""
 
     seen: int = 0
 
 
-class Widget(Kind, frozen=True, gc=False, tag="Widget"):
+class Widget(Kind, group=GROUP, version="v1"):
     """A kind of this test's own, with a status subresource."""
 
-    resource: ClassVar[Resource] = Resource(GROUP, "v1", "widgets", "Widget")
-
-    api_version: Literal["client.handloop.test/v1"] = "client.handloop.test/v1"
     spec: WidgetSpec = WidgetSpec()
     status: WidgetStatus = WidgetStatus()
 

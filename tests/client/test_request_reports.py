@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from handloop.client.request_reports import enabled, log_answer, log_body, log_headers, masked, set_verbosity
+from handloop.client.request_reports import (
+    ServerWarnings,
+    enabled,
+    log_answer,
+    log_body,
+    log_headers,
+    masked,
+    set_verbosity,
+)
 from support.captured_logs import captured_logs
 
 TOKEN = "canary-token-5f3a"
@@ -83,3 +91,15 @@ def test_credentials_keep_their_scheme() -> None:
 def test_nothing_is_enabled_by_default() -> None:
     """A program that never sets a level logs no requests."""
     assert not enabled(6)
+
+
+def test_a_warning_of_the_server_is_logged_once() -> None:
+    """One header may hold several, with commas and quotes in them; other answers say nothing."""
+    warnings = ServerWarnings()
+    two = r'299 - "unknown field \"spec.foo\", ignored", 299 k8s "v1 ComponentStatus is deprecated"'
+    with captured_logs() as entries:
+        for header in ({"Warning": two}, {"Warning": two}, {}, {"Warning": "garbage"}):
+            warnings.hear(header, "pods")
+    texts = [entry["text"] for entry in entries]
+    assert texts == ['unknown field "spec.foo", ignored', "v1 ComponentStatus is deprecated"]
+    assert {(entry["log_level"], entry["resource"]) for entry in entries} == {("warning", "pods")}

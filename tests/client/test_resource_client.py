@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.client.errors import DecodeError, NotFound
@@ -136,6 +137,16 @@ def test_update_and_update_status() -> None:
     rig.foos.update_status(FOO)
     assert rig.sent.path == f"{ROOT}/namespaces/ns/foos/web/status"
     assert rig.body()["status"] == {"availableReplicas": 1}
+
+
+def test_an_update_of_a_partial_view_is_refused() -> None:
+    """It would erase what the view does not hold, such as a container's command. Nothing is sent."""
+    rig = Rig()
+    deployments = rig.client.resource(Deployment)
+    for update in (deployments.update, deployments.update_status):
+        with pytest.raises(TypeError, match=r"update.* of a partial view, Deployment, .*: patch or apply"):
+            update(Deployment.named("web", namespace="ns"))
+    assert rig.transport.sent == []
 
 
 @pytest.mark.parametrize(

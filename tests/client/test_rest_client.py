@@ -369,3 +369,14 @@ def test_every_request_tells_whether_the_server_answers() -> None:
 def test_says_who_we_are() -> None:
     """The server's audit log can tell which program, version, system and Python it was."""
     assert re.fullmatch(r"handloop/\S+ \(\w+\) python/3\.\d+", default_user_agent())
+
+
+def test_warnings_of_the_server_are_heard_in_every_answer() -> None:
+    """Also by a client that was derived from another: each text is logged once."""
+    rig = Rig(*[answer(200, b"{}", Warning='299 - "v1 is deprecated"')] * 2)
+    with captured_logs() as entries:
+        rig.client.send(WRITE)
+        rig.client.until(threading.Event()).send(READ)
+    assert [entry["text"] for entry in entries if entry["event"] == "The server warns"] == [
+        "v1 is deprecated"
+    ]

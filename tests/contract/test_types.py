@@ -13,14 +13,13 @@ import os
 import types
 import uuid
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
 from handloop.client.decoding.codec import Codec, typed_codec
 from handloop.client.errors import DecodeError
 from support.api_server import APIServer
@@ -59,13 +58,10 @@ def _kind(group: str, types_: list[Sample]) -> type[Kind]:
     """A kind whose spec has a field of each type, f0, f1, ..., none of which must be there."""
     fields = {f"f{number}": sample.annotation | msgspec.UnsetType for number, sample in enumerate(types_)}
     spec = struct_of(fields, dict.fromkeys(fields, msgspec.UNSET))
-    body = {
-        "__annotations__": {"api_version": Literal[f"{group}/v1"], "spec": spec},
-        "api_version": f"{group}/v1",
-        "resource": Resource(group, "v1", "sampleds", "Sampled"),
-    }
-    keywords = {"frozen": True, "kw_only": True, "tag": "Sampled"}
-    return types.new_class("Sampled", (Kind,), keywords, lambda namespace: namespace.update(body))
+    body = {"__annotations__": {"spec": spec}}
+    return types.new_class(
+        "Sampled", (Kind,), {"group": group, "version": "v1"}, lambda namespace: namespace.update(body)
+    )
 
 
 def _decodes(codec: Codec[Any], body: bytes) -> bool:

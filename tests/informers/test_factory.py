@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +18,6 @@ from structlog.testing import capture_logs
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
@@ -28,6 +27,7 @@ from handloop.informers.indexer import NAMESPACE_INDEX
 from handloop.informers.informer_errors import InformerStarted
 from handloop.informers.lister import NamespaceNotWatched
 from handloop.informers.listwatch import Resources
+from handloop.kinds.apps_v1 import Deployment as CompleteDeployment
 from handloop.workqueue.seams import Joinable, Seams, spawn_thread
 from support.deployments import deployment, names
 from support.fake_clock import FakeClock
@@ -35,12 +35,8 @@ from support.fake_lister_watcher import FakeSource, FakeWatch, api_error
 from support.recording_handler import RecordingHandler
 
 
-class Node(Kind, frozen=True, gc=False, tag="Node"):
+class Node(Kind, group="", version="v1", scope="Cluster"):
     """A cluster-scoped kind."""
-
-    resource: ClassVar[Resource] = Resource("", "v1", "nodes", "Node", namespaced=False)
-
-    api_version: Literal["v1"] = "v1"
 
 
 class FakeCollection:
@@ -334,3 +330,11 @@ def test_informers_of_several_factories_can_be_told_apart() -> None:
     """The suffix is a part of the name, in logs and metrics; without one the name is the resource's."""
     assert Rig().factory.informer_for(Deployment).name == "deployments.apps"
     assert Rig(name_suffix="@demo").factory.informer_for(Deployment).name == "deployments.apps@demo"
+
+
+def test_a_second_type_of_one_kind_is_refused() -> None:
+    """It would be a second watch and a second cache of the same objects, and no word said so."""
+    factory = SharedInformerFactory(FakeClient())
+    factory.informer_for(Deployment)
+    with pytest.raises(ValueError, match=r"has an informer of handloop.apis.apps_v1.Deployment already"):
+        factory.informer_for(CompleteDeployment)

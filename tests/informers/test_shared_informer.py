@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +25,6 @@ from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind
-from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import ListPage, Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
 from handloop.client.errors import ConnectionBroken
@@ -1142,11 +1141,9 @@ def test_an_informer_knows_what_it_has_seen() -> None:
         rig.close()
 
 
-class Loose(Kind, frozen=True, tag="Loose"):
+class Loose(Kind, group="example.com", version="v1"):
     """A kind that would let its cached objects be changed."""
 
-    resource: ClassVar[Resource] = Resource("example.com", "v1", "looses", "Loose")
-    api_version: Literal["example.com/v1"] = "example.com/v1"
     tags: list[str] | None = None
 
 

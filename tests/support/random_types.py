@@ -211,8 +211,7 @@ def _struct(chance: random.Random, depth: int) -> Sample:
 def struct_of(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> type[APIStruct]:
     """A struct with these types and defaults."""
     body = {"__annotations__": dict(fields), **defaults}
-    keywords = {"frozen": True, "kw_only": True}
-    return types.new_class("Part", (APIStruct,), keywords, lambda namespace: namespace.update(body))
+    return types.new_class("Part", (APIStruct,), {}, lambda namespace: namespace.update(body))
 
 
 def _fitting(annotation: Any, values: tuple[Any, ...]) -> Sample:

@@ -9,12 +9,22 @@ def test_a_status_ends_where_nothing_differs() -> None:
     """An event without a difference writes nothing; an equal status wakes nobody; a new one never ends."""
     end, _ = told(ch09_status.chapter)
     syncs, writes = end.touched
-    assert syncs >= 1
+    assert syncs == 1
     assert writes == 0
     assert end.refused >= 1
     assert end.event_count >= 2
-    assert end.same.writes < ENOUGH_WRITES / 5
-    assert end.other.writes >= ENOUGH_WRITES
+    assert end.loops.same.writes < ENOUGH_WRITES / 5
+    assert end.loops.other.writes >= ENOUGH_WRITES
+
+
+def test_an_apply_leaves_the_other_writers_field() -> None:
+    """An update is refused, or erases it."""
+    end, _ = told(ch09_status.chapter)
+    assert [way[1:] for way in end.ways] == [
+        ("409 Conflict", "ClientIP"),
+        ("accepted", "None"),
+        ("accepted", "ClientIP"),
+    ]
 
 
 def test_the_generation_counts_specs() -> None:

@@ -123,6 +123,16 @@ def is_held(queue: Work) -> bool:
     return isinstance(queue._container, HeldContainer)
 
 
+def oldest_seconds(queue: Work) -> float | None:
+    """How long the oldest key has been in need of work, or with a worker; None = no key, or not measured."""
+    metrics = queue._metrics
+    if metrics is None:
+        return None
+    with queue._lock:
+        since = min((*metrics._added_at.values(), *metrics._started_at.values()), default=None)
+    return None if since is None else queue._clock.now() - since
+
+
 def handler_of(listener: ProcessorListener[Any]) -> Any:
     """What the listener calls."""
     return listener._handler

@@ -236,9 +236,11 @@ class LiveServer:
             cursor = batch.cursor
             if batch.missed != 0:
                 await self._send_snapshot(response, cursor, batch.missed)
-            elif batch.steps:
+                continue
+            if batch.steps:
                 await response.send(self._steps_text(batch.steps), id=self._id(cursor), event="steps")
-            elif (state := self._state_text()) != shown:
+            # also while steps come without an end: most experiments are observed in the state
+            if (state := self._state_text()) != shown:
                 shown = state
                 await response.send(state, event="state")
 

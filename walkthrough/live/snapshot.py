@@ -14,7 +14,7 @@ from typing import Any, Final
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.informers.keys import ObjectName
 from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.walkthrough.live.parts import Parts, Work, is_held
+from handloop.walkthrough.live.parts import Parts, Work, is_held, oldest_seconds
 from handloop.walkthrough.live.recorder import Step
 from handloop.walkthrough.live.syncs import Sync, syncs
 from handloop.workqueue.seams import REAL_CLOCK, Clock
@@ -100,6 +100,7 @@ def _queue(name: str, queue: Work) -> dict[str, Any]:
     return {
         "name": name,
         "paused": is_held(queue),
+        "oldest": None if (seconds := oldest_seconds(queue)) is None else round(seconds, 1),
         "counts": {
             "queued": counts.queued,
             "dirty": counts.queued + counts.readded,

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.client.decoding.json_text import MALFORMED, prune, pruning, read, require_utf8, shown
+from handloop.client.decoding.json_text import (
+    MALFORMED,
+    null_as_absent,
+    prune,
+    pruning,
+    read,
+    require_utf8,
+    shown,
+)
 from handloop.client.errors import DecodeError
 
 
@@ -81,3 +89,29 @@ def test_what_cannot_be_read_is_one_error_that_shows_it() -> None:
     assert read(msgspec.json.decode, b"[1]", "not a list") == [1]
     with pytest.raises(DecodeError, match=r"^not a list \(.+\): \{x$"):
         read(msgspec.json.decode, b"{x", "not a list")
+
+
+class Part(msgspec.Struct, frozen=True):
+    names: tuple[str, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+class Whole(msgspec.Struct, frozen=True):
+    parts: tuple[Part, ...]
+    limits: dict[str, Part] = {}
+
+
+def test_null_is_no_list() -> None:
+    """Go writes null for an empty list; every null in such a place is dropped, and nothing else."""
+    decode = null_as_absent(msgspec.json.Decoder(Whole).decode)
+    body = b'{"parts": [{"names": null, "others": null}, {"names": ["a"]}], "limits": null}'
+    assert decode(body) == Whole((Part(), Part(("a",))))
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"parts": null}', b'{"parts": [null]}', b'{"parts": [], "limits": {"a": {"names": null}}}']
+)
+def test_a_null_that_cannot_go_is_an_error(body: bytes) -> None:
+    """A required field, an entry of a list, and a place behind a map's key, which the error does not name."""
+    with pytest.raises(msgspec.ValidationError):
+        null_as_absent(msgspec.json.Decoder(Whole).decode)(body)

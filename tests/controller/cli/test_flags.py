@@ -113,7 +113,10 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
         (["-wokers=3"], "unknown flag -wokers; did you mean --workers?"),
         (["--zzzzzz"], "unknown flag --zzzzzz"),
         (["snadbox"], 'unknown command "snadbox"; did you mean sandbox?'),
-        (["zzzz"], 'unknown command "zzzz"; have: run, sandbox, doctor, manifests, version'),
+        (
+            ["zzzz"],
+            'unknown command "zzzz"; have: run, sandbox, doctor, manifests, version, walkthrough, top',
+        ),
         (["--workers", "0"], "--workers: at least 1 worker is needed"),
         (["--workers", "two"], '--workers: "two" is not a number'),
         (["--resync", "30"], '--resync: missing unit in duration "30"'),

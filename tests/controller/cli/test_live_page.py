@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +17,7 @@ from handloop.controller.cli.flags import LEARN_INSTALL, UsageError, parse_optio
 from handloop.controller.cli.live_page import live_page
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.values import LOOPBACK, BindAddress
+from handloop.walkthrough.top.stream import Stream
 from support.deadline import until
 from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
 
@@ -86,4 +89,32 @@ def test_the_program_serves_its_page(tmp_path: Path) -> None:
         assert [queue["name"] for queue in state["queues"]] == ["foo", "myapp"]
         blocked = {offer["name"] for offer in state["controls"] if offer["blocked"]}
         assert blocked == {"steal-lease"}
+        # `top` looks there
+        assert (tmp_path / "live-url").read_text(encoding="utf-8") == f"{url}\n"
+        assert program.stop() == 0
+    assert not (tmp_path / "live-url").exists()
+
+
+def test_a_viewer_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
+    """After kill -9 in mid-stream it says so, and shows the next program that comes to the address."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    kubeconfig = ("--sandbox-kubeconfig", str(tmp_path / "kubeconfig"))
+    arguments = ("--sandbox", f"--debug-listen=127.0.0.1:{port}", *kubeconfig, *ON_FREE_PORTS)
+    told = Stream(lambda: f"http://127.0.0.1:{port}", pause=lambda _: None).messages()
+
+    def next_run() -> str:
+        run: str = next(one for one in told if one.event == "snapshot").data["run"]
+        return run
+
+    with running(*arguments, folder=tmp_path) as program:
+        program.wait_line(r'live="http')
+        first = next_run()
+        program.kill()
+        lost = next(one for one in told if one.event == "lost")
+        assert re.match("the connection broke|the program ended the stream", lost.data)
+        assert next(told).data.startswith(f"nothing answers at 127.0.0.1:{port}: connection refused")
+    with running(*arguments, folder=tmp_path) as program:
+        program.wait_line(r'live="http')
+        assert next_run() != first
         assert program.stop() == 0

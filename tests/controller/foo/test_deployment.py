@@ -37,7 +37,6 @@ def test_the_deployment_a_foo_wants() -> None:
                 "spec": {"containers": [{"name": "nginx", "image": "nginx:latest"}]},
             },
         },
-        "status": {},
     }
 
 

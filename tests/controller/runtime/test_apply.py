@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -29,8 +29,8 @@ from handloop.apis.core_v1 import (
     ServicePort,
     ServiceSpec,
 )
+from handloop.apis.declaration import is_built_in
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, OwnerReference
-from handloop.apis.resource import Resource
 from handloop.client.errors import Conflict
 from handloop.controller.runtime import apply as applying
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
@@ -43,15 +43,13 @@ SELDOM_APPLIED = {"x-kubernetes-validations", "addresses", "podCIDRs", "conditio
 META = ObjectMeta(name="s", namespace="default")
 
 
-class ConfigMap(Kind, frozen=True, tag="ConfigMap"):
+class ConfigMap(Kind, group="", version="v1"):
     """A map at the top."""
 
-    resource: ClassVar[Resource] = Resource("", "v1", "configmaps", "ConfigMap")
-    api_version: Literal["v1"] = "v1"
     data: FrozenMap = EMPTY_MAP
 
 
-class Subject(APIStruct, frozen=True):
+class Subject(APIStruct):
     """Who is bound."""
 
     kind: str
@@ -60,7 +58,7 @@ class Subject(APIStruct, frozen=True):
     api_group: str = ""
 
 
-class RoleRef(APIStruct, frozen=True):
+class RoleRef(APIStruct):
     """What to."""
 
     kind: str
@@ -68,22 +66,20 @@ class RoleRef(APIStruct, frozen=True):
     api_group: str
 
 
-class RoleBinding(Kind, frozen=True, kw_only=True, tag="RoleBinding"):
+class RoleBinding(Kind, group="rbac.authorization.k8s.io", version="v1"):
     """A list whose elements have names and that is replaced as a whole all the same."""
 
-    resource: ClassVar[Resource] = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-    api_version: Literal["rbac.authorization.k8s.io/v1"] = "rbac.authorization.k8s.io/v1"
     role_ref: RoleRef = RoleRef(kind="Role", name="r", api_group="rbac.authorization.k8s.io")
     subjects: tuple[Subject, ...]
 
 
-class Strategy(APIStruct, frozen=True):
+class Strategy(APIStruct):
     """A struct that the server fills in."""
 
     type: str = ""
 
 
-class RolloutSpec(APIStruct, frozen=True):
+class RolloutSpec(APIStruct):
     """Fields that are called as those of pods are; what has no default is always said."""
 
     containers: tuple[Container, ...]
@@ -92,11 +88,9 @@ class RolloutSpec(APIStruct, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
 
 
-class Rollout(Kind, frozen=True, kw_only=True, tag="Rollout"):
+class Rollout(Kind, group="example.org", version="v1"):
     """A custom kind."""
 
-    resource: ClassVar[Resource] = Resource("example.org", "v1", "rollouts", "Rollout")
-    api_version: Literal["example.org/v1"] = "example.org/v1"
     spec: RolloutSpec
 
 
@@ -295,8 +289,8 @@ def test_lists_of_custom_kinds_are_taken_for_replaced() -> None:
 )
 def test_groups_of_custom_kinds_are_not_taken_for_built_in_ones(group: str) -> None:
     """Some end as built-in groups do, and what their lists are called says nothing."""
-    assert not applying._is_built_in(group)
-    assert all(applying._is_built_in(entry.group) for entry in resource_entries())
+    assert not is_built_in(group)
+    assert all(is_built_in(entry.group) for entry in resource_entries())
 
 
 def test_a_struct_that_says_nothing_asks_for_itself_only() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event, Service, ServicePort, ServiceSpec
 from handloop.apis.meta import Kind, ObjectMeta, new_controller_ref
-from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.errors import NotFound
 from handloop.controller.foo.access import FOO_ACCESS
@@ -32,11 +31,8 @@ from support.fake_clock import FakeClock
 from support.managed_sandbox import ManagedSandbox, eventually
 
 
-class ConfigMap(Kind, frozen=True, gc=False, tag="ConfigMap"):
+class ConfigMap(Kind, group="", version="v1"):
     """What somebody else typed."""
-
-    resource = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps")
-    api_version: Literal["v1"] = "v1"
 
 
 class Exposer:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Literal
 
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Service
 from handloop.apis.meta import FrozenMap, Kind
-from handloop.apis.resource import Resource
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
 from handloop.workqueue.seams import Seams
@@ -19,11 +17,8 @@ from support.fake_clock import FakeClock
 from support.managed_sandbox import ManagedSandbox, eventually
 
 
-class Namespace(Kind, frozen=True, gc=False, tag="Namespace"):
+class Namespace(Kind, group="", version="v1", scope="Cluster"):
     """A cluster-scoped kind."""
-
-    resource = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-    api_version: Literal["v1"] = "v1"
 
 
 @pytest.fixture

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import Kind, ObjectMeta, controller_of, is_controlled_by, new_controller_ref
-from handloop.apis.resource import Resource
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.owner_references import (
     AlreadyOwnedError,
@@ -21,11 +18,8 @@ from handloop.controller.runtime.owner_references import (
 from support.deployments import deployment
 
 
-class Zone(Kind, frozen=True, gc=False, tag="Zone"):
+class Zone(Kind, group="example.org", version="v1", scope="Cluster"):
     """A kind of the whole cluster."""
-
-    resource = Resource("example.org", "v1", "zones", "Zone", namespaced=False)
-    api_version: Literal["example.org/v1"] = "example.org/v1"
 
 
 def foo(name: str, *, uid: str = "", namespace: str = "default") -> Foo:
@@ -34,18 +28,12 @@ def foo(name: str, *, uid: str = "", namespace: str = "default") -> Foo:
     return Foo(metadata=metadata, spec=FooSpec(deployment_name=name))
 
 
-class Region(Kind, frozen=True, gc=False, tag="Region"):
+class Region(Kind, group="example.org", version="v1", scope="Cluster"):
     """Another kind of the same group."""
 
-    resource = Resource("example.org", "v1", "regions", "Region", namespaced=False)
-    api_version: Literal["example.org/v1"] = "example.org/v1"
 
-
-class ForeignZone(Kind, frozen=True, gc=False, tag="Zone"):
+class ForeignZone(Kind, group="example.net", version="v1", kind="Zone", scope="Cluster"):
     """A kind of the same name in another group."""
-
-    resource = Resource("example.net", "v1", "zones", "Zone", namespaced=False)
-    api_version: Literal["example.net/v1"] = "example.net/v1"
 
 
 A, B = foo("a"), foo("b")

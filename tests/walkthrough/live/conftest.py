@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.walkthrough.live.cluster_acts import ClusterActs
 from handloop.walkthrough.live.controls import Controls
+from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import Recorder, Step
+from handloop.walkthrough.live.server import LiveServer
+from support.live_browser import chromium
 from support.managed_sandbox import ManagedSandbox, eventually
 
 PATH = Foo.resource.path(namespace="default")
@@ -70,3 +74,20 @@ def program() -> Iterator[FooProgram]:
             program.controls.undo_all()
     finally:
         program.recorder.close()
+
+
+@pytest.fixture
+def live(program: FooProgram) -> Iterator[LiveServer]:
+    """The page of a running Foo controller."""
+    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True, recorder=program.recorder)
+    server.show(program.parts, program.controls)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of a worker; each page has a profile of its own."""
+    with chromium() as started:
+        yield started

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
+from itertools import combinations
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Error, Page
 
+from handloop.informers.keys import ObjectName
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
-from support.live_browser import chromium, tab
+from support.live_browser import tab
 from support.managed_sandbox import eventually
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def live(program: Any) -> Iterator[LiveServer]:
-    """The page of a running Foo controller."""
-    server = LiveServer("127.0.0.1", 0, names=LOOPBACK_NAMES, controls=True, recorder=program.recorder)
-    server.show(program.parts, program.controls)
-    server.start()
-    yield server
-    server.stop()
 
 
 def wait(page: Page, condition: str) -> None:
@@ -297,3 +282,41 @@ def test_skipped_steps_are_counted(browser: Browser, program: Any) -> None:
             assert re.fullmatch(r"\+\d+ events skipped", opened.page.inner_text("#skipped"))
     finally:
         server.stop()
+
+
+def test_a_key_that_waits_has_a_ring_that_runs_down(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Its share of the wait that is left, as playback counts; the label says the whole wait."""
+    queue = program.parts.queues()["foo"]
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.click("#live")
+        queue.add_rate_limited(ObjectName("default", "late"), at_least_seconds=3)
+        wait(page, "document.querySelector('#tokens').textContent.includes('default/late back in 3 s')")
+        left = "parseFloat(document.querySelector('.ring').getAttribute('stroke-dasharray'))"
+        assert page.locator(".ring").first.is_visible()
+        shares = [page.evaluate(left)]
+        wait(page, f"{left} < {shares[0]} - 0.1")
+        wait(page, f"{left} === 0 || !document.querySelector('.ring')")
+        assert 0.5 < shares[0] <= 1
+
+
+def test_labels_of_many_tokens_do_not_touch(browser: Browser, live: LiveServer, program: Any) -> None:
+    """Each ends before the next place of its line begins, whatever the names."""
+    with tab(browser, live.url) as opened:
+        page = opened.page
+        page.click("#live")
+        program.controls.act("pause", {})
+        for number in range(4):
+            program.foo(f"{LONG[:58]}-{number}")
+        wait(page, "Number(document.querySelector('[data-step=\"7\"]').dataset.hits) >= 4")
+        boxes = page.eval_on_selector_all(
+            ".token text",
+            "all => all.map(one => one.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])",
+        )
+    assert len(boxes) > 5
+    touching = [
+        (one, other)
+        for one, other in combinations(boxes, 2)
+        if one[0] < other[2] and other[0] < one[2] and one[1] + 2 < other[3] and other[1] + 2 < one[3]
+    ]
+    assert touching == []

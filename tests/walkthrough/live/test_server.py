@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from handloop.walkthrough.live.server import MOST_VIEWERS, LiveServer
 from handloop.workqueue.step_trace import TRACE
 from support.live_viewer import Viewer
 from support.managed_sandbox import eventually
+from support.threads import Background
 
 
 def new_server(**options: Any) -> LiveServer:
@@ -33,15 +35,6 @@ def serving(server: LiveServer) -> Iterator[LiveServer]:
         yield server
     finally:
         server.stop()
-
-
-@pytest.fixture
-def live(program: Any) -> Iterator[LiveServer]:
-    """The page of a running Foo controller."""
-    server = new_server(recorder=program.recorder)
-    server.show(program.parts, program.controls)
-    with serving(server):
-        yield server
 
 
 def fetch(live: LiveServer, path: str, *, data: bytes | None = None, **headers: str) -> tuple[int, str, Any]:
@@ -105,6 +98,26 @@ def test_a_slow_viewer_is_told_how_many_steps_it_missed(program: Any) -> None:
         assert missed > 8
         with Viewer(server.port, last_event_id=last) as late:
             assert late.read().data["missed"] >= missed
+
+
+def test_the_state_comes_while_steps_have_no_end(live: LiveServer) -> None:
+    """A thousand Foos make steps for as long as anybody looks: what they come to is seen all the same."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(0.001):
+            TRACE.tell(11, "foo", "default/a", again=False)
+
+    with Viewer(live.port) as viewer:
+        viewer.read()
+        background = Background(work)
+        try:
+            viewer.wait("steps")
+            told = {viewer.read().event for _ in range(60)}
+        finally:
+            stop.set()
+            background.result()
+    assert told == {"steps", "state"}
 
 
 def test_twenty_viewers_see_the_same(live: LiveServer, program: Any) -> None:

@@ -43,12 +43,19 @@ def test_it_shows_what_stands_in_the_parts() -> None:
     parts = Parts(manager, {"foo": add_foo(manager, workers=2)})
     recorder = Recorder()
     recorder.join()
+    seen: dict[str, Any] = {}
+
+    def settled() -> bool:
+        seen.update(snapshot(parts, recorder.steps()))
+        return bool(seen["results"]) and not any(
+            listener["pending"] for row in seen["informers"] for listener in row["listeners"]
+        )
+
     try:
         with cluster.running(manager):
             cluster.post(Foo.resource.path(namespace="default"), foo("a"))
             eventually(lambda: available(snapshot(parts, ())) == [0], "a status")
-            eventually(lambda: snapshot(parts, recorder.steps())["results"], "a sync")
-            seen = snapshot(parts, recorder.steps())
+            eventually(settled, "a sync")
     finally:
         recorder.close()
     foos = next(row for row in seen["informers"] if row["plural"] == "foos")
@@ -87,8 +94,9 @@ def test_it_shows_the_four_places_of_a_queue() -> None:
         (delayed,) = row["delayed"]
         assert (delayed["key"], delayed["failures"]) == ("default/failed", 1)
         assert 59 < delayed["seconds"] <= 60
+        eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] >= 0.1, "a key that grows older")
         release(queue)
-        eventually(lambda: not snapshot(parts, ())["queues"][0]["queued"], "handed out")
+        eventually(lambda: snapshot(parts, ())["queues"][0]["oldest"] is None, "handed out and done")
 
 
 def test_it_stays_small() -> None:

@@ -4,6 +4,7 @@
 const RING = 5000;
 const GAP_SECONDS = 0.7;          // how long playback waits at most where nothing happened
 const SHORTEST = { 1: 0, 0.1: 0.02, 0.01: 0.09 };  // seconds for which a step is shown, by speed
+const OLD_SECONDS = 10;           // a key in need of work for so long is no good sign
 const $ = (id) => document.getElementById(id);
 const make = (name, text, cls) => {
   const node = document.createElement(name);
@@ -226,6 +227,11 @@ function frame(now) {
       changed = true;
     }
   }
+  else if (playing || live) {
+    // a key that waits may be the last thing that happened: its ring goes on
+    clock += seconds * (live ? 1 : speed);
+    if ([...view.tokens.values()].some((token) => token.wait)) drawTokens();
+  }
   if (changed) render();
   requestAnimationFrame(frame);
 }
@@ -242,11 +248,12 @@ function render() {
     node.classList.toggle("lit", Boolean(view.step) && view.step.step === number);
     const hits = node.querySelector(".hits");
     if (hits) {
-      hits.textContent = `${view.hits[number]} times`;
+      hits.textContent = `${view.hits[number]} ${view.hits[number] === 1 ? "time" : "times"}`;
       node.querySelector(".keys").textContent = keysAt(number);
     }
   });
   if (view.step) $("why").textContent = view.step.why;
+  $("twelfth").hidden = view.hits[12] > 0 || !view.hits.slice(1, 12).every(Boolean);
   drawTokens();
   const total = dropped + ring.length;
   Object.assign($("scrub"), { min: dropped, max: total, value: played });
@@ -261,6 +268,12 @@ function keysAt(number) {
   return here.slice(-2).map((token) => token.key + (token.count > 1 ? ` ×${token.count}` : "")).join(", ");
 }
 
+// how many letters fit beside a token, before the next place in its line begins
+const LETTERS = STEPS.map((step) => {
+  const next = STEPS.filter((other) => step && other && other[2] === step[2] && other[1] > step[1]).map((other) => other[1]);
+  return step && step[1] < 1000 && step[3] !== "left" ? Math.min(34, Math.floor((Math.min(...next) - step[1] - 30) / 6.8)) : 34;
+});
+
 function drawTokens() {
   const places = new Map();
   const keep = new Set();
@@ -269,26 +282,30 @@ function drawTokens() {
     places.set(token.place, nth + 1);
     if (nth >= 3) continue;
     keep.add(id);
-    const [, x, y] = STEPS[token.place];
+    const [, x, y, side] = STEPS[token.place];
     let node = drawn.get(id);
     if (!node) {
       node = draw("g", { class: "token" });
-      node.append(draw("path", { class: "shape" }), draw("text", { x: 12, y: 4 }));
+      node.append(draw("path", { class: "shape" }), draw("text", { x: 12, y: 4 }),
+        draw("circle", { class: "ring", r: 12, pathLength: 1, transform: "rotate(-90)" }));
       drawn.set(id, node);
       layer.append(node);
     }
-    const [shape, label] = node.children;
+    const [shape, label, ring] = node.children;
+    // what is left of the wait, as playback counts
+    ring.setAttribute("visibility", token.wait ? "visible" : "hidden");
+    ring.setAttribute("stroke-dasharray", `${token.wait ? Math.max(0, 1 - (clock - token.at) / token.wait) : 0} 1`);
     shape.setAttribute("d", token.square ? "M-7 -7H7V7H-7z" : "M0 -8L8 7H-8z");
     shape.setAttribute("fill", hue(token.key));
     const count = token.count > 1 ? ` ×${token.count}` : "";
     const wait = token.wait ? ` back in ${token.wait * 1000 < 1000 ? `${+(token.wait * 1000).toFixed(1)} ms` : `${+token.wait.toFixed(2)} s`}` : "";
-    const text = `${token.ghost ? "tombstone " : ""}${token.key}${count}${wait}`;
-    label.textContent = text.length > 34 ? `${text.slice(0, 33)}…` : text;
-    // beside a place on the right there is no room to its right
-    const left = x > 1000;
+    const name = `${token.ghost ? "tombstone " : ""}${token.key}`, most = LETTERS[token.place] - count.length - wait.length;
+    label.textContent = `${name.length > most ? `${name.slice(0, most - 1)}…` : name}${count}${wait}`;
+    // beside a place on the right there is no room to its right, and beside 4 stands 5
+    const left = x > 1000 || side === "left", beside = token.wait ? 17 : 12;
     label.setAttribute("text-anchor", left ? "end" : "start");
-    label.setAttribute("x", left ? -12 : 12);
-    node.style.transform = `translate(${x}px, ${y - 24 - nth * 17}px)`;
+    label.setAttribute("x", left ? -beside : beside);
+    node.style.transform = `translate(${x}px, ${y - (side ? 24 : 44) - nth * 17}px)`;
     node.style.opacity = token.fades || token.done ? 0.75 : 1;
   }
   for (const [id, node] of drawn) {
@@ -357,6 +374,8 @@ function showState(next) {
     health.push([state.synced, state.synced ? "caches synced" : "caches not synced"]);
     health.push([leads, state.election ? (leads ? "leader" : `standby, holder ${state.election.holder || "nobody"}`) : "no election"]);
     if (state.queues.some((row) => row.paused)) health.push([false, "workers paused"]);
+    const oldest = Math.max(...state.queues.map((row) => row.oldest ?? -1));
+    if (oldest >= 0) health.push([oldest < OLD_SECONDS, `oldest key ${oldest.toFixed(1)} s`]);
   }
   $("health").replaceChildren(...health.map(([good, text]) => make("li", text, good ? "good" : "bad")));
   table($("informers"), ["kind", "reflector", "version", "last heard", "watches", "relists", "FIFO", "objects", "indexes (values)", "pending"],
@@ -386,7 +405,7 @@ function showState(next) {
   $("objects").replaceChildren(...state.objects.map(({ kind, count, rows }) => {
     const box = make("div"), list = make("table");
     box.append(make("b", `${kind}: ${count}`), list);
-    table(list, ["name", "available / desired", ""], rows.slice(0, 12).map((row) => {
+    table(list, ["name", "available / desired", "share"], rows.slice(0, 12).map((row) => {
       const cell = make("td"), bar = make("progress");
       bar.max = Math.max(1, row.desired ?? 1);
       bar.value = row.available ?? 0;

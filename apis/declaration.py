@@ -1,0 +1,259 @@
+"""
+How a type is declared: class keywords say a kind's names once, and the rest follows.
+
+    class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
+        spec: GreetingSpec
+
+Two metaclasses of msgspec's own do it while the class is made, so a contradiction is an error at import. They
+cost nothing when objects are decoded. Constructors check the types of their arguments under pytest and with
+`python -X dev`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from itertools import repeat
+from typing import Any, Final, Literal
+
+import msgspec
+
+from handloop.apis.resource import Resource
+
+Scope = Literal["Namespaced", "Cluster"]
+
+_ACRONYMS: Final = {
+    **{word: word.upper() for word in ("api", "cidr", "cpu", "fqdn", "id", "ip", "ipc", "pid")},
+    **{word: word.upper() for word in ("tls", "uri", "url", "uuid")},
+    **{f"{word}s": f"{word.upper()}s" for word in ("cidr", "ip", "url", "wwn")},
+}
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_GROUP: Final = re.compile(rf"({_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*)?")
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
+
+
+def wire_name(name: str) -> str:
+    """
+    A field's name on the wire: `pod_cidrs` is `podCIDRs`, as the API's conventions spell acronyms.
+
+    All 896 fields of the built-in kinds of Kubernetes 1.36 follow it but `scaleIO` and a status's `Port`.
+    """
+    head, *tail = name.split("_")
+    return head + "".join(_ACRONYMS.get(word) or word[:1].upper() + word[1:] for word in tail)
+
+
+class StructType(msgspec.StructMeta):
+    """
+    Makes types whose fields are given by name, frozen, and camelCase on the wire.
+
+    A default that says something, such as a number or a text, is sent, also when nobody set the field: the
+    server has no other way to know it. None, "", (), False and empty maps say nothing, and are left out. The
+    class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
+    """
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> StructType:
+        """Keywords are msgspec's."""
+        if "omit_defaults" not in keywords:
+            _send_what_says_something(namespace)
+        return super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
+
+    if CHECKS_TYPES:
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            """
+            An object of the type.
+
+            Raises: TypeError, which names the field whose value has the wrong type.
+            """
+            obj = super().__call__(*args, **fields)
+            for field in msgspec.structs.fields(obj):
+                if field.name in fields:
+                    _check(cls.__name__, field, fields[field.name])
+            return obj
+
+
+class KindType(StructType):
+    """Makes top-level types: the class keywords are the names of the kind and of its objects' place."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        /,
+        *,
+        group: str | None = None,
+        version: str = "",
+        kind: str = "",
+        plural: str = "",
+        singular: str = "",
+        scope: Scope = "Namespaced",
+        short_names: tuple[str, ...] = (),
+        partial: bool | None = None,
+        **keywords: Any,
+    ) -> StructType:
+        """
+        Args: group "" is the core group; kind is the class's name if it is not given, plural its English
+        plural, singular its lower case. partial says that objects have fields which the type does not hold,
+        so that an update would erase them: on for the groups of Kubernetes itself, off for others.
+
+        Raises: TypeError for names that are missing, said twice, or that no server takes.
+        """
+        if any(isinstance(base, KindType) for base in bases):
+            if group is None:
+                _check_inherits(name, bases)
+            else:
+                kind = kind or name
+                resource = Resource(
+                    group, version, plural or plural_of(kind), kind, scope == "Namespaced",
+                    singular or kind.lower(), tuple(short_names),
+                )  # fmt: skip
+                _check_names(name, resource, scope, namespace, keywords)
+                namespace["resource"] = resource
+                namespace["partial"] = is_built_in(group) if partial is None else partial
+                _declare_api_version(namespace, resource.api_version)
+                keywords["tag"] = kind
+        return super().__new__(mcls, name, bases, namespace, **keywords)
+
+
+def plural_of(kind: str) -> str:
+    """The English plural of a kind, in lower case: `policies`, `ingresses`, `foos`."""
+    word = kind.lower()
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if re.search(r"(s|x|z|ch|sh)$", word) else f"{word}s"
+
+
+# the built-in groups with a dot, without .k8s.io
+_BUILT_IN: Final = frozenset(
+    {
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    }
+)
+
+
+def is_built_in(group: str) -> bool:
+    """
+    Whether a group is Kubernetes' own.
+
+    Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds.
+    """
+    return "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN
+
+
+def shown(obj: msgspec.Struct) -> str:
+    """A struct for people: the fields that were set, and the wire name where camelCase would mislead."""
+    parts = []
+    for field in msgspec.structs.fields(obj):
+        value = getattr(obj, field.name)
+        if value is not field.default:
+            plain = _camel(field.name)
+            wire = "" if field.encode_name == plain else f" ({field.encode_name})"
+            parts.append(f"{field.name}{wire}={value!r}")
+    return f"{type(obj).__name__}({', '.join(parts)})"
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+def _send_what_says_something(namespace: dict[str, Any]) -> None:
+    """A default made by a factory is never left out."""
+    for name, annotation in namespace.get("__annotations__", {}).items():
+        if "ClassVar" in str(annotation):
+            continue
+        given = namespace.get(name, msgspec.NODEFAULT)
+        wire = None
+        if isinstance(given, _FIELD):
+            given, wire = given.default, given.name
+        if _says_something(given):
+            namespace[name] = msgspec.field(default_factory=repeat(given).__next__, name=wire)
+
+
+_FIELD: Final[Any] = type(msgspec.field(name="any"))
+
+
+def _says_something(default: Any) -> bool:
+    if isinstance(default, bool):
+        return default
+    if isinstance(default, msgspec.Struct):
+        return msgspec.json.encode(default) != b"{}"
+    return isinstance(default, int | float) or (isinstance(default, str | tuple | Mapping) and bool(default))
+
+
+def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:
+    annotations = {"api_version": Literal[api_version]} | namespace.get("__annotations__", {})
+    namespace["__annotations__"] = annotations
+    namespace["api_version"] = api_version
+
+
+def _check_inherits(name: str, bases: tuple[type, ...]) -> None:
+    if not any(hasattr(base, "resource") for base in bases):
+        raise TypeError(
+            f'which kind is {name}? Write `class {name}(Kind, group="example.org", version="v1")`'
+        )
+
+
+def _check_names(
+    name: str, resource: Resource, scope: str, namespace: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> None:
+    in_body = {*namespace, *namespace.get("__annotations__", ())}
+    said = [key for key in ("resource", "api_version", "kind") if key in in_body]
+    said += [key for key in ("tag", "tag_field") if key in keywords]
+    if said:
+        raise TypeError(f"{name}: {' and '.join(said)} would say the kind twice: the class keywords do")
+    for what, value, pattern, example in (
+        ("group", resource.group, _GROUP, 'a DNS name such as "example.org", or "" for the core group'),
+        ("version", resource.version, _DNS_LABEL, 'a DNS label such as "v1"'),
+        ("kind", resource.kind, _KIND, 'a name in CamelCase such as "Greeting"'),
+        ("plural", resource.plural, _DNS_LABEL, 'in lower case such as "greetings"'),
+        ("singular", resource.singular, _DNS_LABEL, 'in lower case such as "greeting"'),
+    ):
+        if not pattern.fullmatch(value):
+            raise TypeError(f"{name}: {what}={value!r} is not {example}")
+    if scope not in ("Namespaced", "Cluster"):
+        raise TypeError(f'{name}: scope={scope!r} is neither "Namespaced" nor "Cluster"')
+
+
+def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None:
+    try:
+        same = msgspec.convert(value, field.type, dec_hook=as_it_is)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"{type_name}.{field.name}: {error}: {value!r}") from None
+    if type(same) is not type(value):
+        raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}: {value!r}")
+
+
+def as_it_is(kind: type, value: Any) -> Any:
+    """
+    The hook of a check: a type that msgspec does not know is not made of other values.
+
+    Raises: TypeError when value is not of that type.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a {kind.__name__}")
+    return value

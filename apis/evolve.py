@@ -1,0 +1,99 @@
+"""
+One nested change of an immutable object, in one call.
+
+    evolve(deployment, "spec.template.spec.containers[0].image", "nginx:2")
+    evolve(greeting, 'metadata.labels["app.kubernetes.io/name"]', "greeter")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from handloop.apis.declaration import as_it_is
+from handloop.apis.meta import MapOf, frozen
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_STEP: Final = re.compile(
+    r"""\.?(?P<field>\w+)|\[(?P<index>-?\d+)\]|\[(?P<quote>["'])(?P<key>.*?)(?P=quote)\]"""
+)
+
+
+def evolve(obj: T, path: str, value: Any) -> T:
+    """
+    A copy of obj in which the value at a path is another; everything beside the path is shared.
+
+    Args: path holds field names as Python spells them, `[0]` for an entry of a list, `["key"]` for one of a
+    map, which need not be there yet. Lists and dicts in value become tuples and FrozenMaps.
+    Raises: ValueError for a path that leads nowhere; TypeError for a value that does not fit its field.
+    """
+    evolved: T = _evolved(obj, _steps(path), frozen(value))
+    return evolved
+
+
+def _steps(path: str) -> list[re.Match[str]]:
+    steps, at = [], 0
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None or (step["field"] and (at > 0) != path[at:].startswith(".")):
+            raise ValueError(f"{path!r} is no path at {path[at:]!r}: write spec.containers[0].image")
+        steps.append(step)
+        at = step.end()
+    if not steps:
+        raise ValueError("the path is empty")
+    return steps
+
+
+def _evolved(whole: Any, steps: list[re.Match[str]], value: Any) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    where = step.string[: step.start()] or type(whole).__name__
+    if whole is None:
+        raise ValueError(f"{where} is None: set it as a whole first")
+
+    def deeper(part: Any) -> Any:
+        return _evolved(part, rest, value)
+
+    if step["field"] is not None:
+        return _with_field(whole, step["field"], where, deeper)
+    if step["index"] is not None:
+        return _with_entry(whole, int(step["index"]), where, deeper)
+    return _with_key(whole, step["key"], where, deeper)
+
+
+def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any]) -> Any:
+    known = msgspec.structs.fields(whole) if isinstance(whole, msgspec.Struct) else ()
+    fields = {field.name: field for field in known}
+    if name not in fields:
+        by_wire = {field.encode_name: field.name for field in known}
+        near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
+        hint = f": did you mean {near[0]}?" if near else ""
+        raise ValueError(f"{where} has no field {name}{hint}")
+    new = deeper(getattr(whole, name))
+    try:
+        msgspec.convert(new, fields[name].type, dec_hook=as_it_is)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"{where}.{name}: {error}") from None
+    return msgspec.structs.replace(whole, **{name: new})
+
+
+def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]) -> Any:
+    entries = list(whole) if isinstance(whole, tuple) else None
+    if entries is None or not -len(entries) <= index < len(entries):
+        has = "is no list" if entries is None else f"has {len(entries)} entries"
+        raise ValueError(f"{where} {has}: nothing is at [{index}]")
+    entries[index] = deeper(entries[index])
+    return tuple(entries)
+
+
+def _with_key(whole: Any, key: str, where: str, deeper: Callable[[Any], Any]) -> Any:
+    entries = dict(whole) if isinstance(whole, MapOf) else None
+    if entries is None:
+        raise ValueError(f"{where} is no map: nothing is at [{key!r}]")
+    return type(whole)({**entries, key: deeper(entries.get(key))})

@@ -1,0 +1,68 @@
+"""
+What the live page costs a watch event: tests compiled away, nobody looking, one viewer; in turn, in one run.
+
+The first two differ by less than such a run can tell, so the test is also timed alone: twelve of them are an
+upper bound of what an event pays while nobody looks.
+
+    python benchmarks/live_page.py --events 30000 --rounds 15
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import timeit
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sync_and_events import measure
+
+from handloop.workqueue.step_trace import TRACE
+
+SUBJECT = Path(__file__).parent / "subjects" / "traced_informer.py"
+LOOPS = 1_000_000
+STEPS = 12
+MODES = {"tests compiled away": "without", "nobody looks": "unseen", "one viewer": "seen"}
+
+
+def test_microseconds() -> float:
+    """What one `if TRACE.on` takes, the loop around it taken off."""
+    names = {"TRACE": TRACE}
+    tests, nothing = (
+        min(timeit.repeat(code, globals=names, number=LOOPS, repeat=9))
+        for code in ("if TRACE.on: pass", "pass")
+    )
+    return (tests - nothing) / LOOPS * 1e6
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=1_000)
+    parser.add_argument("--events", type=int, default=30_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    subjects = {name: [sys.executable, str(SUBJECT), mode] for name, mode in MODES.items()}
+    results = measure(options.objects, options.events, options.rounds, subjects)
+    print(
+        f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds; "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores\n"
+        "CPU microseconds of the whole process per event, median; ratio round by round: median, quartiles\n"
+    )
+    base, *_ = results.values()
+    for name, rounds in results.items():
+        ratios = [one["event us"] / other["event us"] for one, other in zip(rounds, base, strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        median = statistics.median(one["event us"] for one in rounds)
+        print(f"{name:22}{median:10.1f}{middle:10.3f}x   {low:.3f} to {high:.3f}")
+    twelve = STEPS * test_microseconds()
+    share = twelve / statistics.median(one["event us"] for one in base)
+    print(f"\ntwelve tests alone: {twelve:.3f} us, {share:.2%} of an event")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""
+The commands to learn by: `walkthrough` and `top`.
+
+They read their own arguments, and stand on extras: each is imported when it is run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from handloop.controller.cli.problems import EXIT_USAGE
+from handloop.controller.cli.terminal import show
+
+LESSONS: Final = {
+    "walkthrough": "learn in eleven chapters how a controller works inside; no cluster needed",
+    "top": "show a running program in the terminal: its steps, queues, workers and caches",
+}
+_EXTRAS: Final = {"walkthrough": "sandbox", "top": "learn"}
+_OF_EXTRAS: Final = ("aiohttp", "re2", "rich", "handloop.sandbox", "handloop.walkthrough")
+
+
+def run_lesson(name: str, arguments: Sequence[str]) -> int:
+    """Run one of the commands. Returns: the exit code."""
+    try:
+        if name == "top":
+            from handloop.walkthrough.top.program import main as run_top  # noqa: PLC0415 - an extra
+
+            return run_top(arguments)
+        from handloop.walkthrough.program import main as run_walkthrough  # noqa: PLC0415 - an extra
+
+        return run_walkthrough(arguments)
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith(_OF_EXTRAS):
+            raise
+        show(f'error: {name} is not installed: pip install "handloop[{_EXTRAS[name]}]"\n', sys.stderr)
+        return EXIT_USAGE

@@ -1,0 +1,243 @@
+"""apps/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.json_value import JSON
+from handloop.apis.meta import APIStruct, Kind
+from handloop.kinds.core_v1 import PersistentVolumeClaim, PodTemplateSpec
+from handloop.kinds.meta_v1 import LabelSelector
+
+
+class ControllerRevision(Kind, group="apps", version="v1", partial=False):
+    """`kubectl explain controllerrevisions.apps`."""
+
+    data: JSON | None = None
+    revision: int
+
+
+class RollingUpdateDaemonSet(APIStruct):
+    """apps/v1 RollingUpdateDaemonSet."""
+
+    max_surge: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class DaemonSetUpdateStrategy(APIStruct):
+    """apps/v1 DaemonSetUpdateStrategy."""
+
+    rolling_update: RollingUpdateDaemonSet | None = None
+    type: str | None = None
+
+
+class DaemonSetSpec(APIStruct):
+    """apps/v1 DaemonSetSpec."""
+
+    min_ready_seconds: int | None = None
+    revision_history_limit: int | None = None
+    selector: LabelSelector
+    template: PodTemplateSpec
+    update_strategy: DaemonSetUpdateStrategy = DaemonSetUpdateStrategy()
+
+
+class DaemonSetCondition(APIStruct):
+    """apps/v1 DaemonSetCondition."""
+
+    last_transition_time: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    status: str
+    type: str
+
+
+class DaemonSetStatus(APIStruct):
+    """apps/v1 DaemonSetStatus."""
+
+    collision_count: int | None = None
+    conditions: tuple[DaemonSetCondition, ...] = ()
+    current_number_scheduled: int
+    desired_number_scheduled: int
+    number_available: int | None = None
+    number_misscheduled: int
+    number_ready: int
+    number_unavailable: int | None = None
+    observed_generation: int | None = None
+    updated_number_scheduled: int | None = None
+
+
+class DaemonSet(Kind, group="apps", version="v1", short_names=("ds",), partial=False):
+    """`kubectl explain daemonsets.apps`."""
+
+    spec: DaemonSetSpec
+    status: DaemonSetStatus | None = None
+
+
+class RollingUpdateDeployment(APIStruct):
+    """apps/v1 RollingUpdateDeployment."""
+
+    max_surge: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class DeploymentStrategy(APIStruct):
+    """apps/v1 DeploymentStrategy."""
+
+    rolling_update: RollingUpdateDeployment | None = None
+    type: str | None = None
+
+
+class DeploymentSpec(APIStruct):
+    """apps/v1 DeploymentSpec."""
+
+    min_ready_seconds: int | None = None
+    paused: bool | None = None
+    progress_deadline_seconds: int | None = None
+    replicas: int | None = None
+    revision_history_limit: int | None = None
+    selector: LabelSelector
+    strategy: DeploymentStrategy = DeploymentStrategy()
+    template: PodTemplateSpec
+
+
+class DeploymentCondition(APIStruct):
+    """apps/v1 DeploymentCondition."""
+
+    last_transition_time: str | None = None
+    last_update_time: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    status: str
+    type: str
+
+
+class DeploymentStatus(APIStruct):
+    """apps/v1 DeploymentStatus."""
+
+    available_replicas: int | None = None
+    collision_count: int | None = None
+    conditions: tuple[DeploymentCondition, ...] = ()
+    observed_generation: int | None = None
+    ready_replicas: int | None = None
+    replicas: int | None = None
+    terminating_replicas: int | None = None
+    unavailable_replicas: int | None = None
+    updated_replicas: int | None = None
+
+
+class Deployment(Kind, group="apps", version="v1", short_names=("deploy",), partial=False):
+    """`kubectl explain deployments.apps`."""
+
+    spec: DeploymentSpec
+    status: DeploymentStatus = DeploymentStatus()
+
+
+class ReplicaSetSpec(APIStruct):
+    """apps/v1 ReplicaSetSpec."""
+
+    min_ready_seconds: int | None = None
+    replicas: int | None = None
+    selector: LabelSelector
+    template: PodTemplateSpec | None = None
+
+
+class ReplicaSetCondition(APIStruct):
+    """apps/v1 ReplicaSetCondition."""
+
+    last_transition_time: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    status: str
+    type: str
+
+
+class ReplicaSetStatus(APIStruct):
+    """apps/v1 ReplicaSetStatus."""
+
+    available_replicas: int | None = None
+    conditions: tuple[ReplicaSetCondition, ...] = ()
+    fully_labeled_replicas: int | None = None
+    observed_generation: int | None = None
+    ready_replicas: int | None = None
+    replicas: int
+    terminating_replicas: int | None = None
+
+
+class ReplicaSet(Kind, group="apps", version="v1", short_names=("rs",), partial=False):
+    """`kubectl explain replicasets.apps`."""
+
+    spec: ReplicaSetSpec
+    status: ReplicaSetStatus | None = None
+
+
+class StatefulSetOrdinals(APIStruct):
+    """apps/v1 StatefulSetOrdinals."""
+
+    start: int | None = None
+
+
+class StatefulSetPersistentVolumeClaimRetentionPolicy(APIStruct):
+    """apps/v1 StatefulSetPersistentVolumeClaimRetentionPolicy."""
+
+    when_deleted: str | None = None
+    when_scaled: str | None = None
+
+
+class RollingUpdateStatefulSetStrategy(APIStruct):
+    """apps/v1 RollingUpdateStatefulSetStrategy."""
+
+    max_unavailable: int | str | None = None
+    partition: int | None = None
+
+
+class StatefulSetUpdateStrategy(APIStruct):
+    """apps/v1 StatefulSetUpdateStrategy."""
+
+    rolling_update: RollingUpdateStatefulSetStrategy | None = None
+    type: str | None = None
+
+
+class StatefulSetSpec(APIStruct):
+    """apps/v1 StatefulSetSpec."""
+
+    min_ready_seconds: int | None = None
+    ordinals: StatefulSetOrdinals | None = None
+    persistent_volume_claim_retention_policy: StatefulSetPersistentVolumeClaimRetentionPolicy | None = None
+    pod_management_policy: str | None = None
+    replicas: int | None = None
+    revision_history_limit: int | None = None
+    selector: LabelSelector
+    service_name: str | None = None
+    template: PodTemplateSpec
+    update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
+    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+
+
+class StatefulSetCondition(APIStruct):
+    """apps/v1 StatefulSetCondition."""
+
+    last_transition_time: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    status: str
+    type: str
+
+
+class StatefulSetStatus(APIStruct):
+    """apps/v1 StatefulSetStatus."""
+
+    available_replicas: int | None = None
+    collision_count: int | None = None
+    conditions: tuple[StatefulSetCondition, ...] = ()
+    current_replicas: int | None = None
+    current_revision: str | None = None
+    observed_generation: int | None = None
+    ready_replicas: int | None = None
+    replicas: int
+    update_revision: str | None = None
+    updated_replicas: int | None = None
+
+
+class StatefulSet(Kind, group="apps", version="v1", short_names=("sts",), partial=False):
+    """`kubectl explain statefulsets.apps`."""
+
+    spec: StatefulSetSpec
+    status: StatefulSetStatus | None = None

@@ -1,0 +1,23 @@
+"""coordination.k8s.io/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import APIStruct, Kind
+
+
+class LeaseSpec(APIStruct):
+    """coordination.k8s.io/v1 LeaseSpec."""
+
+    acquire_time: str | None = None
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+    preferred_holder: str | None = None
+    renew_time: str | None = None
+    strategy: str | None = None
+
+
+class Lease(Kind, group="coordination.k8s.io", version="v1", partial=False):
+    """`kubectl explain leases.coordination.k8s.io`."""
+
+    spec: LeaseSpec = LeaseSpec()

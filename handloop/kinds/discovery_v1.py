@@ -1,0 +1,63 @@
+"""discovery.k8s.io/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind
+from handloop.kinds.core_v1 import ObjectReference
+
+
+class EndpointConditions(APIStruct):
+    """discovery.k8s.io/v1 EndpointConditions."""
+
+    ready: bool | None = None
+    serving: bool | None = None
+    terminating: bool | None = None
+
+
+class ForNode(APIStruct):
+    """discovery.k8s.io/v1 ForNode."""
+
+    name: str
+
+
+class ForZone(APIStruct):
+    """discovery.k8s.io/v1 ForZone."""
+
+    name: str
+
+
+class EndpointHints(APIStruct):
+    """discovery.k8s.io/v1 EndpointHints."""
+
+    for_nodes: tuple[ForNode, ...] = ()
+    for_zones: tuple[ForZone, ...] = ()
+
+
+class Endpoint(APIStruct):
+    """discovery.k8s.io/v1 Endpoint."""
+
+    addresses: tuple[str, ...]
+    conditions: EndpointConditions = EndpointConditions()
+    deprecated_topology: FrozenMap = EMPTY_MAP
+    hints: EndpointHints | None = None
+    hostname: str | None = None
+    node_name: str | None = None
+    target_ref: ObjectReference | None = None
+    zone: str | None = None
+
+
+class EndpointPort(APIStruct):
+    """discovery.k8s.io/v1 EndpointPort."""
+
+    app_protocol: str | None = None
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+
+
+class EndpointSlice(Kind, group="discovery.k8s.io", version="v1", partial=False):
+    """`kubectl explain endpointslices.discovery.k8s.io`."""
+
+    address_type: str
+    endpoints: tuple[Endpoint, ...] = ()
+    ports: tuple[EndpointPort, ...] = ()

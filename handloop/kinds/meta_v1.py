@@ -1,0 +1,31 @@
+"""meta/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap
+
+
+class LabelSelectorRequirement(APIStruct):
+    """meta/v1 LabelSelectorRequirement."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(APIStruct):
+    """meta/v1 LabelSelector."""
+
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_labels: FrozenMap = EMPTY_MAP
+
+
+class Condition(APIStruct):
+    """meta/v1 Condition."""
+
+    last_transition_time: str | None = None
+    message: str
+    observed_generation: int | None = None
+    reason: str
+    status: str
+    type: str

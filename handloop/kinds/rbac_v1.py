@@ -1,0 +1,68 @@
+"""rbac.authorization.k8s.io/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import APIStruct, Kind
+from handloop.kinds.meta_v1 import LabelSelector
+
+
+class RoleRef(APIStruct):
+    """rbac.authorization.k8s.io/v1 RoleRef."""
+
+    api_group: str | None = None
+    kind: str
+    name: str
+
+
+class Subject(APIStruct):
+    """rbac.authorization.k8s.io/v1 Subject."""
+
+    api_group: str | None = None
+    kind: str
+    name: str
+    namespace: str | None = None
+
+
+class ClusterRoleBinding(
+    Kind, group="rbac.authorization.k8s.io", version="v1", scope="Cluster", partial=False
+):
+    """`kubectl explain clusterrolebindings.rbac.authorization.k8s.io`."""
+
+    role_ref: RoleRef
+    subjects: tuple[Subject, ...] = ()
+
+
+class AggregationRule(APIStruct):
+    """rbac.authorization.k8s.io/v1 AggregationRule."""
+
+    cluster_role_selectors: tuple[LabelSelector, ...] = ()
+
+
+class PolicyRule(APIStruct):
+    """rbac.authorization.k8s.io/v1 PolicyRule."""
+
+    api_groups: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    verbs: tuple[str, ...]
+
+
+class ClusterRole(Kind, group="rbac.authorization.k8s.io", version="v1", scope="Cluster", partial=False):
+    """`kubectl explain clusterroles.rbac.authorization.k8s.io`."""
+
+    aggregation_rule: AggregationRule | None = None
+    rules: tuple[PolicyRule, ...] = ()
+
+
+class RoleBinding(Kind, group="rbac.authorization.k8s.io", version="v1", partial=False):
+    """`kubectl explain rolebindings.rbac.authorization.k8s.io`."""
+
+    role_ref: RoleRef
+    subjects: tuple[Subject, ...] = ()
+
+
+class Role(Kind, group="rbac.authorization.k8s.io", version="v1", partial=False):
+    """`kubectl explain roles.rbac.authorization.k8s.io`."""
+
+    rules: tuple[PolicyRule, ...] = ()

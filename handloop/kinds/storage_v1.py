@@ -1,0 +1,134 @@
+"""storage.k8s.io/v1, complete; made by `python -m tools.generate_views`."""
+
+from __future__ import annotations
+
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind
+from handloop.kinds.core_v1 import PersistentVolumeSpec, TopologySelectorTerm
+from handloop.kinds.meta_v1 import LabelSelector
+
+
+class TokenRequest(APIStruct):
+    """storage.k8s.io/v1 TokenRequest."""
+
+    audience: str
+    expiration_seconds: int | None = None
+
+
+class CSIDriverSpec(APIStruct):
+    """storage.k8s.io/v1 CSIDriverSpec."""
+
+    attach_required: bool | None = None
+    fs_group_policy: str | None = None
+    node_allocatable_update_period_seconds: int | None = None
+    pod_info_on_mount: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+    requires_republish: bool | None = None
+    se_linux_mount: bool | None = None
+    service_account_token_in_secrets: bool | None = None
+    storage_capacity: bool | None = None
+    token_requests: tuple[TokenRequest, ...] = ()
+    volume_lifecycle_modes: tuple[str, ...] = ()
+
+
+class CSIDriver(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
+    """`kubectl explain csidrivers.storage.k8s.io`."""
+
+    spec: CSIDriverSpec
+
+
+class VolumeNodeResources(APIStruct):
+    """storage.k8s.io/v1 VolumeNodeResources."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(APIStruct):
+    """storage.k8s.io/v1 CSINodeDriver."""
+
+    allocatable: VolumeNodeResources | None = None
+    name: str
+    node_id: str
+    topology_keys: tuple[str, ...] = ()
+
+
+class CSINodeSpec(APIStruct):
+    """storage.k8s.io/v1 CSINodeSpec."""
+
+    drivers: tuple[CSINodeDriver, ...]
+
+
+class CSINode(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
+    """`kubectl explain csinodes.storage.k8s.io`."""
+
+    spec: CSINodeSpec
+
+
+class CSIStorageCapacity(Kind, group="storage.k8s.io", version="v1", partial=False):
+    """`kubectl explain csistoragecapacities.storage.k8s.io`."""
+
+    capacity: str | None = None
+    maximum_volume_size: str | None = None
+    node_topology: LabelSelector | None = None
+    storage_class_name: str
+
+
+class StorageClass(
+    Kind, group="storage.k8s.io", version="v1", scope="Cluster", short_names=("sc",), partial=False
+):
+    """`kubectl explain storageclasses.storage.k8s.io`."""
+
+    allow_volume_expansion: bool | None = None
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+    mount_options: tuple[str, ...] = ()
+    parameters: FrozenMap = EMPTY_MAP
+    provisioner: str
+    reclaim_policy: str | None = None
+    volume_binding_mode: str | None = None
+
+
+class VolumeAttachmentSource(APIStruct):
+    """storage.k8s.io/v1 VolumeAttachmentSource."""
+
+    inline_volume_spec: PersistentVolumeSpec | None = None
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(APIStruct):
+    """storage.k8s.io/v1 VolumeAttachmentSpec."""
+
+    attacher: str
+    node_name: str
+    source: VolumeAttachmentSource
+
+
+class VolumeError(APIStruct):
+    """storage.k8s.io/v1 VolumeError."""
+
+    error_code: int | None = None
+    message: str | None = None
+    time: str | None = None
+
+
+class VolumeAttachmentStatus(APIStruct):
+    """storage.k8s.io/v1 VolumeAttachmentStatus."""
+
+    attach_error: VolumeError | None = None
+    attached: bool
+    attachment_metadata: FrozenMap = EMPTY_MAP
+    detach_error: VolumeError | None = None
+
+
+class VolumeAttachment(Kind, group="storage.k8s.io", version="v1", scope="Cluster", partial=False):
+    """`kubectl explain volumeattachments.storage.k8s.io`."""
+
+    spec: VolumeAttachmentSpec
+    status: VolumeAttachmentStatus | None = None
+
+
+class VolumeAttributesClass(
+    Kind, group="storage.k8s.io", version="v1", scope="Cluster", short_names=("vac",), partial=False
+):
+    """`kubectl explain volumeattributesclasses.storage.k8s.io`."""
+
+    driver_name: str
+    parameters: FrozenMap = EMPTY_MAP

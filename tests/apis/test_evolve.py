@@ -1,0 +1,59 @@
+"""One nested change in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.apis.apps_v1 import Deployment, DeploymentSpec
+from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec
+from handloop.apis.evolve import evolve
+from handloop.apis.meta import FrozenMap
+
+CONTAINERS = (Container(name="web", image="nginx:1"), Container(name="log"))
+WEB = Deployment.named(
+    "web", spec=DeploymentSpec(template=PodTemplateSpec(spec=PodSpec(containers=CONTAINERS)))
+)
+
+
+def test_a_nested_field() -> None:
+    """Everything beside the path is shared, and the object itself is as it was."""
+    new = evolve(WEB, "spec.template.spec.containers[0].image", "nginx:2")
+    assert [each.image for each in new.spec.template.spec.containers] == ["nginx:2", ""]
+    assert new.spec.template.spec.containers[1] is CONTAINERS[1]
+    assert WEB.spec.template.spec.containers[0].image == "nginx:1"
+
+
+def test_a_key_of_a_map_is_added_and_lists_are_frozen() -> None:
+    """The values are of the types that a cache may hold."""
+    new = evolve(WEB, 'metadata.labels["app.kubernetes.io/name"]', "web")
+    assert new.metadata.labels == FrozenMap({"app.kubernetes.io/name": "web"})
+    assert evolve(WEB, "metadata.finalizers", ["a/b"]).metadata.finalizers == ("a/b",)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("spec.replica", 3, "spec has no field replica: did you mean replicas?"),
+        ("metadata.ownerReferences", (), "did you mean owner_references?"),
+        ("spec.template.spec.containers[2].image", "", "has 2 entries: nothing is at [2]"),
+        ("spec[0]", "", "spec is no list"),
+        ('spec["a"]', "", "spec is no map"),
+        ('metadata.labels["a"].b', "", 'metadata.labels["a"] is None'),
+        ("spec.replicas.x", 1, "spec.replicas is None"),
+        ("spec..a", 1, "is no path at '..a'"),
+        ("", 1, "the path is empty"),
+    ],
+)
+def test_a_path_that_leads_nowhere(path: str, value: Any, message: str) -> None:
+    """The error says where it ends, and what is near."""
+    with pytest.raises(ValueError) as error:
+        evolve(WEB, path, value)
+    assert message in str(error.value)
+
+
+def test_a_value_of_another_type() -> None:
+    """Python would take it, and the server would not."""
+    with pytest.raises(TypeError, match=r"spec.replicas: Expected `int \| null`, got `str`"):
+        evolve(WEB, "spec.replicas", "3")

@@ -1,0 +1,49 @@
+"""The commands to learn by."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.main import main
+
+
+def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the others."""
+    with pytest.raises(SystemExit):
+        parse_options(["--help"], {})
+    said = capsys.readouterr().out
+    assert "  walkthrough  learn in eleven chapters" in said
+    assert "  top          show a running program" in said
+
+
+def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """By either name of the program."""
+    assert main(["walkthrough", "list"]) == 0
+    assert "chapter" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["top", "--help"])
+    assert caught.value.code == 0
+    assert "--address" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "extra"),
+    [
+        ("walkthrough", "handloop.walkthrough", "sandbox"),
+        ("top", "handloop.walkthrough", "learn"),
+        ("top", "rich", "learn"),
+    ],
+)
+def test_without_their_extra_they_say_how_to_get_it(
+    name: str, missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence, exit code 2."""
+    for loaded in [module for module in sys.modules if module.startswith((missing, "handloop.walkthrough"))]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main([name]) == 2
+    assert capsys.readouterr().err == f'error: {name} is not installed: pip install "handloop[{extra}]"\n'

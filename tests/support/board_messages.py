@@ -1,0 +1,62 @@
+"""What a live page tells: a state and steps, as small as they can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handloop.walkthrough.top.board import Board
+from handloop.walkthrough.top.stream import Told
+
+CONNECTED = Told("connected", "http://127.0.0.1:8082")
+
+
+def state(**changes: Any) -> dict[str, Any]:
+    """A running Foo controller; one key waits after its second failure."""
+    keys: dict[str, Any] = {name: [] for name in ("queued", "dirty", "processing")}
+    delayed = [{"key": "default/a", "seconds": 2.56, "failures": 2}]
+    informer = {"name": "foos.samplecontroller.k8s.io", "plural": "foos", "kind": "Foo", "state": "WATCHING"}
+    reflector = {
+        "version": "42",
+        "age": 0.4,
+        "watches": 1,
+        "relists": {"expired": 1},
+        "error": "",
+        "retryIn": None,
+    }
+    listeners = {"listeners": [{"name": "listener-foos-1", "pending": 3, "handled": 7}]}
+    counts = {"queued": 0, "dirty": 0, "processing": 0, "delayed": 1}
+    queue = {"name": "foo", "paused": False, "oldest": None, "counts": counts, **keys, "delayed": delayed}
+    result = {"queue": "foo", "key": "default/a", "outcome": "failed", "seconds": 0.008, "retrySeconds": 2.56}
+    worker = {"name": "worker-0", "key": "default/b", "seconds": 0.5}
+    rows = [{"key": "default/a", "desired": 3, "available": 2}]
+    return {
+        "ready": True,
+        "synced": True,
+        "election": None,
+        "informers": [
+            informer | reflector | listeners | {"fifo": 0, "objects": 1, "indexes": {"namespace": 1}}
+        ],
+        "queues": [queue],
+        "workers": [worker, {"name": "worker-1", "key": ""}],
+        "results": [result],
+        "objects": [{"kind": "Foo", "count": 1, "rows": rows}],
+        **changes,
+    }
+
+
+def snapshot(*, missed: int | None = 0, **changes: Any) -> Told:
+    """A snapshot with a state."""
+    return Told("snapshot", {"run": "r", "missed": missed, "state": state(**changes)})
+
+
+def step(number: int, why: str, at: float = 1.0) -> dict[str, Any]:
+    """One step."""
+    return {"seq": 1, "t": at, "step": number, "key": "default/a", "component": "foo", "why": why}
+
+
+def board(*messages: Told) -> Board:
+    """A board that has taken messages in."""
+    made = Board()
+    for told in messages:
+        made.take(told)
+    return made

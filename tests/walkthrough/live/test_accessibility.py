@@ -1,0 +1,34 @@
+"""What axe-core says of the live page."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from handloop.walkthrough.live.server import LiveServer
+from support.live_browser import tab
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_axe_finds_nothing_serious(
+    browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """With tokens, results, a step's source and a tick on the page; lesser findings are none, too."""
+    program.foo("a")
+    program.wait_idle()
+    with tab(browser, live.url, width=width, height=800, scheme=scheme, still=True) as opened:
+        page = opened.page
+        page.click("#live")
+        page.wait_for_selector("#key option", state="attached")
+        program.controls.act("fail", {"key": "default/a"})
+        page.wait_for_selector("#results .failed")
+        page.locator('[data-step="3"]:visible').click()
+        page.wait_for_selector("#source:not([hidden])")
+        found = Axe().run(page, options=RULES).response["violations"]
+    assert [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found] == []

@@ -1,0 +1,75 @@
+"""What somebody sees who starts the program, opens the URL of its banner, and applies the sample."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import yaml
+from playwright.sync_api import Browser, Page
+
+from handloop.client.config import load_config
+from handloop.client.transport import HTTPTransport
+from handloop.controller.foo.types import Foo
+from support.deadline import until
+from support.live_browser import tab
+from support.program import ON_FREE_PORTS, ROOT, running, wait_ready_page
+
+SAMPLE: Final = ROOT / "manifests/samples/foo.yaml"
+AT_MOST_SECONDS: Final = 10.0
+NOTE_WHAT_LIGHTS_UP: Final = """() => {
+  window.lit = [];
+  new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const number = Number(target.dataset.step);
+      if (target.classList.contains("lit") && !lit.some((one) => one.number === number))
+        lit.push({ number, at: performance.now() });
+    }
+  }).observe(document.querySelector("#picture"), { subtree: true, attributeFilter: ["class"] });
+}"""
+
+
+def apply_sample(kubeconfig: Path) -> None:
+    """What `kubectl apply -f manifests/samples/foo.yaml` comes to."""
+    body = json.dumps(yaml.safe_load(SAMPLE.read_text(encoding="utf-8"))).encode()
+    with closing(HTTPTransport(load_config(kubeconfig=str(kubeconfig)))) as transport:
+        path = Foo.resource.path(namespace="default")
+        answer = transport.request("POST", path, headers={"Content-Type": "application/json"}, body=body)
+        assert answer.status == 201
+
+
+def lit(page: Page) -> list[int]:
+    """The steps that have been lit, in the order of their first time."""
+    page.wait_for_timeout(20)
+    return [one["number"] for one in page.evaluate("lit")]
+
+
+def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path: Path) -> None:
+    """Within ten seconds eleven, as nothing fails; then the page says how to see the twelfth."""
+    kubeconfig = tmp_path / "kubeconfig"
+    arguments = ("--sandbox", "--sandbox-kubeconfig", str(kubeconfig), *ON_FREE_PORTS)
+    with running(*arguments, folder=tmp_path) as program:
+        url = program.wait_line(r'live="(http://127[^"]+)"')[1]
+        wait_ready_page(program)
+        with tab(browser, url) as opened:
+            page = opened.page
+            page.wait_for_selector("#health :text('caches synced')")
+            page.evaluate(NOTE_WHAT_LIGHTS_UP)
+            began = time.monotonic()
+            apply_sample(kubeconfig)
+            until(lambda: len(lit(page)) >= 11, "eleven steps", seconds=AT_MOST_SECONDS)
+            assert time.monotonic() - began < AT_MOST_SECONDS
+            assert lit(page) == list(range(1, 12))
+            times = [one["at"] for one in page.evaluate("lit")]
+            assert min(later - sooner for sooner, later in pairwise(times)) > 50
+            page.wait_for_selector("#twelfth:not([hidden])")
+            page.locator('[data-control="fail"] button').click()
+            page.click("#live")
+            until(lambda: lit(page)[-1] == 12, "the twelfth step", seconds=AT_MOST_SECONDS)
+            assert page.locator("#twelfth").is_hidden()
+            assert opened.complaints == []
+        assert program.stop() == 0

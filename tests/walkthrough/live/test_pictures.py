@@ -1,0 +1,104 @@
+"""
+The pictures of the live page in docs/: taken from a real page with a real Foo, and still what it looks like.
+
+`make pictures` takes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from PIL import Image, ImageSequence
+from playwright.sync_api import Browser, Page
+
+from handloop.walkthrough.live.server import LiveServer
+from support.live_browser import tab
+from support.live_pictures import difference, glide, picture_of, write_animation, write_still
+from support.managed_sandbox import eventually
+
+FOLDER: Final = Path(__file__).parents[3] / "docs/live"
+WRITE: Final = bool(os.environ.get("WRITE_PICTURES"))
+ANIMATION: Final = FOLDER / "one-foo.gif"
+MOST_BYTES: Final = 500_000
+TOLERANCE: Final = 0.01
+KEY: Final = "default/example-foo"
+SIZES: Final = {375: 812, 1280: 900}
+"""Width and height of a window."""
+
+
+def show_example(page: Page, program: Any) -> None:
+    """Apply the example, and wait until the page has every step of it."""
+    page.click("#play")
+    before = len(program.recorder.steps())
+    program.foo("example-foo")
+    program.wait_idle(KEY)
+    count = len(program.recorder.steps()) - before
+    eventually(lambda: last_step(page) >= count, f"{count} steps on the page")
+    page.click("#first")
+
+
+def last_step(page: Page) -> int:
+    """How many steps the page has."""
+    page.wait_for_timeout(20)
+    return int(page.get_attribute("#scrub", "max") or 0)
+
+
+def go_to(page: Page, sentence: str) -> None:
+    """Go on until a sentence is shown."""
+    while sentence not in page.inner_text("#why"):
+        page.click("#next")
+        assert int(page.input_value("#scrub")) < last_step(page), sentence
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_the_page_looks_as_in_the_docs(
+    browser: Browser, live: LiveServer, program: Any, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Where a worker has just got the key of the example Foo."""
+    path = FOLDER / f"{width}-{scheme}.png"
+    with tab(browser, live.url, width=width, height=SIZES[width], scheme=scheme, still=True) as opened:
+        show_example(opened.page, program)
+        go_to(opened.page, f"got {KEY}")
+        opened.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        opened.page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
+        taken = picture_of(opened.page)
+    if WRITE:
+        write_still(taken, path)
+    with Image.open(path) as kept:
+        assert difference(taken, kept) < TOLERANCE
+
+
+def test_the_comparison_sees_what_a_person_would_see() -> None:
+    """A box that is gone, or all a line further down, is above the tolerance; other numbers are not."""
+    with Image.open(FOLDER / "1280-light.png") as kept:
+        picture = kept.convert("RGB")
+    without_box, moved, retyped = picture.copy(), picture.copy(), picture.copy()
+    without_box.paste((255, 255, 255), (17, 655, 1263, 785))
+    moved.paste(picture, (0, 24))
+    retyped.paste((255, 255, 255), (270, 720, 440, 770))
+    assert difference(picture, retyped) < TOLERANCE / 3
+    assert difference(picture, without_box) > TOLERANCE
+    assert difference(picture, moved) > TOLERANCE
+
+
+def test_readmes_animation_is_there_and_small(browser: Browser, live: LiveServer, program: Any) -> None:
+    """One Foo through eleven steps, below half a megabyte."""
+    if WRITE:
+        with tab(browser, live.url, height=900) as opened:
+            show_example(opened.page, program)
+            write_animation(list(frames(opened.page)), 960, ANIMATION)
+    with Image.open(ANIMATION) as animation:
+        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 40
+    assert ANIMATION.stat().st_size < MOST_BYTES
+
+
+def frames(page: Page) -> Iterator[list[Image.Image]]:
+    """The picture's frames, step by step, to the first done()."""
+    while "done(): " not in page.inner_text("#why"):
+        page.click("#next")
+        yield glide(page, ".stage")

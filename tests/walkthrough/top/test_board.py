@@ -1,0 +1,51 @@
+"""What a viewer in a terminal knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.walkthrough.top.board import Board
+from handloop.walkthrough.top.stream import Told
+from support.board_messages import CONNECTED, board, snapshot, state, step
+
+LEADING = {"lease": "default/handloop", "holder": "me", "leading": True}
+
+
+def signs(seen: Board) -> list[tuple[bool, str]]:
+    return [(sign.good, sign.words) for sign in seen.health()]
+
+
+def test_steps_are_counted_and_the_last_ones_kept() -> None:
+    """By number, whatever came with them in a message."""
+    seen = board(Told("steps", [step(7, "a"), step(7, "b")]), Told("steps", [step(8, "c")] * 6))
+    assert (seen.hits[7], seen.hits[8], seen.hits[9]) == (2, 6, 0)
+    assert [one["why"] for one in seen.steps] == ["c"] * 5
+
+
+def test_the_connection_is_the_first_sign() -> None:
+    """What was seen last stays while the program is away."""
+    assert signs(board()) == [(False, "connecting")]
+    away = board(CONNECTED, snapshot(), Told("lost", "the connection broke"))
+    assert signs(away)[0] == (False, "the connection broke")
+    assert away.state == state()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sign"),
+    [
+        ({"ready": False}, (False, "the controllers have not started yet")),
+        ({"synced": False}, (False, "caches not synced")),
+        ({"synced": True}, (True, "caches synced")),
+        ({"election": None}, (True, "no election")),
+        ({"election": LEADING}, (True, "leader")),
+        ({"election": LEADING | {"leading": False}}, (False, "standby, holder me")),
+        ({"queues": [state()["queues"][0] | {"paused": True}]}, (False, "foo: workers paused")),
+        ({"queues": [state()["queues"][0] | {"oldest": 0.2}]}, (True, "oldest key 0.2 s")),
+        ({"queues": [state()["queues"][0] | {"oldest": 10.0}]}, (False, "oldest key 10.0 s")),
+    ],
+)
+def test_each_sign_of_health(changes: dict[str, Any], sign: tuple[bool, str]) -> None:
+    """In words, as on the page."""
+    assert sign in signs(board(CONNECTED, snapshot(**changes)))

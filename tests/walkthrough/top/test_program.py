@@ -1,0 +1,88 @@
+"""`top` as a command."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handloop.walkthrough.top.program import main
+from handloop.walkthrough.top.stream import Told
+from support.board_messages import CONNECTED, snapshot, step
+
+ROOT = Path(__file__).parents[3]
+TOP = [sys.executable, "-m", "handloop", "top", "--address=127.0.0.1:1"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def interrupted(*messages: Told) -> Iterator[Told]:
+    """Messages, then Ctrl-C."""
+    yield from messages
+    raise KeyboardInterrupt
+
+
+def test_without_a_terminal_it_writes_lines() -> None:
+    """No cursor control; Ctrl-C is the ordinary end."""
+    out = io.StringIO()
+    assert main([], out, interrupted(CONNECTED, snapshot(), Told("steps", [step(7, "queued")]))) == 0
+    assert "(7) queued\n" in out.getvalue()
+    assert "\x1b" not in out.getvalue()
+
+
+def test_on_a_terminal_it_draws_and_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the alternate screen, with the cursor back at the end; --plain writes lines there, too."""
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    assert main([], out, interrupted(CONNECTED, snapshot())) == 0
+    assert "caches synced" in out.getvalue()
+    assert out.getvalue().rindex("\x1b[?25h") > out.getvalue().rindex("caches synced")
+    plain = Terminal()
+    assert main(["--plain"], plain, interrupted(CONNECTED, snapshot())) == 0
+    assert "\x1b" not in plain.getvalue()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
+    """Exit code 0, no traceback; what it could not reach is on the screen."""
+    with subprocess.Popen(TOP, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        assert b"nothing answers at 127.0.0.1:1: connection refused" in started.stdout.readline()
+        started.send_signal(ending)
+        _, complaints = started.communicate(timeout=20)
+    assert (started.returncode, complaints) == (0, b"")
+
+
+def test_a_reader_that_goes_away_ends_it() -> None:
+    """`top --plain | head -1`."""
+    code = (
+        "import sys; from handloop.walkthrough.top.program import main; from support.board_messages import *;"
+        "sys.exit(main([], None, [snapshot(missed=n) for n in range(1, 9999)]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        started.stdout.close()
+        assert started.stderr is not None
+        assert started.stderr.read() == b""
+    assert started.returncode == 0
+
+
+def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to give instead."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--address", "nonsense"])
+    assert caught.value.code == 2
+    assert "give host:port or a URL" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""The stream of a page, which comes and goes."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from handloop.walkthrough.live.guard import LOOPBACK_NAMES
+from handloop.walkthrough.live.server import LiveServer
+from handloop.walkthrough.top.stream import Stream, Told, events
+from handloop.workqueue.step_trace import TRACE
+from support.wire_server import Peer, WireServer
+
+
+def new_server(port: int = 0) -> LiveServer:
+    server = LiveServer("127.0.0.1", port, names=LOOPBACK_NAMES, controls=False)
+    server.start()
+    return server
+
+
+def messages(url: str) -> Iterator[Told]:
+    """Those of a stream that does not wait between two tries."""
+    return Stream(lambda: url, pause=lambda _: None).messages()
+
+
+def next_of(told: Iterator[Told], event: str) -> Told:
+    return next(one for one in told if one.event == event)
+
+
+def test_a_program_that_goes_away_and_comes_back() -> None:
+    """Each change is said; a new process sends a snapshot."""
+    first = new_server()
+    port = first.port
+    told = messages(f"http://127.0.0.1:{port}")
+    assert next(told) == Told("connected", f"http://127.0.0.1:{port}")
+    assert next(told).data["state"]["ready"] is False
+    TRACE.tell(11, "foo", "default/a", again=False)
+    assert next_of(told, "steps").data[0]["key"] == "default/a"
+    first.stop()
+    assert "ended the stream" in next_of(told, "lost").data or "broke" in next_of(told, "lost").data
+    assert next(told).data.startswith(f"nothing answers at 127.0.0.1:{port}: ")
+    second = new_server(port)
+    try:
+        assert next_of(told, "connected")
+        assert next(told).event == "snapshot"
+    finally:
+        second.stop()
+
+
+def test_a_server_that_is_not_there_is_said_in_one_sentence() -> None:
+    """With what was tried, and that it goes on."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    sentence = next(messages(f"http://127.0.0.1:{port}")).data
+    assert sentence == f"nothing answers at 127.0.0.1:{port}: connection refused; trying again every second"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "serves something else than a live page"),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\n64\n", " answered 503: 64"),
+        (b"nonsense\r\n\r\n", "the connection broke"),
+    ],
+)
+def test_something_else_at_the_address_is_said(answer: bytes, says: str) -> None:
+    """A page of another kind, a refusal with its reason, and what does not speak HTTP."""
+
+    def script(peer: Peer) -> None:
+        peer.receive()
+        peer.send(answer)
+        peer.finish()
+
+    with WireServer(script) as server:
+        assert says in next(messages(server.url)).data
+
+
+def test_the_events_of_a_stream() -> None:
+    """Comments and a tail that was cut off are no events; data of several lines is joined."""
+    lines = (
+        ": heartbeat\r\n\r\nevent: steps\r\nid: r-1\r\ndata: [1,\r\ndata: 2]\r\n\r\n"
+        "event: state\ndata:{}\n\nretry: 1000\n\nevent: state\ndata: {"
+    )
+    found = list(events(lines.encode().splitlines(keepends=True)))
+    assert found == [("steps", "r-1", "[1,\n2]"), ("state", "", "{}")]
+    assert json.loads(found[0][2]) == [1, 2]

@@ -1,0 +1,85 @@
+"""What a viewer in a terminal knows: the connection, the last state and steps, and the signs of health."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from handloop.walkthrough.top.stream import Told
+
+SENTENCES: Final = 5
+OLD_SECONDS: Final = 10.0
+"""A key that has been in need of work for so long is no good sign."""
+
+
+_INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+
+
+def visible(text: str) -> str:
+    """The text, with a sign in place of each control character: a terminal obeys those."""
+    return text.translate(_INVISIBLE)
+
+
+class Health(NamedTuple):
+    """One sign of health, in words."""
+
+    good: bool
+    words: str
+
+
+class Board:
+    """
+    Collects the messages of a stream. Threads: the caller's.
+
+    State: url, of the page; trouble, why it is not connected, "" = it is; state, as docs/live.md says, empty
+    before the first; hits by step; steps, the last few; missed, how many steps were not seen, None = unknown.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.trouble = "connecting"
+        self.state: Mapping[str, Any] = {}
+        self.hits: Counter[int] = Counter()
+        self.steps: deque[Mapping[str, Any]] = deque(maxlen=SENTENCES)
+        self.missed: int | None = 0
+
+    def take(self, told: Told) -> None:
+        """Take one message in."""
+        match told.event:
+            case "connected":
+                self.url, self.trouble = told.data, ""
+            case "lost":
+                self.trouble = told.data
+            case "snapshot":
+                self.state, self.missed = told.data["state"], told.data["missed"]
+            case "state":
+                self.state = told.data
+            case "steps":
+                self.hits.update(step["step"] for step in told.data)
+                self.steps.extend(told.data)
+
+    def health(self) -> list[Health]:
+        """The signs, the connection first. A last state is shown on while it is not connected."""
+        signs = [Health(good=not self.trouble, words=self.trouble or f"connected to {self.url}")]
+        state = self.state
+        if not state:
+            return signs
+        if not state["ready"]:
+            return [*signs, Health(good=False, words="the controllers have not started yet")]
+        signs.append(Health(state["synced"], "caches synced" if state["synced"] else "caches not synced"))
+        signs.append(_election(state["election"]))
+        paused = [queue["name"] for queue in state["queues"] if queue["paused"]]
+        signs += [Health(good=False, words=f"{name}: workers paused") for name in paused]
+        ages = [queue["oldest"] for queue in state["queues"] if queue["oldest"] is not None]
+        if ages:
+            signs.append(Health(max(ages) < OLD_SECONDS, f"oldest key {max(ages):.1f} s"))
+        return signs
+
+
+def _election(election: Mapping[str, Any] | None) -> Health:
+    if election is None:
+        return Health(good=True, words="no election")
+    if election["leading"]:
+        return Health(good=True, words="leader")
+    return Health(good=False, words=f"standby, holder {election['holder'] or 'nobody'}")

@@ -1,0 +1,112 @@
+"""Follows a live page's stream of server-sent events, and comes back when it breaks."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from http.client import HTTPException
+from typing import Any, Final, NamedTuple
+
+RETRY_SECONDS: Final = 1.0
+SILENCE_SECONDS: Final = 30.0
+"""Two heartbeats of the page: after this a stream counts as dead."""
+
+_PATH: Final = "/debug/live/events"
+
+
+class Told(NamedTuple):
+    """
+    One message.
+
+    event is `snapshot`, `steps` or `state` with the data of docs/live.md; `connected` with the page's URL; or
+    `lost` with a sentence.
+    """
+
+    event: str
+    data: Any
+
+
+class Stream:
+    """
+    The messages of one page, for ever. Threads: the caller's.
+
+    State: _last_id, with which the page goes on where the stream broke.
+    """
+
+    def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
+        """Args: find returns the page's URL, or raises OSError; it is asked anew for each connection."""
+        self._find = find
+        self._pause = pause
+        self._last_id = ""
+
+    def messages(self) -> Iterator[Told]:
+        """
+        Every message; between two connections one that says why.
+
+        Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.
+        """
+        while True:
+            try:
+                yield from self._connection()
+                yield Told("lost", "the program ended the stream; waiting for it to come back")
+            except (OSError, HTTPException, ValueError) as error:
+                yield Told("lost", f"{_reason(error)}; trying again every second")
+            self._pause(RETRY_SECONDS)
+
+    def _connection(self) -> Iterator[Told]:
+        url = self._find()
+        headers = {"Accept": "text/event-stream"}
+        if self._last_id:
+            headers["Last-Event-ID"] = self._last_id
+        request = urllib.request.Request(url + _PATH, headers=headers)  # noqa: S310 - http or https
+        with _opened(request) as answer:
+            if answer.headers.get_content_type() != "text/event-stream":
+                raise ValueError(f"{url} serves something else than a live page")
+            yield Told("connected", url)
+            for event, event_id, data in events(answer):
+                self._last_id = event_id or self._last_id
+                yield Told(event, json.loads(data))
+
+
+def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
+    """
+    The events of a stream: name, id, data. Comments are skipped, and so is a tail that a break cut off.
+
+    Follows: WHATWG HTML 9.2.6, as far as the page uses it: no lone carriage returns, no default event.
+    """
+    fields: dict[str, str] = {}
+    data: list[str] = []
+    for line in lines:
+        name, _, value = line.decode().rstrip("\r\n").partition(":")
+        if name == "data":
+            data.append(value.removeprefix(" "))
+        elif name:
+            fields[name] = value.removeprefix(" ")
+        elif not value and data:
+            yield fields.get("event", ""), fields.get("id", ""), "\n".join(data)
+            fields, data = {}, []
+
+
+def _opened(request: urllib.request.Request) -> Any:
+    # without the environment's proxies: the page is on loopback, or where the address says
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        return opener.open(request, timeout=SILENCE_SECONDS)
+    except urllib.error.HTTPError as error:
+        with error:
+            said = error.read(500).decode(errors="replace").strip().partition("\n")[0]
+        raise ValueError(f"{request.host} answered {error.code}: {said}") from error
+    except urllib.error.URLError as error:
+        reason = (isinstance(error.reason, OSError) and error.reason.strerror) or str(error.reason)
+        raise OSError(f"nothing answers at {request.host}: {reason.lower()}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"the program was silent for {SILENCE_SECONDS:g} s"
+    if isinstance(error, (ConnectionError, HTTPException)):
+        return "the connection broke"
+    return str(error)
