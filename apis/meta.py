@@ -219,7 +219,12 @@ def decode_hook(kind: type, value: Any) -> Any:
     the path.
     """
     if kind is FrozenMap:
-        return _string_map(value)
+        if value.__class__ is not dict:
+            return _made_map(value)
+        for entry in value.values():
+            if entry.__class__ is not str:
+                raise TypeError(f"expected a map of strings, got a value {entry!r}")
+        return FrozenMap(value)
     if kind is JSON:
         return value if isinstance(value, JSON) else JSON(value)
     if issubclass(kind, MapOf):
@@ -238,15 +243,14 @@ def encode_hook(value: Any) -> Any:
     raise NotImplementedError(f"no encoder for {type(value)}")
 
 
-def _string_map(value: Any) -> FrozenMap:
+def _made_map(value: Any) -> FrozenMap:
+    """Of null, and of a map that msgspec.convert gives as it is."""
     if value is None:
         return EMPTY_MAP
-    if not isinstance(value, dict):
+    if not isinstance(value, MapOf):
         raise TypeError(f"expected a map of strings, got {value!r}")
-    for entry in value.values():
-        if entry.__class__ is not str:
-            raise TypeError(f"expected a map of strings, got a value {entry!r}")
-    return value if value.__class__ is FrozenMap else FrozenMap(value)
+    made = decode_hook(FrozenMap, dict(value))
+    return value if isinstance(value, FrozenMap) else made
 
 
 def _typed_map(kind: type[MapOf[Any]], value: Any) -> MapOf[Any]:

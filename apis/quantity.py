@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
-PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$"
+PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?\Z"
 """The schema's pattern for an amount, which cannot be negative."""
 
 FORMAT_ERROR: Final = (

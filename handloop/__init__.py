@@ -5,7 +5,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, ObjectMeta, Resource, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
 | change an object | evolve |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
@@ -27,13 +27,15 @@ Importing handloop imports nothing else: each name is fetched when it is first u
 from importlib import import_module
 
 _MODULES = {
-    "apis.crd": "custom_resource_definition",
+    "apis.crd": "LIST_ATOMIC LIST_SET PrinterColumn Rule Scale custom_resource_definition list_map",
     "apis.evolve": "evolve",
     "apis.conditions": (
         "Condition find_condition is_condition_false is_condition_true remove_condition set_condition"
     ),
+    "apis.json_value": "JSON",
     "apis.meta": (
-        "EMPTY_MAP APIStruct FrozenMap Kind ObjectMeta controller_of is_controlled_by new_controller_ref"
+        "EMPTY_MAP APIStruct FrozenMap Kind MapOf ObjectMeta controller_of is_controlled_by "
+        "new_controller_ref"
     ),
     "apis.resource": "Resource",
     "client.config": "load_config",

@@ -8,12 +8,23 @@ from handloop.apis.conditions import (
     remove_condition,
     set_condition,
 )
-from handloop.apis.crd import custom_resource_definition
+from handloop.apis.crd import (
+    LIST_ATOMIC,
+    LIST_SET,
+    PrinterColumn,
+    Rule,
+    Scale,
+    custom_resource_definition,
+    list_map,
+)
+from handloop.apis.evolve import evolve
+from handloop.apis.json_value import JSON
 from handloop.apis.meta import (
     EMPTY_MAP,
     APIStruct,
     FrozenMap,
     Kind,
+    MapOf,
     ObjectMeta,
     controller_of,
     is_controlled_by,
@@ -83,6 +94,9 @@ from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 __all__ = [
     "DONE",
     "EMPTY_MAP",
+    "JSON",
+    "LIST_ATOMIC",
+    "LIST_SET",
     "APIError",
     "APIStruct",
     "Access",
@@ -110,6 +124,7 @@ __all__ = [
     "ListOptions",
     "Lister",
     "Manager",
+    "MapOf",
     "NameTakenError",
     "NoKindMatch",
     "NotFound",
@@ -117,6 +132,7 @@ __all__ = [
     "ObjectName",
     "PatchType",
     "PredicateFuncs",
+    "PrinterColumn",
     "RateLimiter",
     "RateLimitingQueue",
     "ReconcileError",
@@ -125,6 +141,8 @@ __all__ = [
     "ResourceEventHandlerFuncs",
     "ResourceVersionChanged",
     "Result",
+    "Rule",
+    "Scale",
     "SharedIndexInformer",
     "SharedInformerFactory",
     "ShutDown",
@@ -139,6 +157,7 @@ __all__ = [
     "controller_of",
     "custom_resource_definition",
     "default_controller_rate_limiter",
+    "evolve",
     "find_condition",
     "has_finalizer",
     "is_applied",
@@ -146,6 +165,7 @@ __all__ = [
     "is_condition_false",
     "is_condition_true",
     "is_controlled_by",
+    "list_map",
     "load_config",
     "meta_namespace_key_func",
     "negate",

@@ -24,7 +24,7 @@ _PATH_COMPONENT: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
 _DOMAIN: Final = r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]+)?"
 _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
-IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?$"
+IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?\\Z"
 NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
 """A valid name of a Service, and value of a label."""
 
@@ -54,7 +54,7 @@ class AppKeySelector(APIStruct):
     """One key of a Secret or ConfigMap in the namespace of the MyApp."""
 
     name: Annotated[str, Meta(min_length=1, max_length=253)]
-    key: Annotated[str, Meta(min_length=1, max_length=253, pattern="^[-._a-zA-Z0-9]+$")]
+    key: Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+\Z")]
 
 
 class AppEnvVarSource(APIStruct):
@@ -72,7 +72,7 @@ class AppEnvVar(APIStruct):
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
 
     # any printable ASCII but "=", as in a container
-    name: Annotated[str, Meta(min_length=1, pattern="^[ -<>-~]+$")]
+    name: Annotated[str, Meta(min_length=1, pattern=r"^[ -<>-~]+\Z")]
     value: str | None = None
     value_from: AppEnvVarSource | None = None
 
@@ -94,7 +94,6 @@ class AppResources(APIStruct):
 class AutoScaling(APIStruct):
     """Whether the number of replicas follows the load, and between which bounds."""
 
-    crd_defaults: ClassVar[bool] = True
     crd_required: ClassVar[tuple[str, ...]] = ("enabled",)
     crd_rules: ClassVar[tuple[Rule, ...]] = (MIN_MAX_RULE,)
 
@@ -108,8 +107,6 @@ class AutoScaling(APIStruct):
 
 class MyAppSpec(APIStruct):
     """What is wanted: so many replicas of an image, and how they are reached."""
-
-    crd_defaults: ClassVar[bool] = True
 
     replicas: Annotated[
         Replicas, Meta(description="How many, unless autoScaling is enabled; then how many to begin with.")

@@ -99,6 +99,9 @@ def _identity(entry: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...
 
 
 def _causes(place: _Place) -> Iterator[Cause]:
+    """No rule is evaluated on null."""
+    if place.value is None:
+        return
     for rule in place.schema.get(RULES) or ():
         cause = _cause(place, rule)
         if cause is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 from handloop.sandbox.custom import formats, go_regexp
@@ -28,6 +27,9 @@ from handloop.sandbox.wire.resource import Schema
 from handloop.sandbox.wire.status import Cause
 
 _NO_FIELD: Final = "<nil>"
+_EXACT: Final = 2**53
+_TOLERANCE: Final = 1e-9
+"""Up to _EXACT, a number that is so near to a whole one counts as an integer."""
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 _TYPE_NAMES: Final = {
     bool: "boolean",
@@ -98,7 +100,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     if format_ in _INT_BOUNDS:
         wanted, actual = (format_,), "float64"
     text = f"{path} in body must be of type {','.join(wanted)}: {shown(actual)}"
-    causes = [invalid_type(path, actual, text)]
+    causes = [] if whole and _is_nearly_whole(value) else [invalid_type(path, actual, text)]
     if whole:
         asked = f"with format {format_}" if format_ in _INT_BOUNDS else "(default format)"
         detail = f"Checked value must be of type integer {asked} in {path}"
@@ -154,8 +156,10 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
     if _types(schema) and not {"integer", "number"} & set(_types(schema)):
         return []
     factor, high, low = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
-    if factor and Decimal(str(value)) % Decimal(str(factor)) != 0:
-        causes.append(invalid_value(path, value, f"{path} in body should be a multiple of {_number(factor)}"))
+    if isinstance(value, int) and _is_int64(value):
+        high, low, factor = (bound if bound is None else _go_int64(bound) for bound in (high, low, factor))
+    if factor is not None:
+        causes += _multiple_causes(value, factor, path)
     if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
         words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
         causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(high)}"))
@@ -165,17 +169,46 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
     return causes
 
 
+def _go_int64(bound: float) -> int:
+    """A bound as a whole number meets it: without its fraction."""
+    return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
+
+
+def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
+    if factor <= 0:
+        text = f"factor MultipleOf declared for {path} must be positive: {_number(factor)}"
+        return [invalid_value(path, factor, text)]
+    if isinstance(value, int) and isinstance(factor, int):
+        is_multiple = value % factor == 0
+    else:
+        quotient = 1 / factor * value if factor < 1 else value / factor
+        is_multiple = (quotient.is_integer() and abs(quotient) < _EXACT) or _is_nearly_whole(quotient)
+    text = f"{path} in body should be a multiple of {_number(factor)}"
+    return [] if is_multiple else [invalid_value(path, value, text)]
+
+
+def _is_nearly_whole(value: float) -> bool:
+    """As swag.IsFloat64AJSONInteger has it, which takes no number below 0 for nearly whole."""
+    whole = math.floor(value)
+    return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
+
+
 def _number(value: float) -> str:
     return str(int(value)) if not math.isinf(value) and value == int(value) else str(value)
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
+    """An enum takes no null, even if it lists it, or if the schema is nullable."""
     allowed = schema.get("enum")
-    if not allowed or (value is None and schema.get("nullable")):
+    if not allowed:
         return []
-    if any(value == entry and isinstance(value, bool) == isinstance(entry, bool) for entry in allowed):
+    if any(_is_same(value, entry) for entry in allowed if entry is not None):
         return []
     return [not_supported(path, value, [_enum_text(entry) for entry in allowed])]
+
+
+def _is_same(value: Any, entry: Any) -> bool:
+    return bool(value == entry) and isinstance(value, bool) == isinstance(entry, bool)
 
 
 def _enum_text(value: Any) -> str:

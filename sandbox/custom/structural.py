@@ -77,12 +77,6 @@ def has_unknown(schema: Schema, value: Any) -> bool:
     return bool(unknown)
 
 
-def is_nullable(schema: Schema) -> bool:
-    """Whether null is a value of this schema."""
-    untyped = "type" not in schema and not schema.get("x-kubernetes-int-or-string")
-    return bool(schema.get("nullable")) or untyped
-
-
 def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
     if isinstance(value, dict):
         embedded = bool(schema.get("x-kubernetes-embedded-resource"))
@@ -143,7 +137,7 @@ def _default_object(schema: Schema, value: Mapping[str, Any], *, keep_nulls: boo
         member = properties.get(name, values)
         if member is None:
             result[name] = entry
-        elif entry is not None or is_nullable(member) or (keep_nulls and member.get("default") is None):
+        elif entry is not None or member.get("nullable") or (keep_nulls and member.get("default") is None):
             result[name] = _default(member, entry, keep_nulls=keep_nulls)
     for name, member in properties.items():
         if name not in result and member.get("default") is not None:

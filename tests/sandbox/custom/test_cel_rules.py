@@ -121,3 +121,9 @@ def test_rules_that_cannot_be_evaluated_are_known() -> None:
     assert cel_rules.unknown_rules(outer) == ["url('x').getHost() == 'y'"]
     assert cel_rules.check(outer, {"a": {}}, None) == []
     assert cel_rules.unknown_rules(_SCHEMA) == []
+
+
+def test_no_rule_is_evaluated_on_null() -> None:
+    """Null is no number that could be compared."""
+    part = {"type": "number", "nullable": True, "x-kubernetes-validations": _rule("self < 1.5")}
+    assert cel_rules.check({"type": "object", "properties": {"p": part}}, {"p": None}, None) == []

@@ -282,3 +282,31 @@ _ORACLE = {
 def test_it_agrees_with_json_schema(value: Any) -> None:
     """A value is valid exactly when a JSON Schema validator finds it so."""
     assert (schema.validate(_ORACLE, value) == []) is jsonschema.Draft7Validator(_ORACLE).is_valid(value)
+
+
+_TENTHS: dict[str, Any] = {"type": "number", "multipleOf": 0.1}
+_NULLABLE: dict[str, Any] = {"type": "string", "enum": ["a", None], "nullable": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        (_NULLABLE, None, 'Unsupported value: null: supported values: "a", "null"'),
+        ({"type": "number", "minimum": 2.5}, 2, None),
+        ({"type": "number", "minimum": 2.5}, 2.4, "2.4: p in body should be greater than or equal to 2.5"),
+        (_TENTHS, 0.3, None),
+        (_TENTHS, 1e300, "1e+300: p in body should be a multiple of 0.1"),
+        (_TENTHS, 3, "0: factor MultipleOf declared for p must be positive: 0"),
+        ({"type": "number", "multipleOf": 0.5}, 1.0000000001, None),
+        (
+            {"type": "integer"},
+            1.0000000001,
+            '"": Checked value must be of type integer (default format) in p',
+        ),
+    ],
+)
+def test_where_go_is_not_exact(part: dict[str, Any], value: Any, message: str | None) -> None:
+    """No null in an enum, whole numbers against bounds without fraction, a tolerance for fractions."""
+    found = schema.validate({"type": "object", "properties": {"p": part}}, {"p": value})
+    told = [cause.message.removeprefix("Invalid value: ") for cause in found]
+    assert told == ([message] if message else [])

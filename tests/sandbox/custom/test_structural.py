@@ -120,8 +120,17 @@ def test_embedded_metadata_is_decoded_too() -> None:
 
 
 def test_what_null_means() -> None:
-    """Null is a value where the schema is nullable or has no type."""
-    assert structural.is_nullable({"nullable": True, "type": "string"})
-    assert structural.is_nullable({})
-    assert not structural.is_nullable({"type": "string"})
-    assert not structural.is_nullable({"x-kubernetes-int-or-string": True})
+    """Null is a value where the schema is nullable, typed or not; elsewhere it is dropped, but in a list."""
+    free = {"x-kubernetes-preserve-unknown-fields": True}
+    properties = {
+        "text": {"type": "string", "nullable": True},
+        "free": {**free, "nullable": True},
+        "bare": free,
+        "either": {"x-kubernetes-int-or-string": True},
+        "map": {"type": "object", "additionalProperties": free},
+        "list": {"type": "array", "items": free},
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    nulls = dict.fromkeys(("text", "free", "bare", "either"))
+    spec = structural.default(schema, {"spec": {**nulls, "map": {"a": None}, "list": [None]}})["spec"]
+    assert spec == {"text": None, "free": None, "map": {}, "list": [None]}

@@ -1,0 +1,361 @@
+"""
+Structural schemas generated from types, or a refusal: what a type becomes is the table of docs/types.md.
+
+Whatever the server takes, the decoder takes, too, as the server stores it; and whatever the decoder takes,
+the server takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's extra_json_schema,
+and refuses whole numbers beyond 64 bits, which msgspec takes.
+Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
+bounds as int64, so a bound that is no small whole number becomes a CEL rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, Flag
+from typing import Any, Final, get_origin
+
+import msgspec
+from msgspec import inspect
+
+from handloop.apis.go_pattern import go_pattern
+from handloop.apis.json_value import JSON
+from handloop.apis.meta import FrozenMap, Kind, MapOf, ObjectMeta, decode_hook, encode_hook
+
+_INT32: Final = (-(2**31), 2**31 - 1)
+_EXACT: Final = 2**53
+"""Bounds are float64 in a schema: below this, whole numbers are exact."""
+
+_NULL: Final = inspect.NoneType()
+_WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
+    inspect.ListType: "list can be changed: write tuple[T, ...]",
+    inspect.DictType: "dict can be changed: write FrozenMap for strings, or MapOf[V]",
+    inspect.SetType: "set can be changed: write Annotated[tuple[T, ...], LIST_SET]",
+    inspect.FrozenSetType: "frozenset has no order: write Annotated[tuple[T, ...], LIST_SET]",
+    inspect.TupleType: "the items of a list have one type: write tuple[T, ...] with bounds, or a struct",
+    inspect.AnyType: "Any has no shape: write JSON",
+    inspect.RawType: "Raw keeps the whole answer alive: write JSON",
+    inspect.DateTimeType: "date-times are not the same to the server: write str, and read it with parse_time",
+    inspect.BytesType: "base64 is not the same to the server: write str",
+    inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
+}
+_NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """
+    Where a type stands in a kind.
+
+    path is for people: `spec.tags[].x`; outer are the structs around it; told says whether defaults are in
+    the schema: not in a status, which no user writes, and not in metadata.
+    """
+
+    path: str
+    outer: tuple[type, ...] = ()
+    told: bool = True
+
+    def below(self, step: str) -> _Place:
+        return replace(self, path=f"{self.path}{step}")
+
+    def refusal(self, why: str) -> TypeError:
+        return TypeError(f"{self.path}: {why}")
+
+
+def object_schema(kind: type[Kind]) -> dict[str, Any]:
+    """
+    The structural schema of a top-level type, with the three fields that every kind has first.
+
+    Raises: TypeError with the path of the part that no schema can say, and what to write.
+    """
+    schema = _struct(_struct_type(kind), _Place(kind.__name__))
+    envelope = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+    }
+    properties = {name: part for name, part in schema["properties"].items() if name not in envelope}
+    return schema | {"properties": envelope | properties}
+
+
+def _struct_type(kind: type[Kind]) -> inspect.StructType:
+    msgspec.json.Decoder(kind, dec_hook=decode_hook)  # refuses what no decoder takes, such as Literal[1.5]
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    return info
+
+
+def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
+    cls: type[msgspec.Struct] = get_origin(info.cls) or info.cls
+    if cls in place.outer:
+        raise place.refusal(f"{cls.__name__} holds itself, without an end: write JSON for the inner one")
+    if info.array_like or not cls.__struct_config__.frozen:
+        raise place.refusal(
+            f"{cls.__name__} can be changed, or is no object in JSON: derive it from APIStruct"
+        )
+    schema: dict[str, Any] = {"type": "object"}
+    if cls.__doc__:
+        schema["description"] = " ".join(cls.__doc__.strip().split("\n\n")[0].split())
+    demanded: tuple[str, ...] = getattr(cls, "crd_required", ())
+    required = [f.encode_name for f in info.fields if f.required or f.encode_name in demanded]
+    types = {field.name: field.type for field in msgspec.structs.fields(cls)}
+    inner = replace(place, outer=(*place.outer, cls), told=place.told and cls is not ObjectMeta)
+    schema["properties"] = _tag(info) | {
+        field.encode_name: _field(field, types[field.name], inner, demanded=field.encode_name in demanded)
+        for field in info.fields
+    }
+    if required:
+        schema["required"] = required
+    if rules := getattr(cls, "crd_rules", ()):
+        schema["x-kubernetes-validations"] = [_rule(rule.expression, rule.message) for rule in rules]
+    return schema
+
+
+def _rule(expression: str, message: str) -> dict[str, str]:
+    return {"rule": expression, "message": message}
+
+
+def _tag(info: inspect.StructType) -> dict[str, Any]:
+    if info.tag_field is None:
+        return {}
+    return {info.tag_field: {"type": _NAMES[type(info.tag)], "enum": [info.tag]}}
+
+
+def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
+    """
+    A field that may be null is nullable only if that says more than leaving it out: without a default, or
+    with one that is not None.
+    """
+    is_top = len(struct.outer) == 1
+    place = replace(
+        struct,
+        path=f"{struct.path}.{field.name}",
+        told=struct.told and not (is_top and field.encode_name in ("metadata", "status")),
+    )
+    default = default_of(field)
+    schema = _schema(field.type, place)
+    if _takes_null(field.type) and (field.required or not (default is None or _is_map(field.type))):
+        schema = _nullable(schema, place)
+    if place.told and not demanded and _says_something(default):
+        schema["default"] = _told(default, annotation, place)
+    return schema
+
+
+def default_of(field: inspect.Field) -> Any:
+    """The default of a field, also one that a factory makes; NODEFAULT without any."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def _says_something(default: Any) -> bool:
+    """The server need not fill in an empty text, list or map, false, null, or a struct."""
+    if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
+        return bool(default)
+    return isinstance(default, (int, float, Enum, JSON))
+
+
+def _told(default: Any, annotation: Any, place: _Place) -> Any:
+    text = msgspec.json.encode(default, enc_hook=encode_hook)
+    try:
+        msgspec.json.decode(text, type=annotation, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        why = f"the default {default!r} does not fit the field's type: {error}"
+        raise place.refusal(why) from None
+    return msgspec.json.decode(text)
+
+
+def _takes_null(info: inspect.Type) -> bool:
+    match info:
+        case inspect.Metadata():
+            return _takes_null(info.type)
+        case inspect.UnionType():
+            return _NULL in info.types or any(map(_takes_null, info.types))
+        case inspect.LiteralType():
+            return None in info.values
+        case _:
+            return _is_map(info)
+
+
+def _is_map(info: inspect.Type) -> bool:
+    """A map of strings decodes null as an empty map, as Go does."""
+    bare = _bare(info)
+    return isinstance(bare, inspect.CustomType) and bare.cls is FrozenMap
+
+
+def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
+    """An item of a list or a value of a map, where null is not the same as absence."""
+    schema = _schema(info, place)
+    return _nullable(schema, place) if _takes_null(info) else schema
+
+
+def _nullable(schema: dict[str, Any], place: _Place) -> dict[str, Any]:
+    """The server takes null for no enum, even if that lists it."""
+    if "enum" in schema:
+        raise place.refusal("an enum cannot be null: write the default None, or a value that stands for it")
+    return schema | {"nullable": True}
+
+
+def _schema(info: inspect.Type, place: _Place) -> dict[str, Any]:  # noqa: PLR0911 - one line per kind of type
+    match info:
+        case inspect.Metadata():
+            return _annotated(info, place)
+        case inspect.UnionType():
+            return _union(info, place)
+        case inspect.StructType():
+            return _struct(info, place)
+        case inspect.StrType() | inspect.IntType() | inspect.FloatType() | inspect.BoolType():
+            return _scalar(info, place)
+        case inspect.LiteralType(values=values):
+            return _enumeration(values, place)
+        case inspect.EnumType(cls=cls):
+            return _enum(cls, place)
+        case inspect.VarTupleType():
+            limits = {"minItems": info.min_length, "maxItems": info.max_length}
+            return {"type": "array", "items": _element(info.item_type, place.below("[]"))} | _said(limits)
+        case inspect.CustomType(cls=cls) if issubclass(cls, MapOf):
+            return _map(cls, place)
+        case inspect.CustomType(cls=cls) if cls is JSON:
+            return {"x-kubernetes-preserve-unknown-fields": True, "nullable": True}
+        case _:
+            name = type(info).__name__.removesuffix("Type")
+            why = f"there is no schema for {name}: write an APIStruct, or str"
+            raise place.refusal(_WAYS_OUT.get(type(info), why))
+
+
+def _said(limits: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def _map(kind: type[MapOf[Any]], place: _Place) -> dict[str, Any]:
+    values = _element(inspect.type_info(kind.values_type), place.below("{}"))
+    limits = {"minProperties": kind.min_length or None, "maxProperties": kind.max_length}
+    return {"type": "object", "additionalProperties": values} | _said(limits)
+
+
+def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
+    extra = dict(info.extra_json_schema or {})
+    if examples := extra.pop("examples", ()):
+        extra["example"] = examples[0]
+    schema = _schema(info.type, place) | extra
+    items = schema.get("items", {})
+    is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
+    if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
+        raise place.refusal("the items of a set are texts or whole numbers: write list_map(...) for structs")
+    for key in schema.get("x-kubernetes-list-map-keys", ()):
+        _check_key(key, items, place)
+    return schema
+
+
+def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
+    schema = items.get("properties", {}).get(key)
+    if schema is None or schema.get("type") in (None, "object", "array") or schema.get("nullable"):
+        raise place.refusal(f"{key} is no key: list_map takes numbers, texts and booleans of the items")
+    if key not in items.get("required", ()) and "default" not in schema:
+        raise place.refusal(f"the key {key} may be absent: give it no default, or one that says something")
+
+
+def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
+    """`T | None` is a field that may be left out; a number or a text is the only other union of a schema."""
+    some = [part for part in info.types if part != _NULL]
+    if len(some) == 1:
+        return _schema(some[0], place)
+    plain = {type(part): part for part in map(_bare, some)}
+    if plain.keys() == {inspect.IntType, inspect.StrType}:
+        return _int_or_string(plain[inspect.IntType], plain[inspect.StrType], place)
+    if any(isinstance(part, inspect.StructType) for part in plain.values()):
+        raise place.refusal("a schema has no union of structs: write one with optional fields, and a Rule")
+    if plain.keys() == {inspect.IntType, inspect.FloatType}:
+        raise place.refusal("a float takes whole numbers, too: write float")
+    raise place.refusal(
+        "the unions of a schema are int | str and T | None: write JSON, or one type and a Rule"
+    )
+
+
+def _bare(info: inspect.Type) -> inspect.Type:
+    return _bare(info.type) if isinstance(info, inspect.Metadata) else info
+
+
+def _int_or_string(number: Any, text: Any, place: _Place) -> dict[str, Any]:
+    schema = {"x-kubernetes-int-or-string": True} | _bounds(number) | _text(text, place)
+    if "x-kubernetes-validations" in schema:
+        raise place.refusal(f"a bound beyond {_EXACT} of int | str: write a Rule")
+    return schema
+
+
+def _scalar(info: inspect.Type, place: _Place) -> dict[str, Any]:
+    match info:
+        case inspect.IntType():
+            return _integer(info)
+        case inspect.FloatType():
+            if info.multiple_of is not None:
+                raise place.refusal("multiples of a float depend on rounding: write an int in a smaller unit")
+            return {"type": "number"} | _bounds(info)
+        case inspect.StrType():
+            return {"type": "string"} | _text(info, place)
+        case _:
+            return {"type": "boolean"}
+
+
+def _integer(info: inspect.IntType) -> dict[str, Any]:
+    """Bounds within int32 make the format int32, which replaces bounds equal to int32's own."""
+    bounds = _bounds(info)
+    low, high = bounds.get("minimum", -_EXACT), bounds.get("maximum", _EXACT)
+    is_small = low >= _INT32[0] and high <= _INT32[1]
+    own = (("minimum", _INT32[0]), ("maximum", _INT32[1])) if is_small else ()
+    kept = {name: bound for name, bound in bounds.items() if (name, bound) not in own}
+    return {"type": "integer", "format": "int32" if is_small else "int64"} | kept
+
+
+def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
+    """
+    The limits of a number, and rules for those that the server would not compute exactly.
+
+    It takes 2147483647.0 for a multiple of 5, for instance.
+    """
+    schema: dict[str, Any] = {}
+    rules = []
+    for sign, name, bound in _signed(info):
+        if bound == int(bound) and abs(bound) < _EXACT:
+            schema |= {name: int(bound)} | ({f"exclusive{name.capitalize()}": True} if sign in "<>" else {})
+        else:
+            rules.append(_rule(f"self {sign} {bound!r}", f"should be {sign} {bound!r}"))
+    if info.multiple_of is not None:
+        rules.append(_rule(f"self % {info.multiple_of} == 0", f"should be a multiple of {info.multiple_of}"))
+    return schema | ({"x-kubernetes-validations": rules} if rules else {})
+
+
+def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:
+    """The bounds; a whole number above 0 is at least 1."""
+    step = 1 if isinstance(info, inspect.IntType) else 0
+    for sign, name, bound, inward in (
+        (">", "minimum", info.gt, step),
+        (">=", "minimum", info.ge, 0),
+        ("<", "maximum", info.lt, -step),
+        ("<=", "maximum", info.le, 0),
+    ):
+        if bound is not None:
+            yield f"{sign}=" if inward else sign, name, bound + inward
+
+
+def _text(info: inspect.StrType, place: _Place) -> dict[str, Any]:
+    pattern = info.pattern
+    try:
+        spelled = None if pattern is None else go_pattern(pattern)
+    except ValueError as error:
+        raise place.refusal(str(error)) from None
+    return _said({"minLength": info.min_length, "maxLength": info.max_length, "pattern": spelled})
+
+
+def _enum(cls: type[Enum], place: _Place) -> dict[str, Any]:
+    if issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__:  # type: ignore[attr-defined]
+        raise place.refusal(f"{cls.__name__} takes values that it does not list: write an Enum of its values")
+    return _enumeration((member.value for member in cls), place)
+
+
+def _enumeration(values: Iterable[Any], place: _Place) -> dict[str, Any]:
+    some = [value for value in values if value is not None]
+    kinds = {_NAMES[type(value)] for value in some}
+    if len(kinds) != 1:  # the server takes the number 49 for the text "1"
+        raise place.refusal("the values of an enum have one type: write texts, numbers or booleans")
+    return {"type": kinds.pop(), "enum": some}

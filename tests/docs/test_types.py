@@ -1,0 +1,52 @@
+"""docs/types.md: its blocks run, and the server takes what they print."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from support.managed_sandbox import ManagedSandbox
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/types.md").read_text(encoding="utf-8")
+BLOCKS = {
+    match["name"]: match["text"]
+    for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+}
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def run(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """Save a block as a file and run it, as somebody who has handloop installed."""
+    (folder / name).write_text(BLOCKS[name], encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, name],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_definition_is_taken(tmp_path: Path) -> None:
+    """It has the parts that the table names."""
+    printed = run(tmp_path, "site.py")
+    assert printed.returncode == 0, printed.stderr
+    definition = json.loads(printed.stdout)
+    ManagedSandbox(lifelike=True).post(CRDS, definition)
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    spec = schema["properties"]["spec"]["properties"]
+    assert spec["routes"]["items"]["properties"]["port"]["default"] == "http"
+    assert (spec["routes"]["minItems"], spec["quotas"]["maxProperties"]) == (1, 5)
+    assert (spec["tier"]["default"], spec["template"]["properties"]["metadata"]["type"]) == ("free", "object")
+
+
+def test_the_refusal_is_the_one_that_is_shown(tmp_path: Path) -> None:
+    """Path and way out."""
+    ended = run(tmp_path, "refused.py")
+    assert ended.stderr.splitlines()[-1] == BLOCKS["refused"].strip()
