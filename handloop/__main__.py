@@ -13,7 +13,7 @@ def main() -> int:
     """Run one command line. Returns: the exit code."""
     if sys.argv[1:2] == ["walkthrough"]:
         return _walkthrough()
-    from handloop.controller.cli.main import main as run_program  # noqa: PLC0415 - the walkthrough needs less
+    from handloop.controller.example_operator import main as run_program  # noqa: PLC0415 - the walkthrough needs less
 
     return run_program()
 

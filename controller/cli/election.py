@@ -17,7 +17,6 @@ from handloop.client.rest_client import Reachability
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
-from handloop.controller.cli.version import version
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
@@ -26,7 +25,6 @@ from handloop.controller.runtime.manager import Manager
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 LINGER_SECONDS: Final = 1.0
-COMPONENT: Final = "handloop-leader-election"
 
 
 class Election:
@@ -71,7 +69,7 @@ class Election:
             namespace=options.leader_elect_resource_namespace,
             name=options.leader_elect_resource_name,
             identity=new_identity(),
-            recorder=manager.recorder(COMPONENT),
+            recorder=manager.recorder(f"{options.operator.name}-leader-election"),
         )
         rhythm = LeaderElection(
             lock,
@@ -88,7 +86,7 @@ class Election:
         client = Client(
             self._transport,
             metrics=self._metrics,
-            user_agent=f"handloop/{version()} leader-election",
+            user_agent=f"{self._options.operator.user_agent} leader-election",
             seams=self._seams,
             stop=stopped,
             reachability=reachability,

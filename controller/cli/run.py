@@ -35,7 +35,6 @@ from handloop.controller.cli.problems import (
 from handloop.controller.cli.servers import Servers
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
-from handloop.controller.cli.version import DISTRIBUTION, version
 from handloop.controller.runtime.collector import relax_collector
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
@@ -59,7 +58,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams
         except ConfigError as error:
             if stop.is_set():
                 return _stopped()
-            return tell(config_problem(error), options, stream)
+            return tell(config_problem(error, options.operator.command), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
 
@@ -70,7 +69,7 @@ def _configuration(options: Options, stop: threading.Event, stack: ExitStack, st
 
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
-        sandbox_hint(kubeconfig.resolve(), stream)
+        sandbox_hint(kubeconfig.resolve(), options.operator.setups(), stream)
         return config
     return load_config(
         kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
@@ -120,7 +119,8 @@ class _Run:
                     self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
                 ):
                     return report.exit_code
-                show_banner(self._facts(report, servers, live), self._stream)
+                name = self._options.operator.name
+                show_banner(name, self._facts(report, servers, live), self._stream)
                 return self._work(client, servers, live, stack)
 
     def _say(self, problem: Problem) -> None:
@@ -133,7 +133,7 @@ class _Run:
             qps=options.kube_api_qps,
             burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
             metrics=self._metrics,
-            user_agent=f"handloop/{version()}",
+            user_agent=options.operator.user_agent,
             seams=self._seams,
             stop=self._stop,
             reachability=reachability,
@@ -157,13 +157,13 @@ class _Run:
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
         return {
-            "version": version(),
+            "version": options.operator.version(),
             "cluster": shown_server(self._config.host),
             "serverVersion": report.server_version,
             "context": self._config.context_name,
             "source": self._config.source,
             "identity": report.user or self._config.user_name,
-            "controllers": ",".join(options.controllers),
+            "controllers": ",".join(setup.name for setup in options.setups()),
             "namespaces": options.namespace or "all",
             "workers": options.workers,
             "resync": format_duration(options.resync),
@@ -208,22 +208,24 @@ class _Run:
         return _stopped() if clean else EXIT_FATAL
 
 
-def show_banner(facts: Mapping[str, Any], stream: TextIO) -> None:
+def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
     """Write the banner to a terminal; to anything else one log line, whose pairs are the facts."""
     if stream.isatty():
-        show(banner(facts), stream)
+        show(banner(name, facts), stream)
     else:
-        log.info("Starting handloop", **facts)
+        said = f"Starting {name}"
+        log.info(said, **facts)
 
 
-def banner(facts: Mapping[str, Any]) -> str:
+def banner(name: str, facts: Mapping[str, Any]) -> str:
     """Six lines for people, and one for the live page. A fact that is "" is not known."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""
+    named = f"{name} {facts['version']}".rstrip()
     controllers = facts["controllers"].replace(",", ", ")
     rows = [
-        f"{DISTRIBUTION} {facts['version']} · python {platform.python_version()} · pid {os.getpid()}",
+        f"{named} · python {platform.python_version()} · pid {os.getpid()}",
         f"  cluster   {facts['cluster']}{server}{context}{source}",
         f"  identity  {facts['identity'] or 'unknown'} · namespaces: {facts['namespaces']}",
         f"  running   {controllers} · workers {facts['workers']} each · resync {facts['resync']}",

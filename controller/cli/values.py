@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, TypeVar
@@ -158,20 +158,24 @@ def parse_bind_address(text: str) -> BindAddress | None:
 
 
 ALL: Final = "*"
-NAMES: Final = ("foo", "myapp")
 
 
-def controller_names(text: str) -> tuple[str, ...]:
+def listed(text: str) -> tuple[str, ...]:
+    """The words of a list such as `foo,myapp`."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """
-    A list such as `foo,myapp`, or `*` for all, in the order of the registry.
+    A list such as `foo,myapp`, or `*` for all, in the order of names.
 
     Raises: ValueError for an unknown name, with the nearest one that exists.
     """
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    have = f"; have: {', '.join(NAMES)}"
+    wanted = listed(text)
+    have = f"; have: {', '.join(names)}"
     for name in wanted:
-        if name != ALL and name not in NAMES:
-            raise ValueError(f'unknown controller "{name}"{nearest(name, NAMES, otherwise=have)}')
+        if name != ALL and name not in names:
+            raise ValueError(f'unknown controller "{name}"{nearest(name, names, otherwise=have)}')
     if not wanted:
         raise ValueError(f"at least 1 controller is needed{have}")
-    return NAMES if ALL in wanted else tuple(name for name in NAMES if name in wanted)
+    return tuple(name for name in names if name in wanted or ALL in wanted)

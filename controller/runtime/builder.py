@@ -74,6 +74,7 @@ class ControllerBuilder:
         self._options = ControllerOptions(
             cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+            max_concurrent_reconciles=manager.max_concurrent_reconciles,
         )
 
     def for_(self, kind: type[Kind], *, predicates: Sequence[Predicate] = ()) -> Self:
@@ -107,7 +108,7 @@ class ControllerBuilder:
     def with_options(
         self,
         *,
-        max_concurrent_reconciles: int = 1,
+        max_concurrent_reconciles: int | None = None,
         rate_limiter: RateLimiter[ObjectName] | None = None,
         max_retries: int | None = None,
         reconcile_timeout_seconds: float | None = None,
@@ -118,9 +119,11 @@ class ControllerBuilder:
         """
         Set the controller's options; see ControllerOptions.
 
-        Args: cache_sync_timeout_seconds None = the manager's.
+        Args: max_concurrent_reconciles and cache_sync_timeout_seconds None = the manager's.
         Raises: ValueError.
         """
+        if max_concurrent_reconciles is None:
+            max_concurrent_reconciles = self._manager.max_concurrent_reconciles
         if cache_sync_timeout_seconds is None:
             cache_sync_timeout_seconds = self._manager.cache_sync_timeout_seconds
         self._options = replace(
@@ -169,6 +172,7 @@ class ControllerBuilder:
         )
         controller = self._new_controller(_Rechecked(reconciler, owners), queue, own_writes)
         self._manager.add(controller)
+        self._manager.declare_reconciled(self._for)
         self._manager.declare(Access(resource=self._for.resource, verbs=("get",)), *self._access)
         for asked in self._asked:
             controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))

@@ -44,6 +44,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     WorkqueueMetricsProvider,
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
+from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
 from handloop.controller.runtime.runnable import (
@@ -80,10 +81,10 @@ class Manager:
     a WriteFence. Code that writes without leading uses the client that was given to the manager. elector is
     the candidate in the election, None without one.
 
-    State, under _lock: _runnables and _access, complete before run; _ran, whether run was called; _stop,
-    that of run; _failures, in their order: the first is why run ends. _guarded is set by run before
-    another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a stop:
-    _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
+    State, under _lock: _runnables, _access and _reconciled, complete before run; _ran, whether run was
+    called; _stop, that of run; _failures, in their order: the first is why run ends. _guarded is set by run
+    before another thread reads it. Requests that wait, for the rate limit or as the server asked, outlast a
+    stop: _work_stop ends those of controllers that took too long or lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -94,10 +95,11 @@ class Manager:
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
         transform: Callable[[Any], Any] | None = None,
-        registry: CollectorRegistry,
+        registry: CollectorRegistry | None = None,
         leader_election: LeaderElection | None = None,
         shutdown_timeout_seconds: float = 30.0,
         cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
+        max_concurrent_reconciles: int = 1,
         progress_seconds: float = INTERVAL_SECONDS,
         hints: Hints = NO_HINTS,
         seams: Seams = REAL_SEAMS,
@@ -108,9 +110,9 @@ class Manager:
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
         The caches keep transform's result for every object; transform must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
-        cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
-        manager.
-        Raises: as Caches.
+        cache_sync_timeout_seconds, which may be infinite, and max_concurrent_reconciles are the controllers'
+        defaults. A registry takes one manager; None = a new one, which the manager shows as registry.
+        Raises: ValueError for a registry with another manager's metrics; as Caches.
         """
         self._work_stop = threading.Event()
         self._caches_stop = threading.Event()
@@ -120,7 +122,14 @@ class Manager:
         self.seams = seams
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
         self.cache_sync_timeout_seconds = cache_sync_timeout_seconds
-        self.workqueue_metrics = WorkqueueMetricsProvider(registry)
+        self.max_concurrent_reconciles = max_concurrent_reconciles
+        self.registry = registry = new_registry() if registry is None else registry
+        try:
+            self.workqueue_metrics = WorkqueueMetricsProvider(registry)
+        except ValueError as error:
+            raise ValueError(
+                "this registry has another manager's metrics: leave registry out, or give each manager one"
+            ) from error
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
@@ -142,9 +151,9 @@ class Manager:
         self._lock = new_lock("Manager._lock", 3)
         self._runnables: list[Runnable] = []
         self._access: list[Access] = []
+        self._reconciled: list[type[Kind]] = []
         self._ran = False
         self._failures: list[BaseException] = []
-        self._registry = registry
         self._leader_election: LeaderElection | None = None
         self.elector: LeaderElector | None = None
         self._guarded = self._group(())
@@ -235,6 +244,11 @@ class Manager:
         with self._lock:
             self._access += access
 
+    def declare_reconciled(self, kind: type[Kind]) -> None:
+        """Declare that a controller reconciles a kind, which may need a CRD."""
+        with self._lock:
+            self._reconciled.append(kind)
+
     def elect(
         self,
         config: LeaderElection,
@@ -258,7 +272,7 @@ class Manager:
             on_new_leader=on_new_leader,
             on_lost=partial(self._lost, on_lost),
         )
-        metrics = LeaderElectionMetrics(self._registry)
+        metrics = LeaderElectionMetrics(self.registry)
         self.elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
 
     # for the program
@@ -267,6 +281,16 @@ class Manager:
         """The declared access of all controllers, merged."""
         with self._lock:
             return merged(self._access)
+
+    def reconciled_kinds(self) -> tuple[type[Kind], ...]:
+        """The kinds that controllers reconcile, each once."""
+        with self._lock:
+            return tuple(dict.fromkeys(self._reconciled))
+
+    def runnables(self) -> dict[str, Runnable]:
+        """All runnables by name, in the order in which they were added."""
+        with self._lock:
+            return {runnable.name: runnable for runnable in self._runnables}
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""

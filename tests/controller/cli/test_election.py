@@ -16,7 +16,6 @@ from handloop.client.request_reports import NO_METRICS
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.election import Election, StandbyReport, lost_lease, new_identity, standby
-from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
@@ -24,9 +23,10 @@ from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.seams import Seams
 from support.fake_clock import FakeClock
+from support.options import new_options
 from support.threads import Background
 
-OPTIONS = Options(
+OPTIONS = new_options(
     leader_elect=True,
     leader_elect_lease_duration=17.0,
     leader_elect_resource_name="lock",

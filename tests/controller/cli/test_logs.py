@@ -12,10 +12,10 @@ import structlog
 
 from handloop.client import request_reports
 from handloop.controller.cli.logs import RepeatFilter, configure_logging, default_format, tell
-from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.informers.keys import ObjectName
 from support.fake_clock import FakeClock
+from support.options import new_options
 from support.watched_text import WatchedText
 
 
@@ -318,7 +318,7 @@ PROBLEM = Problem(code="E04", exit_code=4, what="cannot reach h", causes=("c", "
 def test_readers_get_lines(log_format: str) -> None:
     """error, cause, fix, more: as the problem prints itself."""
     stream = io.StringIO()
-    assert tell(PROBLEM, Options(log_format=log_format), stream) == 4
+    assert tell(PROBLEM, new_options(log_format=log_format), stream) == 4
     assert stream.getvalue() == f"{PROBLEM}\n"
 
 
@@ -328,7 +328,7 @@ def test_json_logs_stay_json(severity: str, level: str | None) -> None:
     stream = io.StringIO()
     configure_logging("json", 0, stream=stream)
     problem = Problem(code="E04", exit_code=4, what="w", causes=("c", "d"), fixes=("f",), severity=severity)
-    assert tell(problem, Options(log_format="json"), stream) == 4
+    assert tell(problem, new_options(log_format="json"), stream) == 4
     line = json.loads(stream.getvalue())
     assert line.get("level") == level
     assert {key: line[key] for key in ("msg", "code", "cause", "fix", "more")} == {
@@ -345,8 +345,8 @@ def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     stream, terminal = io.StringIO(), WatchedText(is_terminal=True)
     configure_logging("", 0, stream=stream)
-    tell(PROBLEM, Options(), stream)
-    tell(PROBLEM, Options(), terminal)
+    tell(PROBLEM, new_options(), stream)
+    tell(PROBLEM, new_options(), terminal)
     assert json.loads(stream.getvalue())["code"] == "E04"
     assert terminal.text().startswith("error: ")
 
@@ -359,7 +359,7 @@ def test_who_cannot_be_told_keeps_nobody_waiting(error: Exception) -> None:
         def write(self, _text: str) -> int:
             raise error
 
-    assert tell(PROBLEM, Options(log_format="text"), Gone()) == 4
+    assert tell(PROBLEM, new_options(log_format="text"), Gone()) == 4
 
 
 def test_what_others_say_is_no_line_of_ours() -> None:
@@ -367,7 +367,7 @@ def test_what_others_say_is_no_line_of_ours() -> None:
     evil = "\x1b[2J\rx\n  fix: rm -r \x9b"
     stream = io.StringIO()
     problem = Problem(code="E11", exit_code=0, what=evil, causes=(evil, "é 字"), fixes=(evil,))
-    tell(problem, Options(log_format="text"), stream)
+    tell(problem, new_options(log_format="text"), stream)
     shown = r"\u001b[2J\rx\n  fix: rm -r \u009b"
     assert stream.getvalue().split("\n") == [
         f"error: {shown}",

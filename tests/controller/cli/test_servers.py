@@ -21,10 +21,11 @@ from handloop.controller.cli.values import BindAddress
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.seams import REAL_CLOCK
 from support.certificates import CertificateAuthority, Issued
+from support.options import new_options
 from support.scripted_transport import ScriptedTransport, answer
 
 LOOPBACK = BindAddress("127.0.0.1", 0)
-PLAIN = Options(metrics_bind_address=LOOPBACK, health_probe_bind_address=LOOPBACK)
+PLAIN = new_options(metrics_bind_address=LOOPBACK, health_probe_bind_address=LOOPBACK)
 ANSWERS = (
     answer(201, b'{"status":{"authenticated":true,"user":{"username":"prometheus"}}}'),
     answer(201, b'{"status":{"allowed":true}}'),
@@ -87,7 +88,9 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
     address: BindAddress, in_cluster: bool, status: int
 ) -> None:
     """S08: outside a cluster, where there are browsers, the loopback servers answer to its names alone."""
-    options = Options(metrics_bind_address=address, health_probe_bind_address=address, in_cluster=in_cluster)
+    options = new_options(
+        metrics_bind_address=address, health_probe_bind_address=address, in_cluster=in_cluster
+    )
     with serving(options) as servers:
         for shown, path in ((servers.metrics, "/metrics"), (servers.health, "/healthz")):
             port = shown.split()[0].rpartition(":")[2]
@@ -98,7 +101,7 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
 
 def test_what_is_turned_off_does_not_listen() -> None:
     """The banner says so."""
-    with serving(Options(metrics_bind_address=None, health_probe_bind_address=None)) as servers:
+    with serving(new_options(metrics_bind_address=None, health_probe_bind_address=None)) as servers:
         assert (servers.metrics, servers.health) == ("off", "off")
 
 
@@ -107,7 +110,7 @@ def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path / "ca")
     mount(tmp_path / "certs", authority.issue("metrics"))
     context = ssl.create_default_context(cafile=str(authority.certificate))
-    options = Options(
+    options = new_options(
         metrics_bind_address=LOOPBACK,
         health_probe_bind_address=LOOPBACK,
         metrics_cert_dir=str(tmp_path / "certs"),
@@ -129,7 +132,7 @@ def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path / "ca")
     mount(tmp_path / "certs", authority.issue("metrics"))
     context = ssl.create_default_context(cafile=str(authority.certificate))
-    options = Options(
+    options = new_options(
         metrics_bind_address=LOOPBACK,
         health_probe_bind_address=None,
         metrics_cert_dir=str(tmp_path / "certs"),
@@ -146,7 +149,7 @@ def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
     """E10: with the file's name; and no port is left behind."""
     with pytest.raises(ListenError, match=r"tls.crt and tls.key: no such file or directory"):
         Servers(
-            Options(metrics_bind_address=LOOPBACK, metrics_cert_dir=str(tmp_path)),
+            new_options(metrics_bind_address=LOOPBACK, metrics_cert_dir=str(tmp_path)),
             CollectorRegistry(),
             RESTClient(ScriptedTransport()),
             REAL_CLOCK,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.flags import UsageError
 from handloop.controller.cli.values import (
-    NAMES,
     BindAddress,
     controller_names,
     duration,
@@ -24,6 +23,8 @@ from handloop.controller.cli.values import (
     whole,
     workers_count,
 )
+from handloop.controller.example_operator import NAMES
+from support.options import parse_options
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_all_run_by_default() -> None:
 )
 def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
     """In whatever order they are named, each once, * for all."""
-    assert controller_names(text) == names
+    assert controller_names(text, NAMES) == names
     assert parse_options([f"--controllers={text}"], {}).controllers == names
 
 
