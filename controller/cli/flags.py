@@ -25,13 +25,13 @@ from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     LOOPBACK,
     METRICS_ADDRESS,
-    BindAddress,
     boolean,
     controller_names,
     format_duration,
     nearest,
 )
 from handloop.controller.runtime.election.durations import validate_durations
+from handloop.controller.runtime.serving.bind_address import BindAddress
 
 LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 

@@ -125,7 +125,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     import structlog  # noqa: PLC0415
 
     from handloop.controller.cli import logs  # noqa: PLC0415
-    from handloop.controller.cli.signals import SignalHandler  # noqa: PLC0415
+    from handloop.controller.runtime.signals import SignalHandler  # noqa: PLC0415
 
     log = structlog.get_logger("controller")
     level = logs.configure_logging(options.log_format, options.verbosity, stream=err)

@@ -10,7 +10,6 @@ from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     METRICS_ADDRESS,
-    BindAddress,
     boolean,
     duration,
     ip_address_text,
@@ -18,7 +17,6 @@ from handloop.controller.cli.values import (
     listed,
     not_negative,
     one_of,
-    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
@@ -29,6 +27,7 @@ from handloop.controller.runtime.election.durations import (
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,
 )
+from handloop.controller.runtime.serving.bind_address import BindAddress, parse_bind_address
 
 ASKING: Final = ("run", "doctor")
 """The commands that ask an API server."""

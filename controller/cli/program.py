@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -44,15 +44,13 @@ class Program:
         stop: threading.Event,
         *,
         registry: CollectorRegistry,
-        elect: Callable[[Manager], None] | None = None,
         on_terminal: bool = False,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Set the chosen controllers up. Nothing is sent before run.
 
-        Args: elect, if given, sets leader election up in the manager; on_terminal makes progress lines more
-        frequent.
+        Args: on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -73,8 +71,6 @@ class Program:
             max_concurrent_reconciles=options.workers,
             seams=seams,
         )
-        if elect is not None:
-            elect(self.manager)
         operator.set_up(self.manager, options.controllers)
         watched = {informer.kind for informer in self.manager.informers()}
         mirrored = {

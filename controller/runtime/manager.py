@@ -13,20 +13,25 @@ Follows: controller-runtime pkg/manager, differs: a failing controller ends the 
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.meta import Kind
+from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
+from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.caches import Caches, wait_for_caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
     LeaderCallbacks,
@@ -53,7 +58,11 @@ from handloop.controller.runtime.runnable import (
     StopTimeoutError,
     needs_leader_election,
 )
+from handloop.controller.runtime.servers import Pages
+from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.signals import SignalHandler
+from handloop.controller.runtime.surroundings import Surroundings
 from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
@@ -157,8 +166,58 @@ class Manager:
         self._leader_election: LeaderElection | None = None
         self.elector: LeaderElector | None = None
         self._guarded = self._group(())
+        self._around: Surroundings | None = None
         if leader_election is not None:
             self.elect(leader_election)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: ClientConfig | None = None,
+        *,
+        name: str,
+        leader_election: str | LeaseTerms = "",
+        metrics: str | None = None,
+        health: str | None = None,
+        namespaces: Sequence[str] = (),
+        registry: CollectorRegistry | None = None,
+        seams: Seams = REAL_SEAMS,
+        **options: Any,
+    ) -> Self:
+        """
+        Make a manager with all that surrounds it: connections, pages, and the lease, until the end of run.
+
+        Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
+        for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
+        metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz` and
+        `/readyz`; None = not at all; `served` tells them. options are those of Manager.
+        Raises: ConfigError; ValueError for a lease without a namespace, or an address that is none; as
+        Manager.
+        """
+        config = load_config() if config is None else config
+        pages = Pages(
+            metrics=parse_bind_address(metrics or "0"),
+            health=parse_bind_address(health or "0"),
+            any_host=in_cluster_possible(os.environ, SERVICE_ACCOUNT),
+        )
+        around = Surroundings(config, user_agent=name, pages=pages, registry=registry, seams=seams)
+        manager = cls(around.client, namespaces=namespaces, registry=around.registry, seams=seams, **options)
+        if leader_election:
+            terms = lease_terms(leader_election) if isinstance(leader_election, str) else leader_election
+            election = Election(
+                config,
+                terms,
+                component=f"{name}-leader-election",
+                user_agent=name,
+                metrics=around.client_metrics,
+                seams=seams,
+            )
+            election.elect(manager)
+            around.surround(manager, election)
+        else:
+            around.surround(manager)
+        manager._around = around
+        return manager
 
     # for controllers
 
@@ -292,6 +351,11 @@ class Manager:
         with self._lock:
             return {runnable.name: runnable for runnable in self._runnables}
 
+    def served(self) -> dict[str, str]:
+        """The addresses of the pages `metrics` and `health` of from_config, once run has begun."""
+        around = self._around
+        return {} if around is None else {"metrics": around.metrics, "health": around.health}
+
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""
         return self._caches.informers()
@@ -326,11 +390,30 @@ class Manager:
         """
         Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
 
-        Raises: LeadershipLost; the error of a runnable; StopTimeoutError when runnables were left behind; an
-        ExceptionGroup of several such failures; RuntimeError when called again.
+        Raises: ListenError when a page of from_config cannot be served; LeadershipLost; the error of a
+        runnable; StopTimeoutError when runnables were left behind; an ExceptionGroup of several such
+        failures; RuntimeError when called again.
         Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
         Events, at most.
         """
+        with self._around or nullcontext():
+            self._run(stop)
+
+    def run_until_signalled(self) -> None:
+        """
+        As run, until SIGINT or SIGTERM; a second one ends the process at once. In the main thread only.
+
+        Raises: as run.
+        """
+        stop = threading.Event()
+
+        def say(signal: str) -> None:
+            log.info("Received signal, shutting down", signal=signal)
+
+        with SignalHandler(stop, on_stop=say):
+            self.run(stop)
+
+    def _run(self, stop: threading.Event) -> None:
         free = self._prepare(stop)
         lease: Joinable | None = None
         try:

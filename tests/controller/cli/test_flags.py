@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError
-from handloop.controller.cli.values import BindAddress
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.sandbox.differences import DIFFERENCES, bullets
 from support.options import new_options, parse_options
 

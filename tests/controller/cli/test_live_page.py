@@ -13,7 +13,8 @@ import pytest
 from handloop.controller.cli import flags
 from handloop.controller.cli.flags import LEARN_INSTALL, UsageError
 from handloop.controller.cli.live_page import live_page
-from handloop.controller.cli.values import LOOPBACK, BindAddress
+from handloop.controller.cli.values import LOOPBACK
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from support.deadline import until
 from support.options import new_options, parse_options
 from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page

@@ -33,6 +33,7 @@ from support.deadline import until
 from support.greeter import Greeter, Greeting, set_up
 from support.options import new_options
 from support.program import NO_SERVERS
+from support.signals import terminate
 from support.threads import Background
 from support.watched_text import WatchedText
 
@@ -420,7 +421,7 @@ def test_a_list_that_fails_names_the_program(
         try:
             text.wait_for("Failed to list.*configmaps")
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+            terminate()
 
     monkeypatch.setattr("sys.stderr", text)
     stopping = Background(stop_it)
@@ -445,7 +446,7 @@ def test_a_program_works_on_a_sandbox_of_its_own(
                 Client(transport).resource(Greeting).create(greeting)
             until(lambda: seen.seen, "reconciled", seconds=20.0)
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+            terminate()
 
     monkeypatch.setattr("sys.stderr", text)
     stopping = Background(greet_and_stop)

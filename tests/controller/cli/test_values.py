@@ -9,7 +9,6 @@ import pytest
 
 from handloop.controller.cli.flags import UsageError
 from handloop.controller.cli.values import (
-    BindAddress,
     controller_names,
     duration,
     format_duration,
@@ -17,7 +16,6 @@ from handloop.controller.cli.values import (
     nearest,
     not_negative,
     one_of,
-    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
@@ -110,66 +108,6 @@ def test_durations_are_written_as_people_write_them(seconds: float, text: str) -
     """The shortest spelling comes out, and reads back as the same."""
     assert format_duration(seconds) == text
     assert duration(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        (":8080", BindAddress("", 8080)),
-        ("127.0.0.1:0", BindAddress("127.0.0.1", 0)),
-        ("[::1]:9", BindAddress("::1", 9)),
-        ("0", None),
-    ],
-)
-def test_bind_addresses_are_read(text: str, address: BindAddress | None) -> None:
-    """host:port in Go's forms; 0 means off."""
-    assert parse_bind_address(text) == address
-    assert address is None or str(address) == text
-
-
-@pytest.mark.parametrize("text", ["", "8080", "host", ":x", ":70000"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    """Without a port there is nothing to listen on."""
-    with pytest.raises(ValueError, match="is not an address"):
-        parse_bind_address(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("127.0.0.1:1", {"127.0.0.1", "localhost", "[::1]"}),
-        ("localhost:1", {"127.0.0.1", "localhost", "[::1]"}),
-        ("[::1]:1", {"127.0.0.1", "localhost", "[::1]", "::1"}),
-        ("127.0.0.2:1", {"127.0.0.1", "localhost", "[::1]", "127.0.0.2"}),
-        (":1", None),
-        ("0.0.0.0:1", None),
-        ("[::]:1", None),
-        ("10.0.0.1:1", None),
-        ("pod.example:1", None),
-    ],
-)
-def test_on_loopback_the_names_are_known(text: str, names: set[str] | None) -> None:
-    """Elsewhere nobody knows by which names others come here."""
-    address = parse_bind_address(text)
-    assert address is not None
-    served = address.served_names()
-    assert (served if served is None else set(served)) == names
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (":8080", ":8080 (all interfaces)"),
-        ("0.0.0.0:1", "0.0.0.0:1 (all interfaces)"),
-        ("[::]:1", "[::]:1 (all interfaces)"),
-        ("127.0.0.1:8080", "127.0.0.1:8080"),
-    ],
-)
-def test_the_banner_says_when_everybody_gets_there(text: str, shown: str) -> None:
-    """Go's :8080 does not tell a newcomer that the network gets there, too."""
-    address = parse_bind_address(text)
-    assert address is not None
-    assert address.shown == shown
 
 
 def test_all_run_by_default() -> None:
