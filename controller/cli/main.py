@@ -144,7 +144,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
             if (options.log_format or logs.default_format(err)) == "json":
                 # a collector of these logs expects one object per line, the traceback in it
-                log.exception(what, fix=fix)
+                log.exception(what, fix=fix, exc_info=options.verbosity >= logs.TRACEBACK_VERBOSITY)
             elif isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY:
                 raise
             else:

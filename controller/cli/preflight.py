@@ -205,8 +205,8 @@ class Preflight:
         served = discovery.resources(resource.group, resource.version)
         if served is None or served.find(resource.plural) is None:
             versions = discovery.versions(resource.group) if served is None else ()
-            command = self._operator.crd_command
-            return [missing_resource(resource.group_resource, resource.version, versions, command)]
+            command, near = self._operator.crd_command, "" if versions else discovery.nearest(resource)
+            return [missing_resource(resource.group_resource, resource.version, versions, command, near)]
         has_status = "status" in self._custom[resource].__struct_fields__
         if has_status and "status" not in served.subresources(resource.plural):
             return [no_status_subresource(resource.group_resource, self._operator.crd_command)]

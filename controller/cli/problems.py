@@ -68,8 +68,14 @@ class Problem:
         return {key: value for key, value in pairs.items() if value}
 
 
-def missing_resource(group_resource: str, version: str, served: tuple[str, ...], crd_command: str) -> Problem:
-    """E07: the CRD is not installed. E08: it serves other versions. Args: crd_command prints ours."""
+def missing_resource(
+    group_resource: str, version: str, served: tuple[str, ...], crd_command: str, nearest: str = ""
+) -> Problem:
+    """
+    E07: the CRD is not installed. E08: it serves other versions.
+
+    Args: crd_command prints ours; nearest is a served resource that is like it, "" = none.
+    """
     install = f"{crd_command} | kubectl apply -f -"
     if served:
         return Problem(
@@ -80,12 +86,13 @@ def missing_resource(group_resource: str, version: str, served: tuple[str, ...],
             fixes=(install,),
         )
     group, _, _ = group_resource.partition(".")
+    meant = (f"did you mean {nearest}? then the type names another group",) if nearest else ()
     return Problem(
         code="E07",
         exit_code=EXIT_NO_CRD,
         what=f"the server has no resource {group_resource}/{version}",
         causes=(f"the CRD for {group} is not installed",),
-        fixes=(install + "   (the controller starts by itself when the CRD appears)",),
+        fixes=(*meant, install + "   (the controller starts by itself when the CRD appears)"),
     )
 
 

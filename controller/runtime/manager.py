@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import structlog
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.meta import Kind
@@ -151,7 +152,7 @@ class Manager:
             options=InformerOptions(
                 metrics_provider=InformerMetricsProvider(registry),
                 reachability=client.reachability,
-                hints=hints,
+                hints=replace(hints, nearest=client.until(self._caches_stop).discovery().nearest),
             ),
             progress_seconds=progress_seconds,
             seams=seams,

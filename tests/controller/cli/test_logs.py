@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import logging
 import re
 
 import pytest
@@ -182,15 +183,38 @@ def test_a_logger_needs_no_name() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["klog", "text", "json"])
-@pytest.mark.parametrize(("verbosity", "shown"), [(3, False), (4, True)])
-def test_tracebacks_show_from_level_4_on(log_format: str, verbosity: int, shown: bool) -> None:
-    """Below that an error is one line; from there on its stack follows, as lines or in its own field."""
+@pytest.mark.parametrize(("verbosity", "again"), [(0, False), (3, False), (4, True)])
+def test_each_place_shows_its_first_traceback(log_format: str, verbosity: int, again: bool) -> None:
+    """As lines or in its own field; then an error is one line, and from level 4 on each has its traceback."""
     log, out = logged(log_format, verbosity)
-    log.error("Failed", exc_info=ValueError("broken"))
+    for attempt in range(2):
+        log.error("Failed", exc_info=broken(), attempt=attempt, err=attempt)
+    log.error("Failed elsewhere", exc_info=KeyError("broken"))
     if log_format == "json":
-        assert ("ValueError: broken" in json.loads(out.getvalue()).get("stack", "")) is shown
+        stacks = [json.loads(line).get("stack", "") for line in out.getvalue().splitlines()]
+        assert ["in broken" in stack for stack in stacks] == [True, again, False]
+        assert "KeyError: 'broken'" in stacks[2]
     else:
-        assert (len(out.getvalue().splitlines()) > 1) is shown
+        assert out.getvalue().count("in broken") == 1 + again
+
+
+def broken() -> ValueError:
+    """An error from here."""
+    try:
+        int("broken")
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+def test_any_handler_sees_the_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """The program logs by stdlib logging, under `handloop`; what -v leaves out is left out there, too."""
+    log, out = logged("klog", 1)
+    with caplog.at_level(logging.DEBUG, "handloop"):
+        log.warning("Careful", name="a")
+        log.debug("Hidden", v=2)
+    assert [(one.name, one.levelname) for one in caplog.records] == [("handloop.foo", "WARNING")]
+    assert caplog.records[0].getMessage() + "\n" == out.getvalue()
 
 
 def test_the_level_also_rules_the_requests_of_the_client() -> None:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import ObjectMeta
+from handloop.apis.resource import Resource
 from handloop.client.config import load_config
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
@@ -24,11 +26,12 @@ from handloop.controller.cli.main import execute, main, run_command
 from handloop.controller.cli.version import version, version_text
 from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.informers.keys import ObjectName
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
-from support.cluster import sandbox_cluster
+from support.cluster import CRDS, sandbox_cluster
 from support.deadline import until
 from support.greeter import Greeter, Greeting, set_up
 from support.options import new_options
@@ -456,3 +459,19 @@ def test_a_program_works_on_a_sandbox_of_its_own(
     assert "kubectl get greetings.m.example.com -w\n" in text.text()
     assert "warning" not in text.text()
     assert seen.seen == [ObjectName("default", "world")]
+
+
+def test_a_wrong_group_is_told(greeter: Callable[..., Ended], tmp_path: Path) -> None:
+    """`doctor` names the group that has the kind."""
+
+    class Misspelt(Greeting, frozen=True, kw_only=True, tag="Greeting"):
+        resource = Resource("m.example.co", "v1", "greetings", "Greeting")
+
+    def wrong(manager: Manager) -> None:
+        controller_for(manager, "greeter").for_(Misspelt).complete(Greeter())
+
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        cluster.create(CRDS, custom_resource_definition(Greeting))
+        ended = greeter("doctor", "--kubeconfig", str(cluster.kubeconfig), set_up=wrong)
+    assert ended.code == 6
+    assert "fix: did you mean greetings.m.example.com/v1? then the type names another group" in ended.out

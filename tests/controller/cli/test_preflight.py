@@ -296,7 +296,7 @@ def test_e09_when_nothing_at_all_may_be_asked() -> None:
 
 def test_e04_something_else_listens_there() -> None:
     """A web server is not taken for a cluster without the CRD."""
-    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 5)
+    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 7)
     assert only(report).what == f"{HOST} does not answer like a Kubernetes API server"
     assert report.exit_code == 4
     report, slept, _ = scripted(*[answer(200, b"<html>hello</html>")] * 3)
