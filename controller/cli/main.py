@@ -142,10 +142,12 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             return _ask_or_serve(options, stop, out, err)
         except Exception as error:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
+            # an author's set_up is code of whoever reads this
+            in_full = isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY
             if (options.log_format or logs.default_format(err)) == "json":
                 # a collector of these logs expects one object per line, the traceback in it
-                log.exception(what, fix=fix, exc_info=options.verbosity >= logs.TRACEBACK_VERBOSITY)
-            elif isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY:
+                log.exception(what, fix=fix, exc_info=in_full)
+            elif in_full:
                 raise
             else:
                 show(f"error: {printable(what)}\n  fix: {fix}\n", err)
