@@ -14,9 +14,11 @@ from prometheus_client import CollectorRegistry, Counter
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import ObjectMeta
+from handloop.apis.resource import Resource
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import Cancelled
 from handloop.client.resource_client import Client, ResourceClient
+from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.election.election import LeaseTerms
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.controller.runtime.manager import Manager
@@ -169,3 +171,24 @@ def test_a_lease_needs_a_namespace_outside_a_cluster(config: ClientConfig) -> No
     """It is said before anything is asked of the server."""
     with pytest.raises(ValueError, match='"NAMESPACE/NAME"'):
         Manager.from_config(config, name="greeter", leader_election="greeter")
+
+
+def test_a_wrong_group_is_told_in_the_log(config: ClientConfig) -> None:
+    """A library's manager, too, asks the server for the kind that was meant."""
+
+    class Misspelt(Greeting, frozen=True, kw_only=True, tag="Greeting"):
+        resource = Resource("m.example.co", "v1", "greetings", "Greeting")
+
+    manager, stop = Manager.from_config(config, name="greeter"), threading.Event()
+    controller_for(manager, "greeter").for_(Misspelt).complete(Greeter())
+    with captured_logs() as logs:
+        running = Background(lambda: manager.run(stop))
+        try:
+            until(
+                lambda: [one for one in logs if one["event"] == "Failed to list"], "failed", seconds=SECONDS
+            )
+        finally:
+            stop.set()
+            running.result()
+    (failed,) = [one for one in logs if one["event"] == "Failed to list"]
+    assert "m.example.co/v1 (did you mean greetings.m.example.com/v1?): install" in failed["fix"]
