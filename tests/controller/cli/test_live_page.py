@@ -15,6 +15,7 @@ from handloop.controller.cli.flags import LEARN_INSTALL, UsageError
 from handloop.controller.cli.live_page import live_page
 from handloop.controller.cli.values import LOOPBACK
 from handloop.controller.runtime.serving.bind_address import BindAddress
+from support.captured_logs import captured_logs
 from support.deadline import until
 from support.options import new_options, parse_options
 from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
@@ -63,11 +64,12 @@ def test_a_page_that_is_off_is_not_in_the_banner() -> None:
         assert page.shown == ""
 
 
-def test_a_public_page_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_public_page_is_warned_of() -> None:
     """It is served, without controls."""
-    with live_page(new_options(debug_listen=BindAddress("", 0))) as page:
+    with captured_logs() as logs, live_page(new_options(debug_listen=BindAddress("", 0))) as page:
         assert page.shown.startswith("http://127.0.0.1:")
-    assert "open to other machines" in capsys.readouterr().out
+    (warning,) = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert "open to other machines" in warning["event"]
 
 
 def state_with_workers(url: str, count: int) -> Any:
