@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import msgspec
 
 from handloop.apis.resource import Resource
 from handloop.client.decoding.json_text import read
-from handloop.client.errors import NoKindMatch, NotFound
+from handloop.client.errors import ClientError, NoKindMatch, NotFound
 from handloop.client.rest_client import Call, RESTClient
 
 A = TypeVar("A")
@@ -63,8 +64,13 @@ class _GroupVersion(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
     versions: tuple[_GroupVersion, ...] = ()
     preferred_version: _GroupVersion = _GroupVersion()
+
+
+class _Groups(msgspec.Struct, frozen=True):
+    groups: tuple[_Group, ...] = ()
 
 
 class Discovery:
@@ -93,6 +99,36 @@ class Discovery:
             return ()
         names = [found.preferred_version.version, *(entry.version for entry in found.versions)]
         return tuple(dict.fromkeys(name for name in names if name))
+
+    def groups(self) -> dict[str, str]:
+        """The preferred version of each named group."""
+        return {group.name: group.preferred_version.version for group in self._get("/apis", _Groups).groups}
+
+    def nearest(self, resource: Resource) -> str:
+        """
+        `things.m.example.com/v1`: a served resource that is like one that is not served.
+
+        It has the name in a group that is spelt alike, or is spelt alike in the same group and version.
+        "" = there is none, or the server does not tell.
+        """
+        try:
+            return self._nearest(resource)
+        except ClientError:
+            return ""
+
+    def _nearest(self, resource: Resource) -> str:
+        group, version, plural = resource.group, resource.version, resource.plural
+        served = self.resources(group, version)
+        if served is not None:
+            names = [one.name for one in served.resources if "/" not in one.name]
+            near = get_close_matches(plural, names, n=1)
+            return f"{near[0]}{f'.{group}' if group else ''}/{version}" if near else ""
+        groups = self.groups()
+        for name in get_close_matches(group, groups):
+            found = self.resources(name, groups[name])
+            if found is not None and found.find(plural) is not None:
+                return f"{plural}.{name}/{groups[name]}"
+        return ""
 
     def serves(self, resource: Resource) -> ServedResource | None:
         """The server's entry for a resource in its version; None when it has none, as without its CRD."""

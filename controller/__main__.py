@@ -1,10 +1,10 @@
-"""`python -m controller`."""
+"""`python -m controller`: the operator of Foo and MyApp."""
 
 from __future__ import annotations
 
 import sys
 
-from handloop.controller.cli.main import main
+from handloop.controller.example_operator import main
 
 if __name__ == "__main__":
     sys.exit(main())

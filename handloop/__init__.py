@@ -1,13 +1,14 @@
 """
 client-go's controller machinery, written by hand in Python: what the author of a controller imports.
 
-    from handloop import Kind, Manager, Resource, controller_for
+    from handloop import Kind, Resource, controller_for, main
 
 | to | names |
 |---|---|
 | describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
 | change an object | evolve |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
+| make a program of it | main |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
 | write a reconciler | Reconciler, Context, ObjectName, Result, DONE, ReconcileError, TerminalError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
@@ -46,6 +47,7 @@ _MODULES = {
     "client.options": "ListOptions",
     "client.resource_client": "Client PatchType",
     "client.transport": "HTTPTransport",
+    "controller.cli.main": "main",
     "controller.runtime.rbac.access": "Access",
     "controller.runtime.apply": "apply is_applied owned_fields",
     "controller.runtime.builder": "controller_for",

@@ -48,6 +48,7 @@ from handloop.client.errors import (
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client, PatchType
 from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.main import main
 from handloop.controller.runtime.apply import apply, is_applied, owned_fields
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.context import Context, NameTakenError
@@ -167,6 +168,7 @@ __all__ = [
     "is_controlled_by",
     "list_map",
     "load_config",
+    "main",
     "meta_namespace_key_func",
     "negate",
     "new_controller_ref",

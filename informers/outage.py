@@ -88,11 +88,13 @@ class Hints(msgspec.Struct, frozen=True):
     A program's additions to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
 
     crd_command prints the missing CustomResourceDefinitions, rbac_command the missing roles, with `-n NAME`
-    for those of one namespace. "" = the program has no such command.
+    for those of one namespace. "" = the program has no such command. nearest finds what the server has in
+    place of a resource that it does not know, "" = nothing; it may ask the server, and raises nothing.
     """
 
     crd_command: str = ""
     rbac_command: str = ""
+    nearest: Callable[[Resource], str] | None = None
 
 
 NO_HINTS: Final = Hints()
@@ -107,7 +109,8 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
         return (
-            f"the server has no resource {resource.group_resource}/{resource.version}: install its "
+            f"the server has no resource {resource.group_resource}/{resource.version}"
+            f"{_did_you_mean(resource, hints)}: install its "
             f"CustomResourceDefinition{_applied(hints.crd_command)}; "
             "watching starts by itself when it appears"
         )
@@ -124,6 +127,12 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
             "the server does not accept these credentials: log in again, or check the user in the kubeconfig"
         )
     return ""
+
+
+def _did_you_mean(resource: Resource, hints: Hints) -> str:
+    """The reflector's thread: a few requests, for a line that is written once a minute."""
+    near = hints.nearest(resource) if hints.nearest is not None else ""
+    return f" (did you mean {near}?)" if near else ""
 
 
 def _applied(command: str, scope: str = "") -> str:

@@ -36,7 +36,8 @@ def test_the_operator_runs(sandbox):
     greeting = {"apiVersion": "example.org/v1", "kind": "Greeting", "metadata": metadata}
     sandbox.apply({**greeting, "spec": {"name": "World"}})
     environment = {**os.environ, "KUBECONFIG": str(sandbox.kubeconfig)}
-    operator = subprocess.Popen([sys.executable, "greeter.py"], env=environment)
+    no_servers = ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    operator = subprocess.Popen([sys.executable, "greeter.py", *no_servers], env=environment)
     try:
         deadline = time.monotonic() + 30
         while True:

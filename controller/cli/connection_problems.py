@@ -34,13 +34,13 @@ from handloop.client.errors import (
 )
 from handloop.client.http.certificate import parse_certificate
 from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_UNREACHABLE, Problem
-from handloop.controller.cli.terminal import PROGRAM
 
 
-def config_problem(error: ConfigError) -> Problem:
-    """E01, E02, E03 or E06: the configuration cannot be used."""
+def config_problem(error: ConfigError, command: str) -> Problem:
+    """E01, E02, E03 or E06: the configuration cannot be used. Args: command starts this program."""
+    if error.kind is ConfigProblem.NOT_FOUND:
+        return _no_configuration(error, command)
     builders = {
-        ConfigProblem.NOT_FOUND: _no_configuration,
         ConfigProblem.CONTEXT: _no_context,
         ConfigProblem.EXEC_PLUGIN: _no_credentials,
         ConfigProblem.CREDENTIALS: _no_credentials,
@@ -48,14 +48,14 @@ def config_problem(error: ConfigError) -> Problem:
     return builders.get(error.kind, _bad_kubeconfig)(error)
 
 
-def _no_configuration(error: ConfigError) -> Problem:
+def _no_configuration(error: ConfigError, command: str) -> Problem:
     looked = ", ".join(f"{place} ({found})" for place, found in error.looked_in)
     return Problem(
         code="E01",
         exit_code=EXIT_CONFIG,
         what="no cluster configuration found",
         causes=(f"looked in: {looked}",),
-        fixes=(f"{PROGRAM} --sandbox   (no cluster needed)", f"{PROGRAM} --kubeconfig PATH"),
+        fixes=(f"{command} --sandbox   (no cluster needed)", f"{command} --kubeconfig PATH"),
     )
 
 
@@ -128,7 +128,8 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     expiry.
     """
     if isinstance(error, CredentialsError):
-        return config_problem(error.problem)
+        # the configuration was found, so no command is named
+        return config_problem(error.problem, "")
     if isinstance(error, TLSError):
         return _tls(error, host)
     if isinstance(error, Unauthorized):

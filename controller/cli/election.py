@@ -1,114 +1,14 @@
-"""Leader election as the command line asks for it: its lease, and its messages E11 and E12."""
+"""The messages of leader election: E11 and E12."""
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
-import uuid
 from collections.abc import Callable
 from typing import Final
 
-from handloop.apis.coordination_v1 import Lease
-from handloop.client.config import ClientConfig
-from handloop.client.request_reports import RequestMetrics
-from handloop.client.resource_client import Client, ResourceClient
-from handloop.client.rest_client import Reachability
-from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
-from handloop.controller.cli.version import version
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
-from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.leader_election import LeadershipLost
-from handloop.controller.runtime.election.lease_lock import LeaseLock
-from handloop.controller.runtime.manager import Manager
-from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
-
-LINGER_SECONDS: Final = 1.0
-COMPONENT: Final = "handloop-leader-election"
-
-
-class Election:
-    """
-    Sets leader election up in a manager, and ends the process in time when the lease is lost.
-
-    It has connections of its own, so that a busy controller cannot delay a renewal. After a loss the process
-    has a second to end in order; then it is ended, whatever it is doing.
-
-    State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
-    """
-
-    def __init__(
-        self,
-        config: ClientConfig,
-        options: Options,
-        *,
-        say: Callable[[Problem], object],
-        metrics: RequestMetrics,
-        seams: Seams = REAL_SEAMS,
-        end_process: Callable[[int], object] = os._exit,
-    ) -> None:
-        """Prepare; nothing is sent. Args: end_process ends this process at once, with an exit code."""
-        self._options = options
-        self._say = say
-        self._metrics = metrics
-        self._seams = seams
-        self._end_process = end_process
-        self._over = threading.Event()
-        self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
-
-    def close(self) -> None:
-        """Say that the work has ended in order, and give the connections back."""
-        self._over.set()
-        self._transport.close()
-
-    def elect(self, manager: Manager) -> None:
-        """Let manager work only while it leads."""
-        options = self._options
-        lock = LeaseLock(
-            self._leases(manager.client.reachability),
-            namespace=options.leader_elect_resource_namespace,
-            name=options.leader_elect_resource_name,
-            identity=new_identity(),
-            recorder=manager.recorder(COMPONENT),
-        )
-        rhythm = LeaderElection(
-            lock,
-            lease_duration_seconds=options.leader_elect_lease_duration,
-            renew_deadline_seconds=options.leader_elect_renew_deadline,
-            retry_period_seconds=options.leader_elect_retry_period,
-        )
-        manager.elect(rhythm, on_waiting=StandbyReport(self._say, self._seams.clock), on_lost=self._lost)
-
-    def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        # a stopped client neither repeats nor waits: the elector does both, in its own rhythm
-        stopped = threading.Event()
-        stopped.set()
-        client = Client(
-            self._transport,
-            metrics=self._metrics,
-            user_agent=f"handloop/{version()} leader-election",
-            seams=self._seams,
-            stop=stopped,
-            reachability=reachability,
-        )
-        return client.resource(Lease)
-
-    def _lost(self, lost: LeadershipLost) -> None:
-        """Say E12, and end in time even if a request hangs or the log blocks. The elector's thread."""
-        self._seams.spawn("lost-lease", self._end_in_time)
-        self._say(lost_lease(lost))
-
-    def _end_in_time(self) -> None:
-        if not self._seams.clock.sleep(LINGER_SECONDS, self._over):
-            self._end_process(EXIT_FATAL)
-
-
-def new_identity() -> str:
-    """`<host>_<random>`: people recognise it, and no other candidate has it."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
-
+from handloop.workqueue.seams import Clock
 
 STANDBY_SECONDS: Final = 60.0
 

@@ -12,33 +12,34 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from handloop.controller.cli.lessons import LESSONS
-from handloop.controller.cli.options import ASKING, FLAGS, Options, spelling
-from handloop.controller.cli.terminal import PROGRAM
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.options import ASKING, FLAGS, Flag, Options, spelling
 from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     LOOPBACK,
     METRICS_ADDRESS,
-    BindAddress,
     boolean,
+    controller_names,
     format_duration,
     nearest,
 )
 from handloop.controller.runtime.election.durations import validate_durations
+from handloop.controller.runtime.serving.bind_address import BindAddress
 
 LEARN_INSTALL: Final = 'pip install "handloop[learn]"'
 
 
 class UsageError(Exception):
-    """The command line cannot be followed. The message says why, fix what to type instead."""
+    """The command line cannot be followed. The message says why, fix what to type instead, "" = for help."""
 
-    def __init__(self, message: str, fix: str = f"{PROGRAM} --help") -> None:
+    def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
         self.fix = fix
 
@@ -47,16 +48,13 @@ COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
-    "manifests": "print generated manifests: crd or rbac",
+    "crd": "print the CustomResourceDefinitions of the controllers' kinds",
+    "rbac": "print the roles that the controllers need",
+    "manifests": "the same, as `manifests crd` and `manifests rbac`",
     "version": "print the version",
 }
 
-EXAMPLES: Final = f"""
-examples:
-  {PROGRAM} --sandbox                       no cluster needed
-  {PROGRAM} --kubeconfig ~/.kube/config     the current context's cluster
-  {PROGRAM} manifests crd | kubectl apply -f -
-"""
+_MANIFESTS: Final = ("crd", "rbac")
 
 SANDBOX_LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
@@ -77,46 +75,58 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def _parser(command: str) -> _Parser:
+def _parser(command: str, operator: Operator) -> _Parser:
+    flags = _flags(command, operator)
     parser = _Parser(
-        prog=PROGRAM if command == "run" else f"{PROGRAM} {command}",
+        prog=operator.command if command == "run" else f"{operator.command} {command}",
         description=COMMANDS[command],
-        epilog=_commands_text(command) + _environment(command) + EXAMPLES,
+        epilog=_commands_text(command, operator) + _environment(flags) + _examples(operator),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     if command == "manifests":
-        parser.add_argument("what", choices=("crd", "rbac"))
+        parser.add_argument("what", choices=_MANIFESTS)
     if command == "run":
         parser.add_argument(
             "--sandbox", action="store_true", help="run on a built-in sandbox in this process"
         )
-    for name, flag in FLAGS.items():
-        if command not in flag.commands:
-            continue
+    for name, flag in flags.items():
         spellings = [f"-{flag.short}"] if flag.short else []
         # `--leader-elect` alone means true, as with Go's flags
         bare: dict[str, Any] = {"nargs": "?", "const": "true"} if flag.parse is boolean else {}
-        parser.add_argument(
-            *spellings, spelling(name), dest=name, metavar=flag.metavar, help=flag.help, **bare
-        )
-    if command in FLAGS["namespace"].commands:
+        text = flag.help.format(", ".join(operator.names))
+        parser.add_argument(*spellings, spelling(name), dest=name, metavar=flag.metavar, help=text, **bare)
+    if "namespace" in flags:
         parser.add_argument(
             "-A", "--all-namespaces", dest="namespace", action="store_const", const="", help="all namespaces"
         )
     return parser
 
 
-def _environment(command: str) -> str:
-    rows = [
-        f"  {flag.variable(name):42} {spelling(name)}"
-        for name, flag in FLAGS.items()
-        if flag.env and command in flag.commands
-    ]
+def _flags(command: str, operator: Operator) -> dict[str, Flag]:
+    """The flags of a command. There is no choice of controllers without names."""
+    found = {name: flag for name, flag in FLAGS.items() if command in flag.commands}
+    if not operator.names:
+        found.pop("controllers", None)
+    return found
+
+
+def _examples(operator: Operator) -> str:
+    command = operator.command
+    return f"""
+examples:
+  {command} --sandbox                       no cluster needed
+  {command} --kubeconfig ~/.kube/config     the current context's cluster
+  {operator.crd_command} | kubectl apply -f -
+"""
+
+
+def _environment(flags: Mapping[str, Flag]) -> str:
+    rows = [f"  {flag.variable(name):42} {spelling(name)}" for name, flag in flags.items() if flag.env]
     return "\nenvironment (a flag wins):\n" + "\n".join(rows) + "\n" if rows else ""
 
 
-def _commands_text(command: str) -> str:
+def _commands_text(command: str, operator: Operator) -> str:
     if command == "sandbox":
         # an image does not contain it
         from handloop.sandbox.differences import bullets  # noqa: PLC0415
@@ -125,7 +135,7 @@ def _commands_text(command: str) -> str:
         return f"\nlimits:\n  {SANDBOX_LIMITS}\n{differences}"
     if command != "run":
         return ""
-    rows = [f"  {name:12} {text}" for name, text in (COMMANDS | LESSONS).items()]
+    rows = [f"  {name:12} {text}" for name, text in {**COMMANDS, **operator.lessons}.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
 
 
@@ -146,29 +156,37 @@ def _double_dashes(argv: Sequence[str]) -> list[str]:
 
 
 def parse_options(
-    argv: Sequence[str], environment: Mapping[str, str] = os.environ, *, service_account: str = ""
+    argv: Sequence[str],
+    environment: Mapping[str, str] = os.environ,
+    *,
+    operator: Operator,
+    service_account: str = "",
 ) -> Options:
     """
-    Read a command line.
+    Read a command line of an operator.
 
     Args: service_account is the folder in which a pod finds its account, "" = the usual one.
     Raises: UsageError with a message for people; SystemExit(0) after printing help.
     """
-    words = list(argv)
+    words = ["manifests", *argv] if argv and argv[0] in _MANIFESTS else list(argv)
     command = words.pop(0) if words and words[0] in COMMANDS else "run"
     if words and not words[0].startswith("-") and command == "run":
-        known = COMMANDS | LESSONS
+        known = {**COMMANDS, **operator.lessons}
         hint = nearest(words[0], known, otherwise=f"; have: {', '.join(known)}")
         raise UsageError(f'unknown command "{words[0]}"{hint}')
     if command == "sandbox":
         _require_sandbox()
-    parsed = vars(_parser(command).parse_args(_double_dashes(words)))
-    given: dict[str, Any] = {"command": command, "what": parsed.get("what", "")}
+    parsed = vars(_parser(command, operator).parse_args(_double_dashes(words)))
+    given: dict[str, Any] = {"operator": operator, "command": command, "what": parsed.get("what", "")}
     given["sandbox"] = parsed.get("sandbox", False)
     if given["sandbox"]:
         _require_sandbox()
     for name in FLAGS:
-        given |= _given(name, parsed.get(name), environment)
+        if name != "controllers":
+            given |= _given(name, FLAGS[name].parse, parsed.get(name), environment)
+        elif operator.names:
+            choose = partial(controller_names, names=operator.names)
+            given |= _given(name, choose, parsed.get(name), environment)
     if command not in ASKING:
         return Options(**given)
     try:
@@ -177,7 +195,9 @@ def parse_options(
         raise UsageError(str(error)) from None
 
 
-def _given(name: str, word: str | None, environment: Mapping[str, str]) -> dict[str, Any]:
+def _given(
+    name: str, parse: Callable[[str], Any], word: str | None, environment: Mapping[str, str]
+) -> dict[str, Any]:
     """The option and its value; {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
@@ -190,7 +210,7 @@ def _given(name: str, word: str | None, environment: Mapping[str, str]) -> dict[
     if name == "verbosity":
         word = word.removeprefix("=")
     try:
-        return {name: flag.parse(word)}
+        return {name: parse(word)}
     except ValueError as error:
         reason = str(error)
         if reason.startswith(("invalid literal for int", "could not convert")):

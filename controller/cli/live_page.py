@@ -72,7 +72,6 @@ class LivePage:
         """Show what runs from here on. Args: config of the server, which the controls ask."""
         if self._server is None:
             return
-        from handloop.controller.cli.controllers import cached_fields  # noqa: PLC0415 - as Program
         from handloop.walkthrough.live.cluster_acts import ClusterActs  # noqa: PLC0415 - an extra
         from handloop.walkthrough.live.controls import Controls  # noqa: PLC0415 - an extra
         from handloop.walkthrough.live.parts import Parts  # noqa: PLC0415 - an extra
@@ -82,7 +81,7 @@ class LivePage:
         if self._options.debug_controls:
             transport = self._stack.enter_context(closing(HTTPTransport(config)))
             controls = Controls(parts, ClusterActs(transport), in_sandbox=self._options.sandbox)
-        self._server.show(parts, controls, cached_fields)
+        self._server.show(parts, controls, self._options.operator.transform())
 
 
 @contextmanager

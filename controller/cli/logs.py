@@ -1,7 +1,8 @@
 """
-Logging: klog lines, lines for people, or JSON; always on stderr, through structlog.
+Logging: klog lines, lines for people, or JSON; always on stderr, through structlog, and stdlib logging below.
 
-Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on, and so do tracebacks.
+Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on, and so do all
+tracebacks; below that each place shows its first.
 A warning or error that repeats, and an info line with an error in it, such as a lost race, is written once in
 full, then at most once a minute with the number of lines left out.
 
@@ -16,6 +17,7 @@ import json
 import logging
 import os
 import threading
+import traceback
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
@@ -32,6 +34,8 @@ from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, raised
+from handloop.workqueue.traceback_places import TracebackPlaces
 
 log = structlog.get_logger("controller")
 
@@ -68,11 +72,22 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> Log
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
         processors=[structlog.contextvars.merge_contextvars, level, RepeatFilter(), *renderers],
-        logger_factory=partial(_NamedLogger, stream),
+        logger_factory=StdlibLogger,
         cache_logger_on_first_use=False,
     )
+    _write_to(stream)
     level.set(verbosity)
     return level
+
+
+def _write_to(stream: TextIO) -> None:
+    """Write the lines of handloop's stdlib loggers to a stream, and to no earlier one."""
+    ours = logging.getLogger(ROOT)
+    for handler in [known for known in ours.handlers if isinstance(known, _LineHandler)]:
+        ours.removeHandler(handler)
+    ours.addHandler(_LineHandler(stream))
+    # LogLevel has chosen before
+    ours.setLevel(logging.DEBUG)
 
 
 def _renderers(log_format: str, out: TextIO) -> list[Processor]:
@@ -83,37 +98,39 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
     return [partial(render_text, in_colour=out.isatty() and "NO_COLOR" not in os.environ)]
 
 
-class _NamedLogger(structlog.WriteLogger):
+class _LineHandler(logging.Handler):
     """
-    A full disk, or a reader that has gone, costs lines of the log and nothing else.
+    Writes rendered lines. A full disk, or a reader that has gone, costs lines of the log and nothing else.
 
     A thread that logs is in the middle of other work: it opens a watch again, or asks for a stop. Follows:
     klog, which ignores what a write returns.
     """
 
-    def __init__(self, out: TextIO, name: str = "") -> None:
-        super().__init__(out)
-        self.name = name
+    def __init__(self, out: TextIO) -> None:
+        super().__init__()
+        self._out = structlog.WriteLogger(out)
 
-    def msg(self, message: str) -> None:
+    def createLock(self) -> None:  # noqa: N802 - a name of the library
+        """Have none: at its end the interpreter would wait for a line that blocks. WriteLogger has one."""
+        self.lock = None
+
+    def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or lose it."""
         # ValueError: the stream is closed
         with suppress(OSError, ValueError):
-            super().msg(message)
-
-    log = debug = info = warn = warning = msg
-    fatal = failure = err = error = critical = exception = msg
+            self._out.msg(record.getMessage())
 
 
 class LogLevel:
     """
-    The -v level of this process: drops lines whose `v` is above it, and tracebacks below level 4.
+    The -v level of this process: drops lines whose `v` is above it, and below level 4 repeated tracebacks.
 
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
 
     def __init__(self) -> None:
         self.value = 0
+        self._places = TracebackPlaces()
 
     def set(self, verbosity: int) -> None:
         """Change it, for our own lines and for the client's requests."""
@@ -134,10 +151,9 @@ class LogLevel:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
         event["logger"] = getattr(logger, "name", "")
-        trace = event.pop("exc_info", None)
-        if trace and self.value >= TRACEBACK_VERBOSITY:
-            formatted = structlog.processors.format_exc_info(None, "", {"exc_info": trace})
-            event["stack"] = str(formatted.get("exception", ""))
+        error = raised(event.pop("exc_info", None))
+        if error is not None and (self._places.is_new(error) or self.value >= TRACEBACK_VERBOSITY):
+            event["stack"] = "".join(traceback.format_exception(error)).rstrip()
         return event
 
 

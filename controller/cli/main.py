@@ -1,5 +1,5 @@
 """
-Runs a command line, and returns its exit code.
+`main`, which makes a program of an operator, and the commands of such a program.
 
 Each command is imported when it is run: `version` needs no logging, `manifests` no client, and neither needs
 a controller.
@@ -10,25 +10,79 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
-from typing import TextIO
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 from handloop.controller.cli.flags import UsageError, parse_options
-from handloop.controller.cli.lessons import LESSONS, run_lesson
+from handloop.controller.cli.lessons import run_lesson
+from handloop.controller.cli.operator import Operator, SetUpError, command_of_this_process
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
 
+SetUp: TypeAlias = Callable[[Any], object]
+"""Adds controllers to the Manager that it is given."""
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line. Returns: the exit code; see docs/errors.md."""
+
+def main(
+    set_up: SetUp | Sequence[SetUp],
+    *,
+    name: str,
+    kinds: Sequence[type[Any]] | None = None,
+    version: str = "",
+    transform: Callable[[Any], Any] | None = None,
+    argv: Sequence[str] | None = None,
+) -> NoReturn:
+    """
+    Run an operator as a program: `python greeter.py --help` shows its commands and flags.
+
+    set_up(manager) puts the controllers together, and adds them to the Manager. It is called more than once,
+    each time with another manager, and first with one that sends nothing, to learn what the controllers need:
+    so it sends no requests, and registers metrics of its own with `manager.registry`. Several such functions
+    can be chosen by `--controllers`, by the name of the first controller that each of them adds.
+
+    Args: name is that of the lease, the roles and the user agent. kinds are those that need a CRD, None = the
+    custom kinds that controllers reconcile. version is the operator's own. transform is the Manager's. argv
+    None = the words after the program's.
+    Raises: SystemExit with the exit code; see docs/errors.md.
+    """
+    from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
+
+    dry = DrySetUp((set_up,) if callable(set_up) else tuple(set_up), kinds)
+    try:
+        operator = Operator(
+            name=name,
+            command=command_of_this_process(),
+            set_up=dry.set_up,
+            setups=dry.setups,
+            version=lambda: version,
+            names=dry.names(),
+            transform=lambda: transform,
+        )
+        code = run_command(operator, argv)
+    except SetUpError as error:
+        cause = error.__cause__
+        trace = "" if cause is None else "".join(traceback.format_exception(cause))
+        show(f"{trace}error: {printable(str(error))}\n", sys.stderr)
+        code = EXIT_FATAL
+    sys.exit(code)
+
+
+def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
+    """
+    Run one command line of an operator.
+
+    Args: argv None = this process's.
+    Returns: the exit code; see docs/errors.md.
+    """
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] in LESSONS:
+    if words and words[0] in operator.lessons:
         return run_lesson(words[0], words[1:])
     try:
-        options = parse_options(words)
+        options = parse_options(words, operator=operator)
     except UsageError as error:
-        show(f"error: {error}\n  fix: {error.fix}\n", sys.stderr)
+        show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
     try:
         return execute(options, sys.stdout, sys.stderr)
@@ -55,7 +109,7 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
         case "version":
             from handloop.controller.cli.version import version_text  # noqa: PLC0415
 
-            out.write(version_text(options.output) + "\n")
+            out.write(version_text(options.operator, options.output) + "\n")
             return EXIT_OK
         case "manifests":
             from handloop.controller.cli.manifests_command import manifests  # noqa: PLC0415
@@ -75,7 +129,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     import structlog  # noqa: PLC0415
 
     from handloop.controller.cli import logs  # noqa: PLC0415
-    from handloop.controller.cli.signals import SignalHandler  # noqa: PLC0415
+    from handloop.controller.runtime.signals import SignalHandler  # noqa: PLC0415
 
     log = structlog.get_logger("controller")
     level = logs.configure_logging(options.log_format, options.verbosity, stream=err)
@@ -92,10 +146,12 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             return _ask_or_serve(options, stop, out, err)
         except Exception as error:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
+            # an author's set_up is code of whoever reads this
+            in_full = isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY
             if (options.log_format or logs.default_format(err)) == "json":
                 # a collector of these logs expects one object per line, the traceback in it
-                log.exception(what, fix=fix)
-            elif options.verbosity >= logs.TRACEBACK_VERBOSITY:
+                log.exception(what, fix=fix, exc_info=in_full)
+            elif in_full:
                 raise
             else:
                 show(f"error: {printable(what)}\n  fix: {fix}\n", err)

@@ -1,4 +1,4 @@
-"""`manifests crd|rbac`: the CRDs and roles that the cluster needs, from the types and the declared access."""
+"""`crd` and `rbac`: the CRDs and roles that the cluster needs, from the types and the declared access."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.controller.cli.controllers import declared_access, kinds
+from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.runtime.rbac.roles import roles
 
-HEADER: Final = "# made by `python -m controller manifests {what}`; do not edit\n"
+HEADER: Final = "# made by `{generator} {what}`; do not edit\n"
 
 
 def manifests(options: Options) -> str:
@@ -21,8 +21,10 @@ def manifests(options: Options) -> str:
     With a namespace the roles are Roles in it, except for kinds without a namespace; else ClusterRoles.
     """
     if options.what == "crd":
-        documents = [custom_resource_definition(kind) for kind in kinds(options.controllers)]
+        documents = [custom_resource_definition(kind) for kind in declared_kinds(options)]
     else:
-        documents = roles(declared_access(options), namespaces=options.namespaces)
+        access = declared_access(options)
+        documents = roles(access, namespaces=options.namespaces, name=options.operator.name)
     texts = [yaml.safe_dump(document, sort_keys=False, width=110) for document in documents]
-    return HEADER.format(what=options.what) + "---\n".join(texts)
+    generator = options.operator.generator or options.operator.name
+    return HEADER.format(generator=generator, what=options.what) + "---\n".join(texts)

@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple
 
+from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     METRICS_ADDRESS,
-    NAMES,
-    BindAddress,
     boolean,
-    controller_names,
     duration,
     ip_address_text,
     lease_name,
+    listed,
     not_negative,
     one_of,
-    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
@@ -29,6 +27,7 @@ from handloop.controller.runtime.election.durations import (
     RENEW_DEADLINE_SECONDS,
     RETRY_PERIOD_SECONDS,
 )
+from handloop.controller.runtime.serving.bind_address import BindAddress, parse_bind_address
 
 ASKING: Final = ("run", "doctor")
 """The commands that ask an API server."""
@@ -74,11 +73,13 @@ def _option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """
-    One command line, read and checked.
+    One command line, read and checked, for one operator.
 
-    in_cluster is not a flag: it says that we run in a pod.
+    in_cluster is not a flag: it says that we run in a pod. Controllers, workers and the name of the lease are
+    the operator's where none are given.
     """
 
+    operator: Operator
     command: str = "run"
     what: str = ""
     sandbox: bool = False
@@ -97,13 +98,9 @@ class Options:
         short="n",
     )
     controllers: tuple[str, ...] = _option(
-        NAMES,
-        controller_names,
-        "NAMES",
-        f"controllers to run, out of {', '.join(NAMES)}; * means all",
-        _DECLARING,
+        (), listed, "NAMES", "controllers to run, out of {}; * means all", _DECLARING
     )
-    workers: int = _option(2, workers_count, "N", "worker threads per controller")
+    workers: int = _option(0, workers_count, "N", "worker threads per controller that sets no number itself")
     resync: float = _option(30.0, duration, "D", "how often the informers resync; 0 means never")
     verbosity: int = _option(
         0,
@@ -215,7 +212,7 @@ class Options:
     leader_elect_retry_period: float = _option(
         RETRY_PERIOD_SECONDS, duration, "D", "pause between two attempts to take or renew the lease"
     )
-    leader_elect_resource_name: str = _option("handloop", lease_name, "NAME", "name of the lease", _DECLARING)
+    leader_elect_resource_name: str = _option("", lease_name, "NAME", "name of the lease", _DECLARING)
     leader_elect_resource_namespace: str = _option(
         "",
         lease_name,
@@ -223,6 +220,21 @@ class Options:
         "namespace of the lease; in a cluster empty means the program's own",
         _DECLARING,
     )
+
+    def __post_init__(self) -> None:
+        operator = self.operator
+        defaults = {
+            "controllers": operator.names,
+            "workers": operator.workers,
+            "leader_elect_resource_name": operator.name,
+        }
+        for name, value in defaults.items():
+            # frozen for everyone else
+            object.__setattr__(self, name, getattr(self, name) or value)
+
+    def setups(self) -> tuple[Setup, ...]:
+        """The chosen controllers."""
+        return self.operator.chosen(self.controllers)
 
     @property
     def namespaces(self) -> tuple[str, ...]:

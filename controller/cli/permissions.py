@@ -9,15 +9,14 @@ from typing import Final, NamedTuple
 from handloop.client.access_review import Permission
 from handloop.controller.cli.options import FLAGS, Options, spelling
 from handloop.controller.cli.problems import EXIT_FORBIDDEN, Problem
-from handloop.controller.cli.terminal import PROGRAM
 from handloop.controller.runtime.rbac.access import Access
-from handloop.controller.runtime.rbac.roles import RolePlace, grouped
+from handloop.controller.runtime.rbac.roles import ROLE_NAME, RolePlace, grouped
 
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Need(NamedTuple):
-    """One permission, and the role of `manifests rbac` that grants it."""
+    """One permission, and the role of the command `rbac` that grants it."""
 
     permission: Permission
     role: RolePlace
@@ -36,11 +35,11 @@ class Need(NamedTuple):
         return f'in namespace "{namespace}"' if namespace else "at cluster scope"
 
 
-def needs(access: Iterable[Access], namespaces: Sequence[str] = ()) -> list[Need]:
-    """The declared access, verb by verb and namespace by namespace."""
+def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str = ROLE_NAME) -> list[Need]:
+    """The declared access, verb by verb and namespace by namespace. Args: name is that of the roles."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
-        for place, entries in grouped(access, namespaces=namespaces).items()
+        for place, entries in grouped(access, namespaces=namespaces, name=name).items()
         for entry in entries
         for verb in entry.verbs
         for name in entry.names or ("",)
@@ -81,8 +80,8 @@ def _binding(user: str, place: RolePlace) -> str:
 
 
 def rbac_command(options: Options) -> str:
-    """The `manifests rbac` that prints the roles for these options."""
-    words, default = [PROGRAM, "manifests rbac"], Options()
+    """The command that prints the roles for these options."""
+    words, default = [options.operator.rbac_command], Options(operator=options.operator)
     for name, flag in FLAGS.items():
         value = getattr(options, name)
         if "manifests" in flag.commands and value != getattr(default, name):

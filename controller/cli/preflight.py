@@ -21,7 +21,7 @@ from handloop.client.resource_client import Client
 from handloop.client.server_url import shown_server
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem, expired_credentials, server_problem
-from handloop.controller.cli.controllers import declared_access, kinds
+from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.cli.problems import (
@@ -34,7 +34,6 @@ from handloop.controller.cli.problems import (
 )
 from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.values import format_duration
-from handloop.controller.cli.version import version
 from handloop.workqueue.seams import REAL_SEAMS, Clock, Seams
 
 T = TypeVar("T")
@@ -102,8 +101,9 @@ class Preflight:
         self._config = config
         self._clock = clock
         self._host = shown_server(config.host)
-        self._custom = [kind.resource for kind in kinds(options.controllers)]
-        self._needs = needs(declared_access(options), options.namespaces)
+        self._operator = options.operator
+        self._custom = {kind.resource: kind for kind in declared_kinds(options)}
+        self._needs = needs(declared_access(options), options.namespaces, name=self._operator.name)
         self._rbac_command = rbac_command(options)
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
@@ -140,7 +140,7 @@ class Preflight:
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
-            return config_problem(error)
+            return config_problem(error, self._operator.command)
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
@@ -205,9 +205,11 @@ class Preflight:
         served = discovery.resources(resource.group, resource.version)
         if served is None or served.find(resource.plural) is None:
             versions = discovery.versions(resource.group) if served is None else ()
-            return [missing_resource(resource.group_resource, resource.version, versions)]
-        if "status" not in served.subresources(resource.plural):
-            return [no_status_subresource(resource.group_resource)]
+            command, near = self._operator.crd_command, "" if versions else discovery.nearest(resource)
+            return [missing_resource(resource.group_resource, resource.version, versions, command, near)]
+        has_status = "status" in self._custom[resource].__struct_fields__
+        if has_status and "status" not in served.subresources(resource.plural):
+            return [no_status_subresource(resource.group_resource, self._operator.crd_command)]
         return []
 
 
@@ -238,10 +240,10 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
             kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
         )
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, seams=seams)) as transport:
-            client = Client(transport, user_agent=f"handloop/{version()}", seams=seams, stop=stop)
+            client = Client(transport, user_agent=options.operator.user_agent, seams=seams, stop=stop)
             report = Preflight(client, config, options, seams.clock).check(stop)
     except ConfigError as error:
-        problem = config_problem(error)
+        problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,))
     # the file that counts, and its context

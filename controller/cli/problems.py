@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from handloop.controller.cli.terminal import PROGRAM, printable
+from handloop.controller.cli.terminal import printable
 from handloop.controller.cli.values import format_duration
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
 
@@ -36,7 +36,6 @@ _FEATURES: Final = (
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
     ((1, 28), "the server's name for us (the banner shows the kubeconfig's user)"),
 )
-_INSTALL_CRD: Final = f"{PROGRAM} manifests crd | kubectl apply -f -"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,27 +68,35 @@ class Problem:
         return {key: value for key, value in pairs.items() if value}
 
 
-def missing_resource(group_resource: str, version: str, served: tuple[str, ...]) -> Problem:
-    """E07: the CRD is not installed. E08: it serves other versions."""
+def missing_resource(
+    group_resource: str, version: str, served: tuple[str, ...], crd_command: str, nearest: str = ""
+) -> Problem:
+    """
+    E07: the CRD is not installed. E08: it serves other versions.
+
+    Args: crd_command prints ours; nearest is a served resource that is like it, "" = none.
+    """
+    install = f"{crd_command} | kubectl apply -f -"
     if served:
         return Problem(
             code="E08",
             exit_code=EXIT_NO_CRD,
             what=f"the CRD {group_resource} serves {', '.join(served)}; the controller needs {version}",
             causes=("the CRD in the cluster belongs to another release",),
-            fixes=(_INSTALL_CRD,),
+            fixes=(install,),
         )
     group, _, _ = group_resource.partition(".")
+    meant = (f"did you mean {nearest}? then the type names another group",) if nearest else ()
     return Problem(
         code="E07",
         exit_code=EXIT_NO_CRD,
         what=f"the server has no resource {group_resource}/{version}",
         causes=(f"the CRD for {group} is not installed",),
-        fixes=(_INSTALL_CRD + "   (the controller starts by itself when the CRD appears)",),
+        fixes=(*meant, install + "   (the controller starts by itself when the CRD appears)"),
     )
 
 
-def no_status_subresource(group_resource: str) -> Problem:
+def no_status_subresource(group_resource: str, crd_command: str) -> Problem:
     """E08: the CRD has no status subresource, as sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
@@ -99,7 +106,7 @@ def no_status_subresource(group_resource: str) -> Problem:
         causes=(
             "the status is written with the whole object; the server drops it if the schema has no status",
         ),
-        fixes=(_INSTALL_CRD,),
+        fixes=(f"{crd_command} | kubectl apply -f -",),
     )
 
 

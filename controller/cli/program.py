@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -14,26 +14,20 @@ from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
-from handloop.controller.cli.controllers import Setup, cached_fields, setups
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
-from handloop.controller.cli.terminal import PROGRAM
-from handloop.controller.foo.runnable import add_foo
-from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.runtime.kind_informer import KindInformer
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.runnable import Runnable
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
 
-ADD: Final[Mapping[str, Callable[..., object]]] = {"foo": add_foo, "myapp": add_myapp}
-"""How each controller comes into a manager: (manager, workers=...)."""
-
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
-_HINTS: Final = Hints(crd_command=f"{PROGRAM} manifests crd", rbac_command=f"{PROGRAM} manifests rbac")
 
 
 class Program:
@@ -50,40 +44,45 @@ class Program:
         stop: threading.Event,
         *,
         registry: CollectorRegistry,
-        elect: Callable[[Manager], None] | None = None,
         on_terminal: bool = False,
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Set the chosen controllers up. Nothing is sent before run.
 
-        Args: elect, if given, sets leader election up in the manager; on_terminal makes progress lines more
-        frequent.
+        Args: on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
         self._seams = seams
         self._namespaces = options.namespaces
+        operator = options.operator
         # a missing CRD may come later: the log says so, and the controller starts when it appears
         self.manager = Manager(
             client,
             namespaces=self._namespaces,
             resync_seconds=options.resync,
-            transform=cached_fields,
+            transform=operator.transform(),
             registry=registry,
             shutdown_timeout_seconds=options.shutdown_timeout,
             cache_sync_timeout_seconds=math.inf,
             progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
-            hints=_HINTS,
+            hints=Hints(crd_command=operator.crd_command, rbac_command=operator.rbac_command),
+            max_concurrent_reconciles=options.workers,
             seams=seams,
         )
-        if elect is not None:
-            elect(self.manager)
-        chosen = setups(options.controllers)
-        self.controllers = {
-            setup.name: ADD[setup.name](self.manager, workers=options.workers) for setup in chosen
+        operator.set_up(self.manager, options.controllers)
+        watched = {informer.kind for informer in self.manager.informers()}
+        mirrored = {
+            setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
+            for setup in options.setups()
         }
-        self._mirrored = [(setup, self.manager.informer_for(setup.kind)) for setup in chosen]
+        self._mirrored = [(setup, informers) for setup, informers in mirrored.items() if informers]
+
+    @property
+    def controllers(self) -> Mapping[str, Runnable]:
+        """The controllers by name."""
+        return self.manager.runnables()
 
     def run(self) -> None:
         """
@@ -103,10 +102,10 @@ class Program:
     def _say_nothing_to_do(self) -> None:
         """Say E15, once: the caches are filled, and hold no object of our kinds."""
         while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
-            known = [(setup, informer) for setup, informer in self._mirrored if informer.has_synced()]
-            if not known:
+            known = [(setup, mine) for setup, mine in self._mirrored if all(one.has_synced() for one in mine)]
+            if self._mirrored and not known:
                 continue
-            if not any(_holds_any(informer) for _, informer in known):
+            if known and not any(_holds_any(one) for _, mine in known for one in mine):
                 idle = [setup for setup, _ in known]
                 problem = nothing_to_do(idle, self._namespaces, self._count_elsewhere(idle))
                 log.info(problem.what, **problem.facts())
@@ -118,11 +117,12 @@ class Program:
             return None
         try:
             # asked first, so that the server refuses nothing to a program with roles in some namespaces only
-            for setup in idle:
-                if not check_access(self._client, Permission("list", setup.kind.resource)).allowed:
+            kinds = [kind for setup in idle for kind in setup.kinds]
+            for kind in kinds:
+                if not check_access(self._client, Permission("list", kind.resource)).allowed:
                     return None
             first = ListOptions(limit=1)
-            pages = [self._client.resource(setup.kind).list(options=first) for setup in idle]
+            pages = [self._client.resource(kind).list(options=first) for kind in kinds]
         except ClientError:
             return None
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
@@ -141,12 +141,12 @@ def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: i
     Args: idle are controllers without one; namespaces () = all; elsewhere counts the objects in other
     namespaces, None = not known.
     """
-    kinds = " or ".join(setup.kind.resource.kind for setup in idle)
+    kinds = " or ".join(kind.resource.kind for setup in idle for kind in setup.kinds)
     namespace = ",".join(namespaces)
     where = f'in namespace "{namespace}"' if namespace else "in any namespace"
     others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
     there = f" -n {namespaces[0]}" if namespaces else ""
-    fixes = [f"kubectl apply -f {setup.sample}{there}" for setup in idle]
+    fixes = [setup.sample_fix(there) for setup in idle]
     if namespace:
         fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
     return Problem(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import threading
@@ -14,10 +13,8 @@ import structlog
 
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
-from handloop.client.resource_client import Client
-from handloop.client.rest_client import Reachability
 from handloop.client.server_url import shown_server
-from handloop.client.transport import HTTPTransport, Transport
+from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
@@ -32,14 +29,12 @@ from handloop.controller.cli.problems import (
     stop_took_too_long,
     version_skew,
 )
-from handloop.controller.cli.servers import Servers
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
-from handloop.controller.cli.version import DISTRIBUTION, version
 from handloop.controller.runtime.collector import relax_collector
-from handloop.controller.runtime.metrics.metrics_page import new_registry
-from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
+from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
+from handloop.controller.runtime.surroundings import Closing, Surroundings
 from handloop.workqueue.seams import REAL_SEAMS, Seams
 
 log = structlog.get_logger("controller")
@@ -59,7 +54,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams
         except ConfigError as error:
             if stop.is_set():
                 return _stopped()
-            return tell(config_problem(error), options, stream)
+            return tell(config_problem(error, options.operator.command), options, stream)
         except ListenError as error:
             return tell(port_in_use(error), options, stream)
 
@@ -70,7 +65,7 @@ def _configuration(options: Options, stop: threading.Event, stack: ExitStack, st
 
         kubeconfig = stack.enter_context(running_sandbox(options))
         config = load_config(kubeconfig=str(kubeconfig))
-        sandbox_hint(kubeconfig.resolve(), stream)
+        sandbox_hint(kubeconfig.resolve(), options.operator.setups(), stream)
         return config
     return load_config(
         kubeconfig=options.kubeconfig, master=options.master, context=options.context, stop=stop
@@ -93,8 +88,6 @@ class _Run:
         self._stop = stop
         self._stream = stream
         self._seams = seams
-        self._registry = new_registry()
-        self._metrics = ClientMetrics(self._registry)
 
     def to_its_end(self) -> int:
         """
@@ -104,96 +97,93 @@ class _Run:
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
         relax_collector()
-        with ExitStack() as stack:
-            transport = HTTPTransport(self._config, metrics=self._metrics, seams=self._seams)
-            client = self._client(stack.enter_context(closing(transport)))
-            # bound first: a taken port is known at once, and a slow start can be probed
-            servers = Servers(self._options, self._registry, client, self._seams.clock)
-            with servers.serving(), live_page(self._options) as live:
-                report = self._preflight(client.reachability)
-                if self._stop.is_set():
-                    return _stopped()
-                skew = version_skew(report.server_version)
-                for problem in (*report.problems, *([skew] if skew else [])):
-                    self._say(problem)
-                if report.exit_code and (
-                    self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG
-                ):
-                    return report.exit_code
-                show_banner(self._facts(report, servers, live), self._stream)
-                return self._work(client, servers, live, stack)
+        # bound first: a taken port is known at once, and a slow start can be probed
+        with self._surroundings() as around, live_page(self._options) as live:
+            report = self._preflight(around)
+            if self._stop.is_set():
+                return _stopped()
+            skew = version_skew(report.server_version)
+            for problem in (*report.problems, *([skew] if skew else [])):
+                self._say(problem)
+            if report.exit_code and (self._options.preflight == "exit" or report.exit_code == EXIT_CONFIG):
+                return report.exit_code
+            show_banner(self._options.operator.name, self._facts(report, around, live), self._stream)
+            return self._work(around, live)
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
 
-    def _client(self, transport: Transport, reachability: Reachability | None = None) -> Client:
+    def _surroundings(self) -> Surroundings:
         options = self._options
-        return Client(
-            transport,
+        return Surroundings(
+            self._config,
+            user_agent=options.operator.user_agent,
+            pages=Pages(
+                metrics=options.metrics_bind_address,
+                health=options.health_probe_bind_address,
+                # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
+                any_host=options.in_cluster,
+                certificate_folder=options.metrics_cert_dir,
+                metrics_auth=options.metrics_auth,
+            ),
             qps=options.kube_api_qps,
-            burst=options.kube_api_burst or math.ceil(2 * options.kube_api_qps),
-            metrics=self._metrics,
-            user_agent=f"handloop/{version()}",
-            seams=self._seams,
+            burst=options.kube_api_burst,
             stop=self._stop,
-            reachability=reachability,
+            seams=self._seams,
         )
 
-    def _preflight(self, reachability: Reachability) -> Report:
+    def _preflight(self, around: Surroundings) -> Report:
         if self._options.preflight == "off":
             return Report(summary="off")
         tries = TRIES if self._options.preflight == "exit" else 1
         quick = HTTPTransport(
-            self._config, request_seconds=REQUEST_SECONDS, metrics=self._metrics, seams=self._seams
+            self._config, request_seconds=REQUEST_SECONDS, metrics=around.client_metrics, seams=self._seams
         )
         with closing(quick):
-            client = self._client(quick, reachability)
+            client = around.client_over(quick, around.client.reachability)
             checks = Preflight(client, self._config, self._options, self._seams.clock)
             return checks.check(self._stop, tries=tries)
 
-    def _facts(self, report: Report, servers: Servers, live: LivePage) -> dict[str, Any]:
+    def _facts(self, report: Report, around: Surroundings, live: LivePage) -> dict[str, Any]:
         """The facts of the banner; a text that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
         return {
-            "version": version(),
+            "version": options.operator.version(),
             "cluster": shown_server(self._config.host),
             "serverVersion": report.server_version,
             "context": self._config.context_name,
             "source": self._config.source,
             "identity": report.user or self._config.user_name,
-            "controllers": ",".join(options.controllers),
+            "controllers": ",".join(setup.name for setup in options.setups()),
             "namespaces": options.namespace or "all",
             "workers": options.workers,
             "resync": format_duration(options.resync),
-            "metrics": servers.metrics,
-            "health": servers.health,
+            "metrics": around.metrics,
+            "health": around.health,
             "checks": report.summary + election,
             **({"live": live.shown} if live.shown else {}),
         }
 
-    def _work(self, client: Client, servers: Servers, live: LivePage, stack: ExitStack) -> int:
+    def _work(self, around: Surroundings, live: LivePage) -> int:
         # loaded here: the checks need neither informers nor controllers, and so need not wait for them
-        from handloop.controller.cli.election import Election  # noqa: PLC0415
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import LeadershipLost  # noqa: PLC0415
         from handloop.controller.runtime.runnable import StopTimeoutError  # noqa: PLC0415
 
         options = self._options
-        # after a loss it ends the process in time, even if the servers do not stop
-        election = Election(self._config, options, say=self._say, metrics=self._metrics, seams=self._seams)
-        stack.enter_context(closing(election))
         program = Program(
-            client,
+            around.client,
             options,
             self._stop,
-            registry=self._registry,
-            elect=election.elect if options.leader_elect else None,
+            registry=around.registry,
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        servers.show(program.manager.liveness_checks, program.manager.readiness_checks)
+        elections = self._elect(program.manager, around) if options.leader_elect else ()
+        # closed after the servers: it ends the process in time, even if the servers do not stop
+        around.surround(program.manager, *elections)
         live.show(program, self._config)
         clean = True
         try:
@@ -207,23 +197,51 @@ class _Run:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
 
+    def _elect(self, manager: Any, around: Surroundings) -> tuple[Closing, ...]:
+        """Let manager work only while it leads. Returns: what is to be closed at the end."""
+        from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
+        from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
 
-def show_banner(facts: Mapping[str, Any], stream: TextIO) -> None:
+        options = self._options
+        election = Election(
+            self._config,
+            LeaseTerms(
+                namespace=options.leader_elect_resource_namespace,
+                name=options.leader_elect_resource_name,
+                lease_duration_seconds=options.leader_elect_lease_duration,
+                renew_deadline_seconds=options.leader_elect_renew_deadline,
+                retry_period_seconds=options.leader_elect_retry_period,
+            ),
+            component=f"{options.operator.name}-leader-election",
+            user_agent=options.operator.user_agent,
+            on_waiting=StandbyReport(self._say, self._seams.clock),
+            on_lost=lambda lost: self._say(lost_lease(lost)),
+            end_process=os._exit,
+            metrics=around.client_metrics,
+            seams=self._seams,
+        )
+        election.elect(manager)
+        return (election,)
+
+
+def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
     """Write the banner to a terminal; to anything else one log line, whose pairs are the facts."""
     if stream.isatty():
-        show(banner(facts), stream)
+        show(banner(name, facts), stream)
     else:
-        log.info("Starting handloop", **facts)
+        said = f"Starting {name}"
+        log.info(said, **facts)
 
 
-def banner(facts: Mapping[str, Any]) -> str:
+def banner(name: str, facts: Mapping[str, Any]) -> str:
     """Six lines for people, and one for the live page. A fact that is "" is not known."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""
+    named = f"{name} {facts['version']}".rstrip()
     controllers = facts["controllers"].replace(",", ", ")
     rows = [
-        f"{DISTRIBUTION} {facts['version']} · python {platform.python_version()} · pid {os.getpid()}",
+        f"{named} · python {platform.python_version()} · pid {os.getpid()}",
         f"  cluster   {facts['cluster']}{server}{context}{source}",
         f"  identity  {facts['identity'] or 'unknown'} · namespaces: {facts['namespaces']}",
         f"  running   {controllers} · workers {facts['workers']} each · resync {facts['resync']}",

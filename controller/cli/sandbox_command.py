@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TextIO
@@ -18,13 +19,13 @@ from handloop.client.config import ClientConfig
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.connection_problems import config_problem
-from handloop.controller.cli.controllers import kinds
+from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.logs import tell
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use
 from handloop.controller.cli.terminal import show
-from handloop.controller.cli.values import NAMES
 from handloop.controller.runtime.serving.listening import ListenError, listen_error
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -56,7 +57,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     try:
         credentials = StaticCredentials(f"Bearer {sandbox.token}")
         tls = TLSOptions(ca=sandbox.certificate)
-        _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls))
+        _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls), options)
         path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
         try:
             yield path
@@ -68,10 +69,11 @@ def running_sandbox(options: Options) -> Iterator[Path]:
         sandbox.stop()
 
 
-def _install(server: ClientConfig) -> None:
-    """Create the CRDs, each by a request, as kubectl would."""
+def _install(server: ClientConfig, options: Options) -> None:
+    """Create the CRDs of all controllers, each by a request, as kubectl would."""
+    everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
-        for kind in kinds(NAMES):
+        for kind in declared_kinds(everything):
             body = json.dumps(custom_resource_definition(kind)).encode()
             answer = transport.request("POST", CRDS, headers={"Content-Type": "application/json"}, body=body)
             if answer.status != HTTPStatus.CREATED:
@@ -91,14 +93,15 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
         ) from error
 
 
-def sandbox_hint(kubeconfig: Path, stream: TextIO) -> None:
-    """Say what to type next."""
+def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
+    """Say what to type next. Args: setups are the controllers whose kinds are installed."""
+    first = setups[0]
     shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
     show(
         f"sandbox ready; in another terminal:\n"
         f"  export KUBECONFIG={shown}\n"
-        f"  kubectl apply -f manifests/samples/foo.yaml\n"
-        f"  kubectl get foo,deployment,pod -w\n",
+        f"  {first.sample_fix()}\n"
+        f"  kubectl get {first.watched} -w\n",
         stream,
     )
 
@@ -108,10 +111,10 @@ def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
     try:
         with running_sandbox(options) as kubeconfig:
             show(SANDBOX_LIMITS, stream)
-            sandbox_hint(kubeconfig.resolve(), stream)
+            sandbox_hint(kubeconfig.resolve(), options.operator.setups(), stream)
             stop.wait()
     except ListenError as error:
         return tell(port_in_use(error), options, stream)
     except ConfigError as error:
-        return tell(config_problem(error), options, stream)
+        return tell(config_problem(error, options.operator.command), options, stream)
     return EXIT_OK

@@ -1,30 +1,13 @@
 """
-Lines for people: makes foreign text safe to show, and knows the name of this program.
+Lines for people: makes foreign text safe to show.
 
 A terminal obeys control characters, and a reader of logs splits at all that looks like the end of a line.
 """
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import Final, TextIO
-
-
-def program_name(started: str) -> str:
-    """
-    The command that started this program, so that hints can be copied.
-
-    Args: started is sys.argv[0]: the script `handloop`, or the `__main__.py` of a package.
-    """
-    path = Path(started)
-    if path.parts[-2:] == ("handloop", "__main__.py"):
-        return "python -m handloop"
-    return "handloop" if path.stem == "handloop" else "python -m controller"
-
-
-PROGRAM: Final = program_name(sys.argv[0])
+from typing import TextIO
 
 
 def printable(text: str) -> str:

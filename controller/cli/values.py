@@ -6,12 +6,12 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from ipaddress import ip_address
 from typing import Final, TypeVar
 
 from handloop.apis.duration import DurationError, parse_duration
+from handloop.controller.runtime.serving.bind_address import MAX_PORT, BindAddress
 
 N = TypeVar("N", int, float)
 
@@ -20,7 +20,6 @@ _TRUE: Final = ("true", "True", "TRUE", "t", "T", "1")
 _FALSE: Final = ("false", "False", "FALSE", "f", "F", "0")
 _MAX_NAME: Final = 253
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-MAX_PORT: Final = 65535
 
 
 def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
@@ -108,70 +107,30 @@ def nearest(word: str, known: Collection[str], *, otherwise: str = "") -> str:
     return f"; did you mean {near[0]}?" if near else otherwise
 
 
-@dataclass(frozen=True, slots=True)
-class BindAddress:
-    """`host:port` to listen on. An empty host means every interface, port 0 a free port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-    @property
-    def shown(self) -> str:
-        """The same, with a word on what a missing host means."""
-        return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
-
-    def served_names(self) -> Collection[str] | None:
-        """
-        The hosts that requests may name, None = any.
-
-        On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
-        uses the pod's address, Prometheus that or a Service.
-        """
-        try:
-            loopback = ip_address(self.host).is_loopback
-        except ValueError:
-            loopback = self.host == "localhost"
-        return ("127.0.0.1", "localhost", "[::1]", self.host) if loopback else None
-
-
 METRICS_ADDRESS: Final = BindAddress("127.0.0.1", 8080)
 HEALTH_ADDRESS: Final = BindAddress("127.0.0.1", 8081)
 LOOPBACK: Final = BindAddress("127.0.0.1", 0)
 
 
-def parse_bind_address(text: str) -> BindAddress | None:
-    """
-    `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` turns the server off and gives None.
-
-    Raises: ValueError.
-    """
-    if text == "0":
-        return None
-    host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > MAX_PORT:
-        raise ValueError(f'"{text}" is not an address such as :8080 or 127.0.0.1:8080 (0 turns it off)')
-    return BindAddress(host.removeprefix("[").removesuffix("]"), int(port))
-
-
 ALL: Final = "*"
-NAMES: Final = ("foo", "myapp")
 
 
-def controller_names(text: str) -> tuple[str, ...]:
+def listed(text: str) -> tuple[str, ...]:
+    """The words of a list such as `foo,myapp`."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """
-    A list such as `foo,myapp`, or `*` for all, in the order of the registry.
+    A list such as `foo,myapp`, or `*` for all, in the order of names.
 
     Raises: ValueError for an unknown name, with the nearest one that exists.
     """
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    have = f"; have: {', '.join(NAMES)}"
+    wanted = listed(text)
+    have = f"; have: {', '.join(names)}"
     for name in wanted:
-        if name != ALL and name not in NAMES:
-            raise ValueError(f'unknown controller "{name}"{nearest(name, NAMES, otherwise=have)}')
+        if name != ALL and name not in names:
+            raise ValueError(f'unknown controller "{name}"{nearest(name, names, otherwise=have)}')
     if not wanted:
         raise ValueError(f"at least 1 controller is needed{have}")
-    return NAMES if ALL in wanted else tuple(name for name in NAMES if name in wanted)
+    return tuple(name for name in names if name in wanted or ALL in wanted)

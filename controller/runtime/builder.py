@@ -98,6 +98,7 @@ class ControllerBuilder(Generic[K]):
         self._options = ControllerOptions(
             cache_sync_timeout_seconds=manager.cache_sync_timeout_seconds,
             shutdown_timeout_seconds=manager.shutdown_timeout_seconds,
+            max_concurrent_reconciles=manager.max_concurrent_reconciles,
         )
 
     def for_(self, kind: type[T], *, predicates: Sequence[Predicate] = ()) -> ControllerBuilder[T]:
@@ -137,7 +138,7 @@ class ControllerBuilder(Generic[K]):
     def with_options(
         self,
         *,
-        max_concurrent_reconciles: int = 1,
+        max_concurrent_reconciles: int | None = None,
         rate_limiter: RateLimiter[ObjectName] | None = None,
         max_retries: int | None = None,
         reconcile_timeout_seconds: float | None = None,
@@ -148,9 +149,11 @@ class ControllerBuilder(Generic[K]):
         """
         Set the controller's options; see ControllerOptions.
 
-        Args: cache_sync_timeout_seconds None = the manager's.
+        Args: max_concurrent_reconciles and cache_sync_timeout_seconds None = the manager's.
         Raises: ValueError.
         """
+        if max_concurrent_reconciles is None:
+            max_concurrent_reconciles = self._manager.max_concurrent_reconciles
         if cache_sync_timeout_seconds is None:
             cache_sync_timeout_seconds = self._manager.cache_sync_timeout_seconds
         self._options = replace(
@@ -232,6 +235,7 @@ class ControllerBuilder(Generic[K]):
         )
         controller = self._new_controller(_Rechecked(reconcile, owners), queue, own_writes)
         self._manager.add(controller)
+        self._manager.declare_reconciled(kind)
         self._manager.declare(*self._implied_access(kind), *self._access)
         for asked in self._asked:
             controller.watch(self._new_watch(asked, informers, queue, own_writes, owners))

@@ -12,7 +12,6 @@ errors of predicates and map functions are logged and counted, and end nothing.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -230,9 +229,7 @@ class KindSource(Generic[T]):
     def _report(self, what: str, name: ObjectName, error: Exception) -> None:
         self._panicked()
         kind = self.kind.resource.kind
-        log.error(what, kind=kind, object=name, err=repr(error))
-        stack = "".join(traceback.format_exception(error))
-        log.debug("Observed a panic in a watch", v=4, kind=kind, object=name, stack=stack)
+        log.error(what, kind=kind, object=name, err=repr(error), exc_info=error)
 
     def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
         """Report an object that an index lacks; the store has logged it, too."""

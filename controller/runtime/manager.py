@@ -13,20 +13,26 @@ Follows: controller-runtime pkg/manager, differs: a failing controller ends the 
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import structlog
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from handloop.apis.meta import Kind
+from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_possible
+from handloop.client.config import ClientConfig, load_config
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.caches import Caches, wait_for_caches
 from handloop.controller.runtime.controller import CACHE_SYNC_TIMEOUT_SECONDS
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.election import Election, LeaseTerms, lease_terms
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.election.leader_election import (
     LeaderCallbacks,
@@ -44,6 +50,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
     WorkqueueMetricsProvider,
 )
 from handloop.controller.runtime.metrics.informer_metrics import CacheState, InformerMetricsProvider
+from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.controller.runtime.rbac.access import Access, merged
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
 from handloop.controller.runtime.runnable import (
@@ -52,7 +59,11 @@ from handloop.controller.runtime.runnable import (
     StopTimeoutError,
     needs_leader_election,
 )
+from handloop.controller.runtime.servers import Pages
+from handloop.controller.runtime.serving.bind_address import parse_bind_address
 from handloop.controller.runtime.serving.health import Check
+from handloop.controller.runtime.signals import SignalHandler
+from handloop.controller.runtime.surroundings import Surroundings
 from handloop.informers.lister import Lister
 from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
@@ -80,11 +91,11 @@ class Manager:
     a WriteFence. Code that writes without leading uses the client that was given to the manager. elector is
     the candidate in the election, None without one.
 
-    State, under _lock: _runnables and _access, complete before run; _begun, the names that are still to be
-    added; _ran, whether run was called; _stop, that of run; _failures, in their order: the first is why run
-    ends. _guarded is set by run before another thread reads it. Requests that wait, for the rate limit or as
-    the server asked, outlast a stop: _work_stop ends those of controllers that took too long or lost the
-    lease, _caches_stop the lists.
+    State, under _lock: _runnables, _access and _reconciled, complete before run; _begun, the names that are
+    still to be added; _ran, whether run was called; _stop, that of run; _failures, in their order: the first
+    is why run ends. _guarded is set by run before another thread reads it. Requests that wait, for the rate
+    limit or as the server asked, outlast a stop: _work_stop ends those of controllers that took too long or
+    lost the lease, _caches_stop the lists.
     Threads: main runs `run`; `run-<name>` each runnable; `lease` renews; the health server calls the checks.
     """
 
@@ -95,10 +106,11 @@ class Manager:
         namespaces: Sequence[str] = (),
         resync_seconds: float = 0,
         transform: Callable[[Any], Any] | None = None,
-        registry: CollectorRegistry,
+        registry: CollectorRegistry | None = None,
         leader_election: LeaderElection | None = None,
         shutdown_timeout_seconds: float = 30.0,
         cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS,
+        max_concurrent_reconciles: int = 1,
         progress_seconds: float = INTERVAL_SECONDS,
         hints: Hints = NO_HINTS,
         seams: Seams = REAL_SEAMS,
@@ -109,9 +121,10 @@ class Manager:
         Args: namespaces to watch, () = all; a read of another namespace raises NamespaceNotWatched.
         The caches keep transform's result for every object; transform must be pure and idempotent.
         hints name the program's commands in the fix of a list or watch that fails.
-        cache_sync_timeout_seconds is the controllers' default, and may be infinite. A registry takes one
-        manager.
-        Raises: as Caches; TypeError for seams that are none.
+        cache_sync_timeout_seconds, which may be infinite, and max_concurrent_reconciles are the controllers'
+        defaults. A registry takes one manager; None = a new one, which the manager shows as registry.
+        Raises: ValueError for a registry with another manager's metrics; TypeError for seams that are none;
+        as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
@@ -123,7 +136,14 @@ class Manager:
         self.seams = seams
         self.shutdown_timeout_seconds = shutdown_timeout_seconds
         self.cache_sync_timeout_seconds = cache_sync_timeout_seconds
-        self.workqueue_metrics = WorkqueueMetricsProvider(registry)
+        self.max_concurrent_reconciles = max_concurrent_reconciles
+        self.registry = registry = new_registry() if registry is None else registry
+        try:
+            self.workqueue_metrics = WorkqueueMetricsProvider(registry)
+        except ValueError as error:
+            raise ValueError(
+                "this registry has another manager's metrics: leave registry out, or give each manager one"
+            ) from error
         self.reconcile_metrics = ReconcileMetrics(registry)
         self.own_write_metrics = OwnWriteMetrics(registry)
         self._stop = threading.Event()
@@ -136,7 +156,7 @@ class Manager:
             options=InformerOptions(
                 metrics_provider=InformerMetricsProvider(registry),
                 reachability=client.reachability,
-                hints=hints,
+                hints=replace(hints, nearest=client.until(self._caches_stop).discovery().nearest),
             ),
             progress_seconds=progress_seconds,
             seams=seams,
@@ -146,12 +166,13 @@ class Manager:
         self._runnables: list[Runnable] = []
         self._begun: set[str] = set()
         self._access: list[Access] = []
+        self._reconciled: list[type[Kind]] = []
         self._ran = False
         self._failures: list[BaseException] = []
-        self._registry = registry
         self._leader_election: LeaderElection | None = None
         self.elector: LeaderElector | None = None
         self._guarded = self._group(())
+        self._around: Surroundings | None = None
         if leader_election is not None:
             self.elect(leader_election)
 
@@ -160,6 +181,55 @@ class Manager:
             names, ran, stopped = [each.name for each in self._runnables], self._ran, self._stop.is_set()
         state = "stopped" if stopped else "running" if ran else "not started"
         return f"<Manager of {', '.join(names) or 'nothing'}: {state}>"
+
+    @classmethod
+    def from_config(
+        cls,
+        config: ClientConfig | None = None,
+        *,
+        name: str,
+        leader_election: str | LeaseTerms = "",
+        metrics: str | None = None,
+        health: str | None = None,
+        namespaces: Sequence[str] = (),
+        registry: CollectorRegistry | None = None,
+        seams: Seams = REAL_SEAMS,
+        **options: Any,
+    ) -> Self:
+        """
+        Make a manager with all that surrounds it: connections, pages, and the lease, until the end of run.
+
+        Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
+        for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
+        metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz` and
+        `/readyz`; None = not at all; `served` tells them. options are those of Manager.
+        Raises: ConfigError; ValueError for a lease without a namespace, or an address that is none; as
+        Manager.
+        """
+        config = load_config() if config is None else config
+        pages = Pages(
+            metrics=parse_bind_address(metrics or "0"),
+            health=parse_bind_address(health or "0"),
+            any_host=in_cluster_possible(os.environ, SERVICE_ACCOUNT),
+        )
+        around = Surroundings(config, user_agent=name, pages=pages, registry=registry, seams=seams)
+        manager = cls(around.client, namespaces=namespaces, registry=around.registry, seams=seams, **options)
+        if leader_election:
+            terms = lease_terms(leader_election) if isinstance(leader_election, str) else leader_election
+            election = Election(
+                config,
+                terms,
+                component=f"{name}-leader-election",
+                user_agent=name,
+                metrics=around.client_metrics,
+                seams=seams,
+            )
+            election.elect(manager)
+            around.surround(manager, election)
+        else:
+            around.surround(manager)
+        manager._around = around
+        return manager
 
     # for controllers
 
@@ -251,6 +321,11 @@ class Manager:
         with self._lock:
             self._access += access
 
+    def declare_reconciled(self, kind: type[Kind]) -> None:
+        """Declare that a controller reconciles a kind, which may need a CRD."""
+        with self._lock:
+            self._reconciled.append(kind)
+
     def elect(
         self,
         config: LeaderElection,
@@ -274,7 +349,7 @@ class Manager:
             on_new_leader=on_new_leader,
             on_lost=partial(self._lost, on_lost),
         )
-        metrics = LeaderElectionMetrics(self._registry)
+        metrics = LeaderElectionMetrics(self.registry)
         self.elector = LeaderElector(config, callbacks, metrics=metrics, seams=self.seams)
 
     # for the program
@@ -283,6 +358,21 @@ class Manager:
         """The declared access of all controllers, merged."""
         with self._lock:
             return merged(self._access)
+
+    def reconciled_kinds(self) -> tuple[type[Kind], ...]:
+        """The kinds that controllers reconcile, each once."""
+        with self._lock:
+            return tuple(dict.fromkeys(self._reconciled))
+
+    def runnables(self) -> dict[str, Runnable]:
+        """All runnables by name, in the order in which they were added."""
+        with self._lock:
+            return {runnable.name: runnable for runnable in self._runnables}
+
+    def served(self) -> dict[str, str]:
+        """The addresses of the pages `metrics` and `health` of from_config, once run has begun."""
+        around = self._around
+        return {} if around is None else {"metrics": around.metrics, "health": around.health}
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """All informers, in the order of the first requests."""
@@ -318,12 +408,31 @@ class Manager:
         """
         Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
 
-        Raises: LeadershipLost; the error of a runnable; StopTimeoutError when runnables were left behind; an
-        ExceptionGroup of several such failures. RuntimeError when called again, and before anything starts
-        for a controller that was begun and never completed, or with nothing to run.
+        Raises: ListenError when a page of from_config cannot be served; LeadershipLost; the error of a
+        runnable; StopTimeoutError when runnables were left behind; an ExceptionGroup of several such
+        failures. RuntimeError when called again, and before anything starts for a controller that was begun
+        and never completed, or with nothing to run.
         Blocks: until stop is set, and then for shutdown_timeout_seconds, and 6 s for the lease, caches and
         Events, at most.
         """
+        with self._around or nullcontext():
+            self._run(stop)
+
+    def run_until_signalled(self) -> None:
+        """
+        As run, until SIGINT or SIGTERM; a second one ends the process at once. In the main thread only.
+
+        Raises: as run.
+        """
+        stop = threading.Event()
+
+        def say(signal: str) -> None:
+            log.info("Received signal, shutting down", signal=signal)
+
+        with SignalHandler(stop, on_stop=say):
+            self.run(stop)
+
+    def _run(self, stop: threading.Event) -> None:
         free = self._prepare(stop)
         lease: Joinable | None = None
         try:

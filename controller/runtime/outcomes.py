@@ -32,8 +32,9 @@ def _shown(error: BaseException) -> str:
     return str(error) if is_expected(error) else repr(error)
 
 
-def _stack_of(error: BaseException) -> dict[str, Any]:
-    return {"v": 4, "stack": "".join(traceback.format_exception(error))}
+def _bug(error: BaseException) -> dict[str, Any]:
+    """The traceback of a bug, which the log shows once per place."""
+    return {} if is_expected(error) else {"exc_info": error}
 
 
 class Outcomes(NamedTuple):
@@ -86,9 +87,8 @@ class SyncOutcomes:
         self._measure(name, "error", unexpected=not expected)
         lost_race = isinstance(error, (*_LOST_RACES, HeldBackError))
         write = self._log.info if lost_race else self._log.error
-        write("Error syncing; requeuing for later retry", objectReference=name, err=_shown(error))
-        if not expected:
-            self._log.debug("Observed an unexpected exception", objectReference=name, **_stack_of(error))
+        facts = {"objectReference": name, "err": _shown(error), **_bug(error)}
+        write("Error syncing; requeuing for later retry", **facts)
 
     def _measure(self, name: ObjectName, result: ReconcileResult, *, unexpected: bool = False) -> None:
         with self._lock:
@@ -135,9 +135,8 @@ class ReconcileReports:
             err=_shown(error),
             causes=", ".join(context.causes),
             **({} if terminal else {"failures": failures}),
+            **_bug(error),
         )
-        if not is_expected(error):
-            context.log.debug("Observed a panic in reconciler", **_stack_of(error))
 
     def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
         """The reconcile runs for longer than it may; said where that thread is now."""

@@ -4,6 +4,7 @@ import pytest
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event
+from handloop.apis.resource import Resource
 from handloop.client.discovery import Discovery, Version
 from handloop.client.errors import DecodeError, Forbidden
 from handloop.client.rest_client import RESTClient
@@ -94,3 +95,50 @@ def test_other_failures_are_raised() -> None:
         found.resources("g", "v1")
     with pytest.raises(DecodeError, match="/version"):
         found.version()
+
+
+GROUPS = answer(
+    200,
+    b'{"kind":"APIGroupList","groups":['
+    b'{"name":"samplecontroler.k8s.io","preferredVersion":{"version":"v1"}},'
+    b'{"name":"samplecontroller.example.com","preferredVersion":{"version":"v1alpha1"}},'
+    b'{"name":"apps","preferredVersion":{"version":"v1"}}]}',
+)
+OTHERS = answer(200, b'{"kind":"APIResourceList","resources":[{"name":"others"}]}')
+
+
+def test_a_group_that_is_misspelt_is_found() -> None:
+    """The nearest group of those that have the resource, in its preferred version."""
+    found, transport = discovery(NOT_FOUND, GROUPS, OTHERS, FOOS)
+    assert found.nearest(Foo.resource) == "foos.samplecontroller.example.com/v1alpha1"
+    assert [sent.path for sent in transport.sent] == [
+        "/apis/samplecontroller.k8s.io/v1alpha1",
+        "/apis",
+        "/apis/samplecontroler.k8s.io/v1",
+        "/apis/samplecontroller.example.com/v1alpha1",
+    ]
+
+
+def test_a_plural_that_is_misspelt_is_found() -> None:
+    """In its group and version; a subresource is none."""
+    found, _ = discovery(FOOS)
+    resource = Resource("samplecontroller.k8s.io", "v1alpha1", "fooes", "Foo")
+    assert found.nearest(resource) == "foos.samplecontroller.k8s.io/v1alpha1"
+    core, _ = discovery(FOOS)
+    assert core.nearest(Resource("", "v1", "fooos", "Foo")) == "foos/v1"
+
+
+def test_what_is_like_nothing_has_no_neighbour() -> None:
+    """Neither in groups nor in names."""
+    found, _ = discovery(NOT_FOUND, GROUPS)
+    assert found.nearest(Resource("m.example.org", "v1", "things", "Thing")) == ""
+    other, _ = discovery(OTHERS)
+    assert other.nearest(Foo.resource) == ""
+    missing, _ = discovery(NOT_FOUND, GROUPS, OTHERS, OTHERS)
+    assert missing.nearest(Foo.resource) == ""
+
+
+def test_a_server_that_does_not_tell_its_groups_has_no_neighbour() -> None:
+    """It is a question on the way to a better message, and its failure must not become the message."""
+    found, _ = discovery(NOT_FOUND, answer(403, b""))
+    assert found.nearest(Foo.resource) == ""

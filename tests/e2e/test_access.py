@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from handloop.controller.cli.controllers import declared_access
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.declarations import declared_access
 from support.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, SandboxCluster
 from support.foo_story import tell_story, wait_event
 from support.myapp_story import MyApps
+from support.options import new_options
 from support.program import Run, wait_ready_page
 from support.request_trace import Asked, no_streaming_lists
 from support.role_grants import Grant, grants, refused, unused
@@ -71,7 +71,7 @@ def _wait_autoscaler(apps: MyApps, name: str, most: int) -> None:
     apps.cluster.wait(apps.autoscalers, is_so, f"an autoscaler up to {most}")
 
 
-PERMISSIONS = sum(len(access.verbs) for access in declared_access(Options()))
+PERMISSIONS = sum(len(access.verbs) for access in declared_access(new_options()))
 
 
 def test_a_service_account_with_the_printed_role_is_enough(

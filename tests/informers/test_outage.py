@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from handloop.apis.apps_v1 import Deployment
+from handloop.apis.resource import Resource
 from handloop.client.errors import ConnectionBroken, ConnectionRefused, DeadlineExceeded, TLSError
 from handloop.informers.listing import ListFailed
 from handloop.informers.outage import (
@@ -331,3 +332,18 @@ def test_there_is_no_fix_for_what_passes() -> None:
     """A server that is down or busy needs patience only."""
     for error in (ConnectionRefused("refused"), internal_error(), too_many_requests(), expired()):
         assert fix_for(error, Deployment.resource) == ""
+
+
+def test_a_resource_that_the_server_has_under_another_name_is_named() -> None:
+    """E07: a wrong group is a mistake in the type, and no CRD helps; nothing is asked for other errors."""
+    asked: list[Resource] = []
+
+    def nearest(resource: Resource) -> str:
+        asked.append(resource)
+        return "deployments.app/v1"
+
+    hints = Hints(nearest=nearest)
+    fix = fix_for(api_error(404, "NotFound"), Deployment.resource, hints=hints)
+    assert "no resource deployments.apps/v1 (did you mean deployments.app/v1?): install" in fix
+    fix_for(api_error(403, "Forbidden"), Deployment.resource, hints=hints)
+    assert asked == [Deployment.resource]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from handloop.controller.cli.flags import parse_options
 from handloop.sandbox.server import Sandbox
 from support.deadline import until
 from support.kubectl import Kubectl
+from support.options import parse_options
 from support.turns import turn
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,13 @@ import pytest
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.controller.cli.controllers import CONTROLLERS, declared_access
-from handloop.controller.cli.flags import parse_options
+from handloop.controller.cli.declarations import declared_access
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
+from handloop.controller.examples import SETUPS
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
+from support.options import parse_options
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 FILES = sorted(MANIFESTS.rglob("*.yaml"))
@@ -196,10 +198,10 @@ def test_memory_is_bounded_and_cpu_is_not() -> None:
     assert set(resources["requests"]) == {"cpu", "memory"}
 
 
-@pytest.mark.parametrize("name", list(CONTROLLERS))
-def test_people_get_roles_for_each_kind(name: str) -> None:
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+def test_people_get_roles_for_each_kind(setup: Setup) -> None:
     """Who may view or edit gets what the cluster's own roles of that name give, for our kinds too."""
-    resource = CONTROLLERS[name].kind.resource
+    resource = setup.kinds[0].resource
     viewer, editor = (read(f"rbac/{resource.singular}_{role}_role.yaml") for role in ("viewer", "editor"))
     for role in (viewer, editor):
         (rule,) = role["rules"]
@@ -209,12 +211,12 @@ def test_people_get_roles_for_each_kind(name: str) -> None:
     assert "rbac.authorization.k8s.io/aggregate-to-view" not in editor["metadata"]["labels"]
 
 
-@pytest.mark.parametrize("name", list(CONTROLLERS))
-def test_each_kind_has_a_sample_and_a_definition(name: str) -> None:
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
+def test_each_kind_has_a_sample_and_a_definition(setup: Setup) -> None:
     """Both are named in a kustomization, and the definition is of the type."""
-    kind = CONTROLLERS[name].kind
+    kind = setup.kinds[0]
     definition = custom_resource_definition(kind)
     path = f"crd/{kind.resource.group}_{kind.resource.plural}.yaml"
     assert read(path) == definition
-    sample = read(str(Path(CONTROLLERS[name].sample).relative_to("manifests")))
+    sample = read(str(Path(setup.sample).relative_to("manifests")))
     assert (sample["apiVersion"], sample["kind"]) == (kind.resource.api_version, kind.resource.kind)

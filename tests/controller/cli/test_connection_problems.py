@@ -45,7 +45,7 @@ def test_e01_lists_where_it_looked() -> None:
         "nothing",
         looked_in=(("--kubeconfig", "not given"), ("$KUBECONFIG", "unset")),
     )
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert (problem.code, problem.exit_code) == ("E01", 3)
     assert problem.causes == ("looked in: --kubeconfig (not given), $KUBECONFIG (unset)",)
     assert "--sandbox" in problem.fixes[0]
@@ -56,7 +56,7 @@ def test_e02_names_the_file_and_the_line() -> None:
     error = ConfigError(
         ConfigProblem.MALFORMED, "is not YAML", cause="mapping values are not allowed", path="/x/y", line=7
     )
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert problem.what == "kubeconfig /x/y: is not YAML"
     assert problem.causes == ("line 7: mapping values are not allowed",)
     assert problem.fixes
@@ -65,15 +65,17 @@ def test_e02_names_the_file_and_the_line() -> None:
 def test_e02_says_the_line_once() -> None:
     """Where the cause names the line already it is not named again."""
     error = ConfigError(ConfigProblem.MALFORMED, "m", cause="line 7: bad", line=7, fix="f")
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert (problem.causes, problem.fixes) == (("line 7: bad",), ("f",))
-    assert connection_problems.config_problem(ConfigError(ConfigProblem.MALFORMED, "m")).causes == ()
+    assert (
+        connection_problems.config_problem(ConfigError(ConfigProblem.MALFORMED, "m"), "greeter").causes == ()
+    )
 
 
 def test_e02_for_a_file_that_is_not_there_says_so_first() -> None:
     """`kubeconfig /x/y: no such file` is the headline."""
     error = ConfigError(ConfigProblem.UNREADABLE, "kubeconfig /x/y", cause="no such file", path="/x/y")
-    assert connection_problems.config_problem(error).what == "kubeconfig /x/y: no such file"
+    assert connection_problems.config_problem(error, "greeter").what == "kubeconfig /x/y: no such file"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_e02_for_a_file_that_is_not_there_says_so_first() -> None:
 def test_e02_recognises_usual_slips(path: str, hint: str) -> None:
     """An unexpanded ~ and a list given as one path are said."""
     problem = connection_problems.config_problem(
-        ConfigError(ConfigProblem.UNREADABLE, "no such file", path=path)
+        ConfigError(ConfigProblem.UNREADABLE, "no such file", path=path), "greeter"
     )
     assert any(hint in fix for fix in problem.fixes)
 
@@ -92,7 +94,7 @@ def test_e03_lists_contexts_and_guesses() -> None:
     error = ConfigError(
         ConfigProblem.CONTEXT, 'context "prd" not in kubeconfig', available=("kind-dev", "prod")
     )
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert problem.code == "E03"
     assert "kind-dev, prod" in problem.causes[0]
     assert "did you mean prod?" in problem.fixes[0]
@@ -104,7 +106,7 @@ def test_e06_for_a_missing_exec_plugin_gives_its_install_hint() -> None:
         ConfigProblem.EXEC_PLUGIN, 'exec plugin "x" not found in PATH', plugin="x", install_hint="install x"
     )
     for problem in (
-        connection_problems.config_problem(error),
+        connection_problems.config_problem(error, "greeter"),
         connection_problems.server_problem(CredentialsError(error), host="h"),
     ):
         assert (problem.code, problem.exit_code, problem.fixes[0]) == ("E06", 3, "install x")
@@ -113,7 +115,7 @@ def test_e06_for_a_missing_exec_plugin_gives_its_install_hint() -> None:
 def test_e06_for_a_plugin_says_each_fix_once() -> None:
     """Install hint and fix are often the same words."""
     error = ConfigError(ConfigProblem.EXEC_PLUGIN, "x not found", install_hint="get x", fix="get x")
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert problem.fixes == ("get x",)
     assert problem.causes
 
@@ -124,7 +126,7 @@ def test_e06_a_paragraph_becomes_a_line() -> None:
     error = ConfigError(
         ConfigProblem.EXEC_PLUGIN, "x failed", install_hint=hint, cause="a\n  b", fix="f  (g)"
     )
-    problem = connection_problems.config_problem(error)
+    problem = connection_problems.config_problem(error, "greeter")
     assert problem.causes == ("a b",)
     assert problem.fixes == (
         "kubelogin is not installed. To learn more, please go to https://aka.ms/aks/kubelogin",

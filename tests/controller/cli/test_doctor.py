@@ -16,6 +16,7 @@ from handloop.controller.cli.preflight import doctor
 from handloop.workqueue.seams import Seams
 from support.cluster import RBAC, SandboxCluster, sandbox_cluster, token_kubeconfig, usual_definition
 from support.fake_clock import FakeClock
+from support.options import new_options
 from support.threads import Background
 from support.wire_server import Peer, WireServer, response
 
@@ -55,7 +56,9 @@ def nothing_in(folder: Path) -> Path:
 def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
     """With all in place: every line has its tick, and nothing else is said."""
     bare.install(usual_definition())
-    code, text = examined(Options(command="doctor", kubeconfig=str(bare.kubeconfig), controllers=("foo",)))
+    code, text = examined(
+        new_options(command="doctor", kubeconfig=str(bare.kubeconfig), controllers=("foo",))
+    )
     *rows, empty, last = text.splitlines()
     assert [row.split()[:2] for row in rows[:4]] == [
         ["✓", "configuration"],
@@ -72,7 +75,7 @@ def test_each_check_has_a_line_and_a_mark(bare: SandboxCluster) -> None:
 
 def test_leader_election_and_metrics_are_asked_about_when_they_are_on(bare: SandboxCluster) -> None:
     """The lease by its name in its namespace, the reviews at cluster scope."""
-    options = Options(
+    options = new_options(
         command="doctor",
         kubeconfig=str(bare.kubeconfig),
         controllers=("foo",),
@@ -88,7 +91,7 @@ def test_leader_election_and_metrics_are_asked_about_when_they_are_on(bare: Sand
 def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluster, tmp_path: Path) -> None:
     """CRD before permissions; each problem follows in full, with its cause and its fix."""
     poor = account(bare, tmp_path)
-    code, text = examined(Options(command="doctor", kubeconfig=str(poor), namespace="demo"))
+    code, text = examined(new_options(command="doctor", kubeconfig=str(poor), namespace="demo"))
     assert code == 6
     assert f"✗ CRD            {CRD}  E07" in text
     assert '✗ permission     patch events in namespace "demo"  E09' in text
@@ -100,7 +103,7 @@ def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluste
 def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_path: Path) -> None:
     """A role that lacks one verb leaves one cross; the JSON says the same as the table."""
     poor = account(bare, tmp_path)
-    options = Options(command="doctor", kubeconfig=str(poor), output="json")
+    options = new_options(command="doctor", kubeconfig=str(poor), output="json")
     everything = json.loads(examined(options)[1])
     denied = [check for check in everything["checks"] if check["check"] == "permission"]
     assert denied
@@ -127,7 +130,7 @@ def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_pat
 
 def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
     """Exit code 3, one cross, and nobody was asked."""
-    code, text = examined(Options(command="doctor", kubeconfig=str(tmp_path / "nowhere")))
+    code, text = examined(new_options(command="doctor", kubeconfig=str(tmp_path / "nowhere")))
     assert code == 3
     assert text.startswith("✗ configuration")
     assert "1 of 1 checks failed" in text
@@ -137,7 +140,7 @@ def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:
     """Exit code 4 after three tries; what could not be asked is not marked as wrong."""
     master = "http://127.0.0.1:1"
-    code, text = examined(Options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=master))
+    code, text = examined(new_options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=master))
     assert code == 4
     assert f"✗ server         {master}  E04" in text
     assert "1 of 2 checks failed" in text
@@ -147,7 +150,7 @@ def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:
 def test_only_the_result_is_on_stdout(tmp_path: Path) -> None:
     """`doctor -o json` can be read by a program."""
     out, err = io.StringIO(), io.StringIO()
-    options = Options(command="doctor", kubeconfig=str(tmp_path / "nowhere"), output="json")
+    options = new_options(command="doctor", kubeconfig=str(tmp_path / "nowhere"), output="json")
     assert execute(options, out, err) == 3
     assert json.loads(out.getvalue())["checks"][0] == {
         "check": "configuration",
@@ -169,7 +172,7 @@ def test_a_stop_ends_it_with_what_is_known(tmp_path: Path, monkeypatch: pytest.M
         peer.wait_for_hangup()
 
     with WireServer(say_nothing) as server:
-        options = Options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=server.url)
+        options = new_options(command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=server.url)
         assert Background(lambda: doctor(options, stop, out)).result() == 4
         assert server.connections == 1
     assert "✗ server " in out.getvalue()
@@ -181,7 +184,7 @@ def test_a_stop_before_the_end_is_no_success(bare: SandboxCluster) -> None:
     stop.set()
     for output, sign in (("", "stopped before the checks were complete"), ("json", '"exitCode": 1')):
         out = io.StringIO()
-        options = Options(command="doctor", kubeconfig=str(bare.kubeconfig), output=output)
+        options = new_options(command="doctor", kubeconfig=str(bare.kubeconfig), output=output)
         assert doctor(options, stop, out) == 1
         assert sign in out.getvalue()
 
@@ -197,7 +200,7 @@ def test_what_a_server_says_of_itself_is_in_its_line(tmp_path: Path, output: str
             peer.send(response(version) if peer.receive().target == "/version" else refusal)
 
     with WireServer(answer) as server:
-        options = Options(
+        options = new_options(
             command="doctor", kubeconfig=str(nothing_in(tmp_path)), master=server.url, output=output
         )
         text = examined(options)[1]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError, parse_options
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.values import BindAddress
+from handloop.controller.cli.flags import SANDBOX_LIMITS, UsageError
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.sandbox.differences import DIFFERENCES, bullets
+from support.options import new_options, parse_options
 
 
 def test_nothing_said_means_the_defaults_of_sample_controller() -> None:
     """Two workers, a resync of 30 s, all namespaces, no request limit."""
     options = parse_options([], {})
-    assert options == Options()
+    assert options == new_options()
     assert (options.workers, options.resync, options.namespace, options.kube_api_qps) == (2, 30.0, "", 0.0)
 
 
@@ -115,7 +115,10 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
         (["snadbox"], 'unknown command "snadbox"; did you mean sandbox?'),
         (
             ["zzzz"],
-            'unknown command "zzzz"; have: run, sandbox, doctor, manifests, version, walkthrough, top',
+            (
+                'unknown command "zzzz"; '
+                "have: run, sandbox, doctor, crd, rbac, manifests, version, walkthrough, top"
+            ),
         ),
         (["--workers", "0"], "--workers: at least 1 worker is needed"),
         (["--workers", "two"], '--workers: "two" is not a number'),

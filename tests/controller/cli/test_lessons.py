@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from handloop.controller.cli.flags import parse_options
-from handloop.controller.cli.main import main
+from handloop.controller.cli.main import run_command
+from handloop.controller.example_operator import EXAMPLES
+from support.options import parse_options
 
 
 def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,10 +22,10 @@ def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     """By either name of the program."""
-    assert main(["walkthrough", "list"]) == 0
+    assert run_command(EXAMPLES, ["walkthrough", "list"]) == 0
     assert "chapter" in capsys.readouterr().out
     with pytest.raises(SystemExit) as caught:
-        main(["top", "--help"])
+        run_command(EXAMPLES, ["top", "--help"])
     assert caught.value.code == 0
     assert "--address" in capsys.readouterr().out
 
@@ -45,5 +46,5 @@ def test_without_their_extra_they_say_how_to_get_it(
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert main([name]) == 2
+    assert run_command(EXAMPLES, [name]) == 2
     assert capsys.readouterr().err == f'error: {name} is not installed: pip install "handloop[{extra}]"\n'

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from handloop.controller.cli import flags
-from handloop.controller.cli.flags import LEARN_INSTALL, UsageError, parse_options
+from handloop.controller.cli.flags import LEARN_INSTALL, UsageError
 from handloop.controller.cli.live_page import live_page
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.values import LOOPBACK, BindAddress
+from handloop.controller.cli.values import LOOPBACK
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.walkthrough.top.stream import Stream
+from support.captured_logs import captured_logs
 from support.deadline import until
+from support.options import new_options, parse_options
 from support.program import ON_FREE_PORTS, SECONDS, running, wait_ready_page
 
 
@@ -61,15 +63,16 @@ def test_without_its_extra_the_page_says_how_to_get_it(monkeypatch: pytest.Monke
 
 def test_a_page_that_is_off_is_not_in_the_banner() -> None:
     """Nothing is served, and nothing is said."""
-    with live_page(Options()) as page:
+    with live_page(new_options()) as page:
         assert page.shown == ""
 
 
-def test_a_public_page_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_public_page_is_warned_of() -> None:
     """It is served, without controls."""
-    with live_page(Options(debug_listen=BindAddress("", 0))) as page:
+    with captured_logs() as logs, live_page(new_options(debug_listen=BindAddress("", 0))) as page:
         assert page.shown.startswith("http://127.0.0.1:")
-    assert "open to other machines" in capsys.readouterr().out
+    (warning,) = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert "open to other machines" in warning["event"]
 
 
 def state_with_workers(url: str, count: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import logging
 import re
 
 import pytest
@@ -12,10 +13,10 @@ import structlog
 
 from handloop.client import request_reports
 from handloop.controller.cli.logs import RepeatFilter, configure_logging, default_format, tell
-from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import Problem
 from handloop.informers.keys import ObjectName
 from support.fake_clock import FakeClock
+from support.options import new_options
 from support.watched_text import WatchedText
 
 
@@ -182,15 +183,38 @@ def test_a_logger_needs_no_name() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["klog", "text", "json"])
-@pytest.mark.parametrize(("verbosity", "shown"), [(3, False), (4, True)])
-def test_tracebacks_show_from_level_4_on(log_format: str, verbosity: int, shown: bool) -> None:
-    """Below that an error is one line; from there on its stack follows, as lines or in its own field."""
+@pytest.mark.parametrize(("verbosity", "again"), [(0, False), (3, False), (4, True)])
+def test_each_place_shows_its_first_traceback(log_format: str, verbosity: int, again: bool) -> None:
+    """As lines or in its own field; then an error is one line, and from level 4 on each has its traceback."""
     log, out = logged(log_format, verbosity)
-    log.error("Failed", exc_info=ValueError("broken"))
+    for attempt in range(2):
+        log.error("Failed", exc_info=broken(), attempt=attempt, err=attempt)
+    log.error("Failed elsewhere", exc_info=KeyError("broken"))
     if log_format == "json":
-        assert ("ValueError: broken" in json.loads(out.getvalue()).get("stack", "")) is shown
+        stacks = [json.loads(line).get("stack", "") for line in out.getvalue().splitlines()]
+        assert ["in broken" in stack for stack in stacks] == [True, again, False]
+        assert "KeyError: 'broken'" in stacks[2]
     else:
-        assert (len(out.getvalue().splitlines()) > 1) is shown
+        assert out.getvalue().count("in broken") == 1 + again
+
+
+def broken() -> ValueError:
+    """An error from here."""
+    try:
+        int("broken")
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+def test_any_handler_sees_the_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """The program logs by stdlib logging, under `handloop`; what -v leaves out is left out there, too."""
+    log, out = logged("klog", 1)
+    with caplog.at_level(logging.DEBUG, "handloop"):
+        log.warning("Careful", name="a")
+        log.debug("Hidden", v=2)
+    assert [(one.name, one.levelname) for one in caplog.records] == [("handloop.foo", "WARNING")]
+    assert caplog.records[0].getMessage() + "\n" == out.getvalue()
 
 
 def test_the_level_also_rules_the_requests_of_the_client() -> None:
@@ -318,7 +342,7 @@ PROBLEM = Problem(code="E04", exit_code=4, what="cannot reach h", causes=("c", "
 def test_readers_get_lines(log_format: str) -> None:
     """error, cause, fix, more: as the problem prints itself."""
     stream = io.StringIO()
-    assert tell(PROBLEM, Options(log_format=log_format), stream) == 4
+    assert tell(PROBLEM, new_options(log_format=log_format), stream) == 4
     assert stream.getvalue() == f"{PROBLEM}\n"
 
 
@@ -328,7 +352,7 @@ def test_json_logs_stay_json(severity: str, level: str | None) -> None:
     stream = io.StringIO()
     configure_logging("json", 0, stream=stream)
     problem = Problem(code="E04", exit_code=4, what="w", causes=("c", "d"), fixes=("f",), severity=severity)
-    assert tell(problem, Options(log_format="json"), stream) == 4
+    assert tell(problem, new_options(log_format="json"), stream) == 4
     line = json.loads(stream.getvalue())
     assert line.get("level") == level
     assert {key: line[key] for key in ("msg", "code", "cause", "fix", "more")} == {
@@ -345,8 +369,8 @@ def test_json_is_the_default_in_a_cluster(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     stream, terminal = io.StringIO(), WatchedText(is_terminal=True)
     configure_logging("", 0, stream=stream)
-    tell(PROBLEM, Options(), stream)
-    tell(PROBLEM, Options(), terminal)
+    tell(PROBLEM, new_options(), stream)
+    tell(PROBLEM, new_options(), terminal)
     assert json.loads(stream.getvalue())["code"] == "E04"
     assert terminal.text().startswith("error: ")
 
@@ -359,7 +383,7 @@ def test_who_cannot_be_told_keeps_nobody_waiting(error: Exception) -> None:
         def write(self, _text: str) -> int:
             raise error
 
-    assert tell(PROBLEM, Options(log_format="text"), Gone()) == 4
+    assert tell(PROBLEM, new_options(log_format="text"), Gone()) == 4
 
 
 def test_what_others_say_is_no_line_of_ours() -> None:
@@ -367,7 +391,7 @@ def test_what_others_say_is_no_line_of_ours() -> None:
     evil = "\x1b[2J\rx\n  fix: rm -r \x9b"
     stream = io.StringIO()
     problem = Problem(code="E11", exit_code=0, what=evil, causes=(evil, "é 字"), fixes=(evil,))
-    tell(problem, Options(log_format="text"), stream)
+    tell(problem, new_options(log_format="text"), stream)
     shown = r"\u001b[2J\rx\n  fix: rm -r \u009b"
     assert stream.getvalue().split("\n") == [
         f"error: {shown}",

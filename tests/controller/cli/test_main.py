@@ -8,14 +8,34 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
-from handloop.controller.cli.main import execute, main
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.version import version_text
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import ObjectMeta
+from handloop.client.config import load_config
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.main import execute, main, run_command
+from handloop.controller.cli.version import version, version_text
+from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.manager import Manager
+from handloop.informers.keys import ObjectName
+from handloop.sandbox.requests.request import User
+from handloop.sandbox.server import Sandbox
+from support.cluster import CRDS, sandbox_cluster
+from support.deadline import until
+from support.greeter import Greeter, Greeting, set_up
+from support.options import new_options
+from support.program import NO_SERVERS
+from support.signals import terminate
 from support.threads import Background
 from support.watched_text import WatchedText
 
@@ -24,7 +44,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, one line for what is wrong and one for what to do; nothing on stdout."""
-    assert main(["--wokers", "3"]) == 2
+    assert run_command(EXAMPLES, ["--wokers", "3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -38,8 +58,8 @@ def test_without_arguments_the_process_ones_count(
 ) -> None:
     """`python -m controller` reads sys.argv; version goes to stdout."""
     monkeypatch.setattr("sys.argv", ["controller", "version"])
-    assert main() == 0
-    assert capsys.readouterr().out == version_text("") + "\n"
+    assert run_command(EXAMPLES) == 0
+    assert capsys.readouterr().out == version_text(EXAMPLES, "") + "\n"
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "handloop.sandbox"])
@@ -49,7 +69,7 @@ def test_without_its_extra_the_sandbox_is_one_pip_install_away(
 ) -> None:
     """An image has neither the folder nor its libraries: a usage error, and no traceback."""
     monkeypatch.setitem(sys.modules, missing, None)
-    assert main(argv) == 2
+    assert run_command(EXAMPLES, argv) == 2
     assert capsys.readouterr() == (
         "",
         'error: the sandbox is not installed\n  fix: pip install "handloop[sandbox]"\n',
@@ -62,9 +82,9 @@ def test_the_other_commands_need_no_extra(
 ) -> None:
     """Their help, and what they print, are there without it."""
     monkeypatch.setitem(sys.modules, missing, None)
-    assert main(["version"]) == main(["manifests", "crd"]) == 0
+    assert run_command(EXAMPLES, ["version"]) == run_command(EXAMPLES, ["manifests", "crd"]) == 0
     with pytest.raises(SystemExit) as caught:
-        main(["--help"])
+        run_command(EXAMPLES, ["--help"])
     assert caught.value.code == 0
     assert "--sandbox" in capsys.readouterr().out
 
@@ -73,7 +93,7 @@ def test_the_other_commands_need_no_extra(
 def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
     """So that it can be piped into kubectl."""
     out, err = io.StringIO(), io.StringIO()
-    assert execute(Options(command="manifests", what=what), out, err) == 0
+    assert execute(new_options(command="manifests", what=what), out, err) == 0
     assert all(document["apiVersion"] for document in yaml.safe_load_all(out.getvalue()))
     assert err.getvalue() == ""
 
@@ -81,7 +101,7 @@ def test_manifests_are_all_that_is_on_stdout(what: str) -> None:
 def test_a_namespace_makes_the_printed_role_a_role() -> None:
     """The command in E09's fix."""
     out = io.StringIO()
-    execute(Options(command="manifests", what="rbac", namespace="demo"), out, io.StringIO())
+    execute(new_options(command="manifests", what="rbac", namespace="demo"), out, io.StringIO())
     assert yaml.safe_load(out.getvalue())["kind"] == "Role"
 
 
@@ -112,7 +132,7 @@ def test_a_closed_log_leaves_nothing_to_give_up(monkeypatch: pytest.MonkeyPatch)
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)
-    assert main(["version"]) == 0
+    assert run_command(EXAMPLES, ["version"]) == 0
 
 
 def loaded_by(code: str) -> set[str]:
@@ -126,21 +146,24 @@ def loaded_by(code: str) -> set[str]:
 COMMAND = """
 import sys
 before = set(sys.modules)
-from handloop.controller.cli.main import main
-main({argv})
+from handloop.controller.cli.main import run_command
+from handloop.controller.example_operator import EXAMPLES
+run_command(EXAMPLES, {argv})
 print(*set(sys.modules) - before)
 """
 FIRST_REQUEST = """
 import os, sys
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.main import main
+from handloop.controller.cli.main import run_command
+from handloop.controller.example_operator import EXAMPLES
 
 def first(*_, **__):
     print(*sys.modules, flush=True)
     os._exit(0)
 
 HTTPTransport.request = first
-main(["--master=http://127.0.0.1:1", "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"])
+servers = ["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"]
+run_command(EXAMPLES, ["--master=http://127.0.0.1:1", *servers])
 """
 
 
@@ -152,6 +175,7 @@ def test_a_version_needs_no_library() -> None:
     assert {name for name in folders if name.startswith("handloop")} == {
         "handloop.apis.duration",
         "handloop.controller.cli",
+        "handloop.controller.example_operator",
         "handloop.controller.runtime",
     }
 
@@ -193,7 +217,7 @@ def test_a_bug_is_one_line_below_level_4(monkeypatch: pytest.MonkeyPatch, verbos
     """Exit code 1, no traceback, and how to get one."""
     monkeypatch.setattr(RUN, fail)
     err = io.StringIO()
-    assert execute(Options(verbosity=verbosity), io.StringIO(), err) == 1
+    assert execute(new_options(verbosity=verbosity), io.StringIO(), err) == 1
     assert err.getvalue() == "error: a bug\n  fix: run again with -v 4 for the traceback\n"
 
 
@@ -201,7 +225,7 @@ def test_a_bug_shows_its_traceback_from_level_4_on(monkeypatch: pytest.MonkeyPat
     """Raised, so that the interpreter prints it and exits with 1."""
     monkeypatch.setattr(RUN, fail)
     with pytest.raises(ValueError, match="a bug"):
-        execute(Options(verbosity=4), io.StringIO(), io.StringIO())
+        execute(new_options(verbosity=4), io.StringIO(), io.StringIO())
 
 
 @pytest.mark.parametrize("verbosity", [0, 4])
@@ -209,7 +233,7 @@ def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch
     """With --log-format=json there is no other line, and from level 4 on the traceback is a part of it."""
     monkeypatch.setattr(RUN, fail)
     err = io.StringIO()
-    assert execute(Options(verbosity=verbosity, log_format="json"), io.StringIO(), err) == 1
+    assert execute(new_options(verbosity=verbosity, log_format="json"), io.StringIO(), err) == 1
     (line,) = (json.loads(line) for line in err.getvalue().splitlines())
     assert (line["level"], line["msg"]) == ("error", "a bug")
     assert line["fix"] == "run again with -v 4 for the traceback"
@@ -219,7 +243,7 @@ def test_a_bug_is_one_object_where_logs_are_json(monkeypatch: pytest.MonkeyPatch
 def test_signals_stop_it_and_change_the_level(tmp_path: Path) -> None:
     """SIGUSR1 one level up, SIGTERM the end: both are said, and the exit code is 0."""
     text = WatchedText()
-    options = Options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "k"), log_format="json")
+    options = new_options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "k"), log_format="json")
 
     def send() -> None:
         text.wait_for("sandbox ready")
@@ -245,5 +269,208 @@ def test_a_bug_in_the_words_of_others_is_two_lines(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(RUN, quoting)
     err = io.StringIO()
-    execute(Options(), io.StringIO(), err)
+    execute(new_options(), io.StringIO(), err)
     assert err.getvalue() == ("error: \\u001b[2J\\nfix: x\n  fix: run again with -v 4 for the traceback\n")
+
+
+class Ended(NamedTuple):
+    """How a program ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def greeter(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Somebody's program, started as `python greeter.py` with some words."""
+    monkeypatch.setattr("handloop.controller.cli.main.command_of_this_process", lambda: "python greeter.py")
+
+    def run_it(*argv: str, set_up: Any = set_up, **more: Any) -> Ended:
+        with pytest.raises(SystemExit) as caught:
+            main(set_up, name="greeter", argv=argv, **more)
+        assert isinstance(caught.value.code, int)
+        return Ended(caught.value.code, *capsys.readouterr())
+
+    return run_it
+
+
+def test_a_program_prints_its_own_definitions(greeter: Callable[..., Ended]) -> None:
+    """`crd`: of the kinds that its controllers reconcile, not of a ConfigMap. `manifests crd` is the same."""
+    ended = greeter("crd")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("# made by `greeter crd`; do not edit\n")
+    definition = yaml.safe_load(ended.out)
+    assert definition["metadata"]["name"] == "greetings.m.example.com"
+    assert greeter("manifests", "crd") == ended
+
+
+def test_a_program_prints_the_definitions_that_it_names(greeter: Callable[..., Ended]) -> None:
+    """kinds= is the list; then a set_up without a kind of its own has definitions, too."""
+    names = [one["metadata"]["name"] for one in yaml.safe_load_all(greeter("crd", kinds=[Foo, Greeting]).out)]
+    assert names == ["foos.samplecontroller.k8s.io", "greetings.m.example.com"]
+
+
+def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
+    """`rbac`: under its name, for what its controllers declare, and no more."""
+    role = yaml.safe_load(greeter("rbac").out)
+    assert role["metadata"]["name"] == "greeter"
+    assert {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]} == {
+        "greetings": ["get", "list", "watch"],
+        "configmaps": ["list", "patch", "watch"],
+        "events": ["create"],
+    }
+    lease = list(yaml.safe_load_all(greeter("rbac", "--leader-elect").out))[1]
+    assert lease["metadata"]["name"] == "greeter-leader-election"
+    assert [rule["resourceNames"] for rule in lease["rules"] if "resourceNames" in rule] == [["greeter"]]
+
+
+def test_a_program_tells_its_own_version(greeter: Callable[..., Ended]) -> None:
+    """And that of handloop."""
+    assert greeter("version", version="1.2").out.startswith(f"greeter 1.2 (handloop {version()}, python ")
+    facts = json.loads(greeter("version", "-o", "json").out)
+    assert (facts["greeter"], facts["handloop"]) == ("", version())
+
+
+def test_the_help_of_a_program_is_its_own(greeter: Callable[..., Ended]) -> None:
+    """Its commands as they are typed; a single controller is no choice."""
+    shown = greeter("--help").out
+    assert "python greeter.py crd | kubectl apply -f -" in shown
+    assert "--controllers" not in shown
+    assert "foo" not in shown
+    ended = greeter("--controllers=greeter")
+    assert (ended.code, ended.err.splitlines()[1]) == (2, "  fix: python greeter.py --help")
+
+
+def test_several_set_ups_can_be_chosen(greeter: Callable[..., Ended]) -> None:
+    """By the names of their controllers; each is asked for what it needs alone."""
+
+    def second(manager: Manager) -> None:
+        set_up(manager, name="second")
+
+    two = [set_up, second]
+    assert "out of greeter, second;" in " ".join(greeter("--help", set_up=two).out.split())
+    assert greeter("rbac", "--controllers=second", set_up=two).code == 0
+    ended = greeter("rbac", "--controllers=scond", set_up=two)
+    assert 'unknown controller "scond"; did you mean second?' in ended.err
+
+
+@pytest.mark.parametrize("argv", [["crd"], ["doctor"], ["--sandbox", "--sandbox-kubeconfig=k"]])
+def test_a_mistake_in_a_set_up_shows_its_place(
+    greeter: Callable[..., Ended], argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the author's code: a traceback, one line, exit code 1."""
+    monkeypatch.chdir(tmp_path)
+
+    def wrong(_manager: Manager) -> None:
+        raise KeyError("missing")
+
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        ended = greeter(*argv, set_up=wrong)
+    assert ended.code == 1
+    assert ended.err.endswith("error: set_up failed: KeyError('missing')\n")
+    assert "in wrong" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda _manager: None, "set_up added no controller"),
+        (lambda manager: manager.client.resource(Foo).list(), "set_up sent GET /apis/samplecontroller"),
+        (lambda manager: manager.client.resource(Foo).watch(), "set_up sent GET /apis/samplecontroller"),
+    ],
+)
+def test_a_set_up_puts_parts_together(greeter: Callable[..., Ended], wrong: object, said: str) -> None:
+    """Without a controller, and with requests, it is refused before anything is asked of a server."""
+    ended = greeter("rbac", set_up=wrong)
+    assert ended.code == 1
+    assert said in ended.err
+
+
+@pytest.fixture
+def alice(tmp_path: Path) -> Iterator[str]:
+    """The kubeconfig of a user without any role, on a sandbox without definitions."""
+    sandbox = Sandbox(users={"alice": User("alice", ("system:authenticated",))}, controllers=())
+    sandbox.start()
+    try:
+        document = yaml.safe_load(sandbox.kubeconfig_text())
+        document["clusters"][0]["cluster"]["server"] = sandbox.url
+        document["users"][0]["user"] = {"token": "alice"}
+        path = tmp_path / "alice.kubeconfig"
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        yield str(path)
+    finally:
+        sandbox.stop()
+
+
+def test_the_fixes_of_a_program_are_its_own(greeter: Callable[..., Ended], alice: str) -> None:
+    """Typed in, they install its definitions and its roles."""
+    ended = greeter("doctor", "--kubeconfig", alice)
+    assert ended.code == 6
+    assert "fix: python greeter.py crd | kubectl apply -f -   (the" in ended.out
+    assert "fix: python greeter.py rbac | kubectl apply -f -\n" in ended.out
+    assert "create clusterrolebinding greeter --clusterrole=greeter --user=alice" in ended.out
+
+
+def test_a_list_that_fails_names_the_program(
+    greeter: Callable[..., Ended], alice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the log, while it waits; SIGTERM ends it with 0, as every program."""
+    text = WatchedText()
+
+    def stop_it() -> None:
+        try:
+            text.wait_for("Failed to list.*configmaps")
+        finally:
+            terminate()
+
+    monkeypatch.setattr("sys.stderr", text)
+    stopping = Background(stop_it)
+    ended = greeter("--kubeconfig", alice, *NO_SERVERS, "--preflight=off", "--log-format=klog")
+    stopping.result()
+    assert ended.code == 0
+    assert '"Starting greeter"' in text.text()
+    assert "`python greeter.py rbac | kubectl apply -f -`" in text.text()
+
+
+def test_a_program_works_on_a_sandbox_of_its_own(
+    greeter: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--sandbox`: its kind is installed, what to type next is its own, and its reconciler is called."""
+    text, seen = WatchedText(), Greeter()
+
+    def greet_and_stop() -> None:
+        try:
+            text.wait_for("Starting workers")
+            with closing(HTTPTransport(load_config(kubeconfig=str(tmp_path / "k")))) as transport:
+                greeting = Greeting(metadata=ObjectMeta(name="world", namespace="default"))
+                Client(transport).resource(Greeting).create(greeting)
+            until(lambda: seen.seen, "reconciled", seconds=20.0)
+        finally:
+            terminate()
+
+    monkeypatch.setattr("sys.stderr", text)
+    stopping = Background(greet_and_stop)
+    words = ("--sandbox-kubeconfig", str(tmp_path / "k"), "--debug-listen=0", "--log-format=klog")
+    assert greeter("--sandbox", *words, set_up=lambda manager: set_up(manager, seen)).code == 0
+    stopping.result()
+    assert "kubectl get greetings.m.example.com -w\n" in text.text()
+    assert "warning" not in text.text()
+    assert seen.seen == [ObjectName("default", "world")]
+
+
+def test_a_wrong_group_is_told(greeter: Callable[..., Ended], tmp_path: Path) -> None:
+    """`doctor` names the group that has the kind."""
+
+    class Misspelt(Greeting, group="m.example.co", version="v1", kind="Greeting"):
+        """A letter is missing."""
+
+    def wrong(manager: Manager) -> None:
+        controller_for(manager, "greeter").for_(Misspelt).complete_by_name(Greeter())
+
+    with sandbox_cluster(tmp_path, definition=None) as cluster:
+        cluster.create(CRDS, custom_resource_definition(Greeting))
+        ended = greeter("doctor", "--kubeconfig", str(cluster.kubeconfig), set_up=wrong)
+    assert ended.code == 6
+    assert "fix: did you mean greetings.m.example.com/v1? then the type names another group" in ended.out

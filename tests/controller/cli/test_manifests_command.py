@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.manifests_command import manifests
+from support.options import parse_options
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 AS_DEPLOYED = ("--leader-elect", "--leader-elect-resource-namespace=handloop-system")

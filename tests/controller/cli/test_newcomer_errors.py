@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.main import execute
 from handloop.controller.cli.run import run
@@ -41,6 +40,7 @@ from support.cluster import (
 from support.deadline import until
 from support.fake_clock import FakeClock
 from support.fast_clock import FastClock
+from support.options import parse_options
 from support.program import NO_SERVERS
 from support.threads import Background
 from support.watched_text import WatchedText

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from handloop.controller.cli.flags import parse_options
-from handloop.controller.cli.options import FLAGS, Options, spelling
+from handloop.controller.cli.options import FLAGS, spelling
+from support.options import new_options, parse_options
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -37,6 +37,6 @@ def test_a_variable_is_named_after_its_option() -> None:
 
 def test_no_namespace_means_all_of_them() -> None:
     """As -A says; an empty name beside others, or a name twice, adds nothing."""
-    assert Options().namespaces == ()
-    assert Options(namespace="demo").namespaces == ("demo",)
-    assert Options(namespace=",a,,b, a").namespaces == ("a", "b")
+    assert new_options().namespaces == ()
+    assert new_options(namespace="demo").namespaces == ("demo",)
+    assert new_options(namespace=",a,,b, a").namespaces == ("a", "b")

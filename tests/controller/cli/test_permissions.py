@@ -5,11 +5,10 @@ from __future__ import annotations
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.resource import Resource
-from handloop.controller.cli.controllers import declared_access
-from handloop.controller.cli.flags import parse_options
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.permissions import Need, missing_permissions, needs, rbac_command
 from handloop.controller.runtime.rbac.access import Access
+from support.options import new_options, parse_options
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 COMMAND = "python -m controller manifests rbac"
@@ -100,8 +99,8 @@ def test_e09_binds_every_role_that_is_missing() -> None:
 
 def test_the_command_of_e09_prints_the_roles_for_the_same_options() -> None:
     """Read back it asks for the same; what changes no role is left out, and the shell is minded."""
-    assert rbac_command(Options(workers=7)) == "python -m controller manifests rbac"
-    options = Options(namespace="a b", kubeconfig="/k")
+    assert rbac_command(new_options(workers=7)) == "python -m controller manifests rbac"
+    options = new_options(namespace="a b", kubeconfig="/k")
     command = rbac_command(options)
     assert command == "python -m controller manifests rbac -n 'a b'"
     again = parse_options(["manifests", "rbac", "-n", "a b"], {})

@@ -21,8 +21,7 @@ from handloop.client.errors import (
     DeadlineExceeded,
 )
 from handloop.client.resource_client import Client
-from handloop.controller.cli.controllers import declared_access
-from handloop.controller.cli.options import Options
+from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.permissions import needs
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
@@ -33,6 +32,7 @@ from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.fake_clock import FakeClock
+from support.options import new_options
 from support.scripted_transport import ScriptedTransport, answer
 
 HOST = "https://10.0.0.1:6443"
@@ -108,7 +108,7 @@ def preflight(
 ) -> Preflight:
     """The Foo controller's checks."""
     config = ClientConfig(host=HOST, credentials=credentials or StaticCredentials())
-    return Preflight(client, config, Options(controllers=("foo",), namespace=namespace), clock)
+    return Preflight(client, config, new_options(controllers=("foo",), namespace=namespace), clock)
 
 
 def token(expires_at: float) -> str:
@@ -296,7 +296,7 @@ def test_e09_when_nothing_at_all_may_be_asked() -> None:
 
 def test_e04_something_else_listens_there() -> None:
     """A web server is not taken for a cluster without the CRD."""
-    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 5)
+    report, _, _ = scripted(*[answer(404, b"<html>nginx</html>")] * 7)
     assert only(report).what == f"{HOST} does not answer like a Kubernetes API server"
     assert report.exit_code == 4
     report, slept, _ = scripted(*[answer(200, b"<html>hello</html>")] * 3)
@@ -374,7 +374,7 @@ def test_a_stop_during_the_login_sends_nothing() -> None:
 
 def test_they_ask_for_all_that_was_declared_where_it_is_watched(sandbox: Sandbox) -> None:
     """Each kind of ours, and each permission in the namespace of -n; a path stays out of what is shown."""
-    options = Options(namespace="demo")
+    options = new_options(namespace="demo")
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443/secret")
     report = Preflight(client, config, options, REAL_CLOCK).check(threading.Event())
@@ -395,5 +395,5 @@ def test_the_login_comes_first(sandbox: Sandbox) -> None:
 
     client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
     config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
-    report = Preflight(client, config, Options(), REAL_CLOCK).check(threading.Event())
+    report = Preflight(client, config, new_options(), REAL_CLOCK).check(threading.Event())
     assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]

@@ -15,9 +15,9 @@ from prometheus_client import generate_latest
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
-from handloop.controller.cli.controllers import setups
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
+from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.controller import CachesNotSyncedError, FooController
 from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
@@ -29,11 +29,12 @@ from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fast_clock import FastClock
+from support.options import new_options
 from support.request_trace import RequestTrace
 from support.threads import Background
 
 SECONDS = 60.0
-FOO = Options(controllers=("foo",))
+FOO = new_options(controllers=("foo",))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -151,7 +152,7 @@ def test_only_the_chosen_namespace_is_watched() -> None:
 
 def test_a_missing_crd_stops_one_controller_only() -> None:
     """Foo and MyApp run by default; without MyApp's CRD, Foos are served all the same, and it says so."""
-    world = World(Options())
+    world = World(new_options())
     world.install()
     world.create_foo("web")
     path = "/apis/apps/v1/namespaces/default/deployments/web"
@@ -167,7 +168,7 @@ def test_a_missing_crd_stops_one_controller_only() -> None:
 
 def test_what_several_controllers_mirror_is_mirrored_once() -> None:
     """Foo and MyApp share the Deployments."""
-    world = World(Options())
+    world = World(new_options())
     plurals = [informer.kind.resource.plural for informer in world.program.manager.informers()]
     assert sorted(plurals) == ["deployments", "foos", "horizontalpodautoscalers", "myapps", "services"]
     with world.running():
@@ -193,7 +194,7 @@ def test_several_namespaces_are_watched_as_one() -> None:
 
 def test_with_nothing_at_all_every_kind_is_named() -> None:
     """E15 for both, with a sample of each."""
-    world = World(Options(), clock=FastClock(only_sleeps=True))
+    world = World(new_options(), clock=FastClock(only_sleeps=True))
     world.install()
     world.create(CRDS, custom_resource_definition(MyApp))
     hint = hint_of(world)
@@ -328,7 +329,7 @@ def test_caches_that_end_by_themselves_are_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     """Nothing to do is information, not an error."""
-    foo = setups(("foo",))
+    foo = EXAMPLES.chosen(("foo",))
     everywhere = nothing_to_do(foo, ())
     assert everywhere.fixes == ("kubectl apply -f manifests/samples/foo.yaml",)
     scoped = nothing_to_do(foo, ("demo",), 12)
@@ -336,5 +337,5 @@ def test_e15_suggests_all_namespaces_when_one_was_chosen() -> None:
     assert "-A" in scoped.fixes[0]
     assert scoped.fixes[1].endswith("-n demo")
     assert str(scoped).startswith("info: ")
-    alone = nothing_to_do(setups(("foo", "myapp")), ("demo",))
+    alone = nothing_to_do(EXAMPLES.setups(), ("demo",))
     assert alone.what == 'no Foo or MyApp in namespace "demo"'

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.logs import configure_logging
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.preflight import REQUEST_SECONDS
@@ -23,6 +22,7 @@ from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyEr
 from support.captured_logs import captured_logs
 from support.cluster import SandboxCluster, sandbox_cluster, usual_definition
 from support.deadline import until
+from support.options import parse_options
 from support.program import NO_SERVERS, ON_FREE_PORTS
 from support.served_pages import fetch
 from support.threads import Background
@@ -154,7 +154,7 @@ def test_the_request_rate_defaults_its_burst_to_twice_the_rate(
         given.append((qps, burst))
         raise OSError("seen")
 
-    monkeypatch.setattr("handloop.controller.cli.run.Client", note)
+    monkeypatch.setattr("handloop.controller.runtime.surroundings.Client", note)
     for argv in ([], ["--kube-api-qps=2.5"], ["--kube-api-qps=2.5", "--kube-api-burst=7"]):
         with pytest.raises(OSError, match="seen"):
             run(options_for(cluster, *NO_SERVERS, *argv), threading.Event(), WatchedText())
@@ -267,7 +267,7 @@ FACTS = {
 
 def test_a_terminal_gets_six_lines() -> None:
     """What runs, against which cluster and where that was said, as whom, what it serves, what was checked."""
-    assert banner(FACTS).splitlines() == [
+    assert banner("handloop", FACTS).splitlines() == [
         f"handloop 1.2.3 · python {platform.python_version()} · pid {os.getpid()}",
         "  cluster   https://10.0.0.1:6443 (v1.32.4)  context kind-dev  from ~/.kube/config",
         "  identity  kind-dev-admin · namespaces: all",
@@ -280,7 +280,7 @@ def test_a_terminal_gets_six_lines() -> None:
 def test_what_is_not_known_leaves_no_gap() -> None:
     """No empty brackets or dangling words for a server that did not answer."""
     unknown = dict.fromkeys(("serverVersion", "context", "source", "identity"), "")
-    lines = banner({**FACTS, **unknown, "cluster": "h", "controllers": "foo"}).splitlines()
+    lines = banner("handloop", {**FACTS, **unknown, "cluster": "h", "controllers": "foo"}).splitlines()
     assert lines[1:4] == [
         "  cluster   h",
         "  identity  unknown · namespaces: all",
@@ -292,10 +292,10 @@ def test_a_terminal_gets_no_log_line_and_a_file_gets_no_banner() -> None:
     """Each reader gets one of the two."""
     terminal, file = WatchedText(is_terminal=True), WatchedText()
     with captured_logs() as logs:
-        show_banner(FACTS, terminal)
+        show_banner("handloop", FACTS, terminal)
         assert not logs
-        show_banner(FACTS, file)
-    assert terminal.text() == banner(FACTS)
+        show_banner("handloop", FACTS, file)
+    assert terminal.text() == banner("handloop", FACTS)
     assert file.text() == ""
     assert [entry["event"] for entry in logs] == ["Starting handloop"]
 
@@ -303,14 +303,14 @@ def test_a_terminal_gets_no_log_line_and_a_file_gets_no_banner() -> None:
 def test_the_log_line_has_the_same_facts() -> None:
     """Whoever reads logs learns as much as whoever sits at a terminal."""
     with captured_logs() as logs:
-        show_banner(FACTS, WatchedText())
+        show_banner("handloop", FACTS, WatchedText())
     assert logs[0].items() >= FACTS.items()
 
 
 def test_what_a_server_says_of_itself_is_in_its_line() -> None:
     """S06: version and user come from the server, the context from a file."""
     facts = {**FACTS, "serverVersion": "v1\x1b[2J", "identity": "a\r\nb", "context": "\x9bc"}
-    lines = banner(facts).removesuffix("\n").split("\n")
+    lines = banner("handloop", facts).removesuffix("\n").split("\n")
     assert len(lines) == 6
     assert all(line.isprintable() for line in lines)
 
@@ -322,4 +322,4 @@ def test_a_terminal_that_has_gone_needs_no_banner() -> None:
         def write(self, _text: str) -> int:
             raise OSError(errno.EIO, "Input/output error")
 
-    show_banner(FACTS, Gone(is_terminal=True))
+    show_banner("handloop", FACTS, Gone(is_terminal=True))

@@ -18,7 +18,9 @@ from handloop.controller.cli import sandbox_command
 from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
+from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.runtime.serving.listening import ListenError
+from support.options import new_options
 from support.threads import Background
 from support.watched_text import WatchedText
 
@@ -28,7 +30,7 @@ FOOS = "/apis/samplecontroller.k8s.io/v1alpha1/foos"
 @pytest.fixture
 def options(tmp_path: Path) -> Options:
     """A sandbox on a free port, with its kubeconfig in a folder that is not there yet."""
-    return Options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "new" / "kubeconfig"))
+    return new_options(command="sandbox", sandbox_kubeconfig=str(tmp_path / "new" / "kubeconfig"))
 
 
 def test_the_kubeconfig_leads_to_a_server_that_knows_foos(options: Options) -> None:
@@ -71,7 +73,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     given = str(tmp_path / "file" / "kubeconfig")
     err = io.StringIO()
-    assert run_sandbox(Options(command="sandbox", sandbox_kubeconfig=given), threading.Event(), err) == 3
+    assert run_sandbox(new_options(command="sandbox", sandbox_kubeconfig=given), threading.Event(), err) == 3
     assert err.getvalue().splitlines() == [
         f"error: cannot write {given}",
         "  cause: file exists",
@@ -136,5 +138,5 @@ def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(folder)
     for path, shown in ((folder / ".sandbox" / "k", ".sandbox/k"), (tmp_path / "k", str(tmp_path / "k"))):
         stream = io.StringIO()
-        sandbox_hint(path, stream)
+        sandbox_hint(path, EXAMPLES.setups(), stream)
         assert f"export KUBECONFIG={shown}\n" in stream.getvalue()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop.controller.cli.terminal import printable, program_name
+from handloop.controller.cli.terminal import printable
 
 
 @pytest.mark.parametrize("text", ["", "two words", "é 字 ✓ · ×", "😀", 'say "no"', "C:\\x"])  # noqa: RUF001 - times
@@ -40,18 +40,3 @@ def test_nothing_gets_through_and_json_keeps_its_meaning(text: str) -> None:
     shown = printable(json.dumps(text, ensure_ascii=False))
     assert shown.isprintable()
     assert json.loads(shown) == text
-
-
-@pytest.mark.parametrize(
-    ("started", "typed"),
-    [
-        ("/src/controller/__main__.py", "python -m controller"),
-        ("/lib/python3.12/site-packages/handloop/__main__.py", "python -m handloop"),
-        ("/src/.venv/bin/handloop", "handloop"),
-        ("C:/venv/Scripts/handloop.exe", "handloop"),
-        ("/bin/pytest", "python -m controller"),
-    ],
-)
-def test_hints_repeat_what_was_typed(started: str, typed: str) -> None:
-    """A hint that is copied works: an installed handloop has no module `controller`."""
-    assert program_name(started) == typed

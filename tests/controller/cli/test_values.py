@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.flags import UsageError
 from handloop.controller.cli.values import (
-    NAMES,
-    BindAddress,
     controller_names,
     duration,
     format_duration,
@@ -18,12 +16,13 @@ from handloop.controller.cli.values import (
     nearest,
     not_negative,
     one_of,
-    parse_bind_address,
     port_number,
     verbosity_level,
     whole,
     workers_count,
 )
+from handloop.controller.example_operator import NAMES
+from support.options import parse_options
 
 
 @pytest.mark.parametrize(
@@ -111,66 +110,6 @@ def test_durations_are_written_as_people_write_them(seconds: float, text: str) -
     assert duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        (":8080", BindAddress("", 8080)),
-        ("127.0.0.1:0", BindAddress("127.0.0.1", 0)),
-        ("[::1]:9", BindAddress("::1", 9)),
-        ("0", None),
-    ],
-)
-def test_bind_addresses_are_read(text: str, address: BindAddress | None) -> None:
-    """host:port in Go's forms; 0 means off."""
-    assert parse_bind_address(text) == address
-    assert address is None or str(address) == text
-
-
-@pytest.mark.parametrize("text", ["", "8080", "host", ":x", ":70000"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    """Without a port there is nothing to listen on."""
-    with pytest.raises(ValueError, match="is not an address"):
-        parse_bind_address(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("127.0.0.1:1", {"127.0.0.1", "localhost", "[::1]"}),
-        ("localhost:1", {"127.0.0.1", "localhost", "[::1]"}),
-        ("[::1]:1", {"127.0.0.1", "localhost", "[::1]", "::1"}),
-        ("127.0.0.2:1", {"127.0.0.1", "localhost", "[::1]", "127.0.0.2"}),
-        (":1", None),
-        ("0.0.0.0:1", None),
-        ("[::]:1", None),
-        ("10.0.0.1:1", None),
-        ("pod.example:1", None),
-    ],
-)
-def test_on_loopback_the_names_are_known(text: str, names: set[str] | None) -> None:
-    """Elsewhere nobody knows by which names others come here."""
-    address = parse_bind_address(text)
-    assert address is not None
-    served = address.served_names()
-    assert (served if served is None else set(served)) == names
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (":8080", ":8080 (all interfaces)"),
-        ("0.0.0.0:1", "0.0.0.0:1 (all interfaces)"),
-        ("[::]:1", "[::]:1 (all interfaces)"),
-        ("127.0.0.1:8080", "127.0.0.1:8080"),
-    ],
-)
-def test_the_banner_says_when_everybody_gets_there(text: str, shown: str) -> None:
-    """Go's :8080 does not tell a newcomer that the network gets there, too."""
-    address = parse_bind_address(text)
-    assert address is not None
-    assert address.shown == shown
-
-
 def test_all_run_by_default() -> None:
     """Foo and MyApp, in one process."""
     assert parse_options([], {}).controllers == NAMES == ("foo", "myapp")
@@ -189,7 +128,7 @@ def test_all_run_by_default() -> None:
 )
 def test_a_list_selects(text: str, names: tuple[str, ...]) -> None:
     """In whatever order they are named, each once, * for all."""
-    assert controller_names(text) == names
+    assert controller_names(text, NAMES) == names
     assert parse_options([f"--controllers={text}"], {}).controllers == names
 
 

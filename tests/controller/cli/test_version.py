@@ -10,6 +10,7 @@ import pytest
 
 from handloop.controller.cli import version as version_module
 from handloop.controller.cli.version import version, version_text
+from handloop.controller.example_operator import EXAMPLES
 
 
 def test_the_version_is_the_projects() -> None:
@@ -19,9 +20,9 @@ def test_the_version_is_the_projects() -> None:
 
 def test_text_and_json_say_the_same() -> None:
     """One line for people, one object for programs."""
-    facts = json.loads(version_text("json"))
+    facts = json.loads(version_text(EXAMPLES, "json"))
     assert facts["handloop"] == version()
-    assert version_text("").startswith(f"handloop {version()} (python {facts['python']}")
+    assert version_text(EXAMPLES, "").startswith(f"handloop {version()} (python {facts['python']}")
 
 
 def test_installed_it_asks_for_its_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
-from handloop.apis.resource import Resource
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
@@ -22,11 +21,9 @@ from support.deployments import deployment
 K = TypeVar("K", bound=Kind)
 
 
-class ConfigMap(Kind, frozen=True, gc=False, tag="ConfigMap"):
+class ConfigMap(Kind, group="", version="v1"):
     """A child."""
 
-    resource = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps")
-    api_version: Literal["v1"] = "v1"
     data: FrozenMap = EMPTY_MAP
 
 

@@ -176,7 +176,7 @@ def test_an_unexpected_exception_is_caught_counted_and_retried(error: BaseExcept
         rig.work()
     assert rig.metric("controller_runtime_reconcile_panics_total") == 1
     assert rig.metric("controller_runtime_reconcile_errors_total") == 1
-    assert any("stack" in entry for entry in logs)
+    assert [entry["exc_info"] for entry in logs if "exc_info" in entry] == [error]
     rig.pass_time(0.01)
     assert len(rig.calls) == 2
     assert rig.controller.statistics().unexpected == 1

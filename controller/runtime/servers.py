@@ -1,11 +1,10 @@
-"""The servers of our own pages: metrics and health."""
+"""The servers of a program's own pages: metrics and health."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,9 +12,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from handloop.client.rest_client import RESTClient
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.values import BindAddress
 from handloop.controller.runtime.metrics.metrics_page import metrics_page
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.certificate_watcher import (
     CERTIFICATE,
     KEY,
@@ -34,42 +32,58 @@ _STARTING: Final[Mapping[str, Checks]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """
+    Where the pages are served; an address None = not at all.
+
+    Args: any_host answers requests whatever host they name, as in a pod; certificate_folder has tls.crt and
+    tls.key for the metrics, "" = plain HTTP; with metrics_auth the API server says who may read them.
+    """
+
+    metrics: BindAddress | None = None
+    health: BindAddress | None = None
+    any_host: bool = False
+    certificate_folder: str = ""
+    metrics_auth: bool = False
+
+
 class Servers:
     """
-    The metrics and health servers: bound by the constructor, serving inside the context.
+    The metrics and health servers: bound by the constructor, serving between start and stop.
 
     State: _checks of liveness and readiness, written by main, read by the threads that answer, under _lock.
     """
 
-    def __init__(self, options: Options, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
+    def __init__(self, pages: Pages, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
         """
         Bind.
 
-        Args: rest asks the API server who may read the metrics, with --metrics-auth.
+        Args: rest asks the API server who may read the metrics.
         Raises: ListenError for a port or a certificate that cannot be used.
         """
         self._servers: list[PageServer] = []
         # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
-        self._any_host = options.in_cluster
+        self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
         live = partial(self._answer, "live")
         try:
             certificates = CertificateMetrics(registry)
             self.metrics = self._bind(
-                options.metrics_bind_address,
+                pages.metrics,
                 "metrics",
                 {"/metrics": metrics_page(registry)},
-                tls=_certificate(options, certificates, clock),
-                guard=_guard(options, rest, clock),
+                tls=_certificate(pages, certificates, clock),
+                guard=_guard(pages, rest, clock),
             )
             self.health = self._bind(
-                options.health_probe_bind_address,
+                pages.health,
                 "health",
                 {"/healthz": live, "/livez": live, "/readyz": partial(self._answer, "ready")},
             )
         except BaseException:
-            self._stop()
+            self.stop()
             raise
 
     def show(self, live: Checks, ready: Checks) -> None:
@@ -101,23 +115,19 @@ class Servers:
         self._servers.append(server)
         return replace(address, port=server.port).shown
 
-    @contextmanager
-    def serving(self) -> Iterator[None]:
-        """Serve for as long as the context lasts."""
-        try:
-            for server in self._servers:
-                server.start()
-            yield
-        finally:
-            self._stop()
+    def start(self) -> None:
+        """Serve."""
+        for server in self._servers:
+            server.start()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End the servers, and close their sockets. Blocks: until their threads have ended."""
         for server in self._servers:
             server.stop()
 
 
-def _guard(options: Options, rest: RESTClient, clock: Clock) -> Guard | None:
-    if not options.metrics_auth:
+def _guard(pages: Pages, rest: RESTClient, clock: Clock) -> Guard | None:
+    if not pages.metrics_auth:
         return None
     from handloop.controller.runtime.serving.metrics_auth import MetricsAuth  # noqa: PLC0415
 
@@ -125,16 +135,14 @@ def _guard(options: Options, rest: RESTClient, clock: Clock) -> Guard | None:
 
 
 def _certificate(
-    options: Options, metrics: CertificateMetrics, clock: Clock
+    pages: Pages, metrics: CertificateMetrics, clock: Clock
 ) -> Callable[[], ssl.SSLContext] | None:
-    if not options.metrics_cert_dir or options.metrics_bind_address is None:
+    if not pages.certificate_folder or pages.metrics is None:
         return None
-    folder = Path(options.metrics_cert_dir)
+    folder = Path(pages.certificate_folder)
     try:
         return CertificateWatcher(folder, metrics, clock).context
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or str(error)
         pair = f"{folder / CERTIFICATE} and {KEY}"
-        raise ListenError(
-            str(options.metrics_bind_address), "metrics", f"{pair}: {reason.lower()}"
-        ) from error
+        raise ListenError(str(pages.metrics), "metrics", f"{pair}: {reason.lower()}") from error

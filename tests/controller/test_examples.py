@@ -18,50 +18,55 @@ from handloop.apis.apps_v1 import (
 )
 from handloop.apis.core_v1 import Container, PodSpec, PodTemplateSpec, Service
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, OwnerReference
-from handloop.controller.cli.controllers import CONTROLLERS, cached_fields, declared_access, kinds, setups
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.program import ADD
-from handloop.controller.cli.values import NAMES
+from handloop.client.resource_client import Client
+from handloop.controller.cli.declarations import declared_access, declared_kinds
+from handloop.controller.example_operator import EXAMPLES, NAMES
+from handloop.controller.examples import cached_fields
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
+from handloop.controller.runtime.manager import Manager
+from support.options import new_options
+from support.scripted_transport import ScriptedTransport
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def test_each_name_has_a_controller() -> None:
-    """The names that `--controllers` takes are those of the registry, in its order, and each can be added."""
-    assert tuple(CONTROLLERS) == tuple(ADD) == NAMES
-    assert [setup.name for setup in CONTROLLERS.values()] == list(NAMES)
+    """The names that `--controllers` takes are described, in their order, and each can be added."""
+    assert tuple(setup.name for setup in EXAMPLES.setups()) == EXAMPLES.names == NAMES
+    manager = Manager(Client(ScriptedTransport()))
+    EXAMPLES.set_up(manager, NAMES)
+    assert tuple(manager.runnables()) == NAMES
 
 
 def test_only_the_chosen_count() -> None:
     """Kinds and access of the others are not asked for."""
-    assert kinds(("foo",)) == (Foo,)
-    assert kinds(NAMES) == (Foo, MyApp)
-    declared = declared_access(Options(controllers=("foo",)))
+    assert declared_kinds(new_options(controllers=("foo",))) == (Foo,)
+    assert declared_kinds(new_options()) == (Foo, MyApp)
+    declared = declared_access(new_options(controllers=("foo",)))
     assert {entry.rule_resource for entry in declared} == {entry.rule_resource for entry in FOO_ACCESS}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_a_sample_of_its_kind(name: str) -> None:
     """What E15 tells people to apply exists, and is one of it."""
-    (setup,) = setups((name,))
+    (setup,) = EXAMPLES.chosen((name,))
+    (kind,) = setup.kinds
     documents = yaml.safe_load_all((ROOT / setup.sample).read_text(encoding="utf-8"))
-    assert setup.kind.resource.kind in [document["kind"] for document in documents]
-    assert CONTROLLERS[name] is setup
+    assert kind.resource.kind in [document["kind"] for document in documents]
 
 
 def test_by_default_it_is_everything_every_controller_needs() -> None:
     """Each verb that some controller declares is in it."""
-    wanted = {(entry.rule_resource, verb) for entry in declared_access(Options()) for verb in entry.verbs}
+    wanted = {(entry.rule_resource, verb) for entry in declared_access(new_options()) for verb in entry.verbs}
     assert {(entry.rule_resource, verb) for entry in FOO_ACCESS for verb in entry.verbs} <= wanted
-    assert Foo in kinds(Options().controllers)
+    assert Foo in declared_kinds(new_options())
 
 
 def test_nothing_is_declared_twice() -> None:
     """What two controllers share is one rule."""
-    entries = [(entry.resource, entry.subresource, entry.purpose) for entry in declared_access(Options())]
+    entries = [(entry.resource, entry.subresource, entry.purpose) for entry in declared_access(new_options())]
     assert len(entries) == len(set(entries))
 
 

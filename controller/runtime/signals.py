@@ -38,12 +38,17 @@ class SignalHandler:
     """
 
     def __init__(
-        self, stop: threading.Event, *, on_stop: Callable[[str], None], on_usr1: Callable[[], None]
+        self,
+        stop: threading.Event,
+        *,
+        on_stop: Callable[[str], None],
+        on_usr1: Callable[[], None] | None = None,
     ) -> None:
         """
         Prepare.
 
-        Args: on_stop gets the name of the first signal, after stop is set; on_usr1 runs for each SIGUSR1.
+        Args: on_stop gets the name of the first signal, after stop is set; on_usr1 runs for each SIGUSR1,
+        None = that signal is left as it was.
         Both run on the thread `signal-reports`, and may block.
         """
         self._stop = stop
@@ -57,7 +62,7 @@ class SignalHandler:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        handled = _STOPS if _USR1 is None else (*_STOPS, _USR1)
+        handled = _STOPS if _USR1 is None or self._on_usr1 is None else (*_STOPS, _USR1)
         self._before = {number: signal.signal(number, _left_to_the_thread) for number in handled}
         self._threads = [spawn_thread("signals", self._run), spawn_thread("signal-reports", self._report)]
         return self
@@ -81,7 +86,7 @@ class SignalHandler:
                 self._react(number)
 
     def _react(self, number: int) -> None:
-        if number == _USR1:
+        if number == _USR1 and self._on_usr1 is not None:
             self._reports.put(self._on_usr1)
         elif number in _STOPS:
             if self._asked:

@@ -15,16 +15,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from handloop.client.rest_client import RESTClient
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.servers import Servers
-from handloop.controller.cli.values import BindAddress
+from handloop.controller.runtime.servers import Pages, Servers
+from handloop.controller.runtime.serving.bind_address import BindAddress
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.workqueue.seams import REAL_CLOCK
 from support.certificates import CertificateAuthority, Issued
 from support.scripted_transport import ScriptedTransport, answer
 
 LOOPBACK = BindAddress("127.0.0.1", 0)
-PLAIN = Options(metrics_bind_address=LOOPBACK, health_probe_bind_address=LOOPBACK)
+PLAIN = Pages(metrics=LOOPBACK, health=LOOPBACK)
 ANSWERS = (
     answer(201, b'{"status":{"authenticated":true,"user":{"username":"prometheus"}}}'),
     answer(201, b'{"status":{"allowed":true}}'),
@@ -33,12 +32,15 @@ ANSWERS = (
 
 
 @contextmanager
-def serving(options: Options) -> Iterator[Servers]:
+def serving(pages: Pages) -> Iterator[Servers]:
     """Servers that serve."""
     rest = RESTClient(ScriptedTransport(ANSWERS))
-    servers = Servers(options, CollectorRegistry(auto_describe=True), rest, REAL_CLOCK)
-    with servers.serving():
+    servers = Servers(pages, CollectorRegistry(auto_describe=True), rest, REAL_CLOCK)
+    servers.start()
+    try:
         yield servers
+    finally:
+        servers.stop()
 
 
 def fetch(
@@ -87,8 +89,8 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
     address: BindAddress, in_cluster: bool, status: int
 ) -> None:
     """S08: outside a cluster, where there are browsers, the loopback servers answer to its names alone."""
-    options = Options(metrics_bind_address=address, health_probe_bind_address=address, in_cluster=in_cluster)
-    with serving(options) as servers:
+    pages = Pages(metrics=address, health=address, any_host=in_cluster)
+    with serving(pages) as servers:
         for shown, path in ((servers.metrics, "/metrics"), (servers.health, "/healthz")):
             port = shown.split()[0].rpartition(":")[2]
             url = f"http://127.0.0.1:{port}{path}"
@@ -98,7 +100,7 @@ def test_a_name_of_a_web_page_reaches_nothing_on_loopback(
 
 def test_what_is_turned_off_does_not_listen() -> None:
     """The banner says so."""
-    with serving(Options(metrics_bind_address=None, health_probe_bind_address=None)) as servers:
+    with serving(Pages(metrics=None, health=None)) as servers:
         assert (servers.metrics, servers.health) == ("off", "off")
 
 
@@ -107,13 +109,13 @@ def test_metrics_with_tls_and_leave(tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path / "ca")
     mount(tmp_path / "certs", authority.issue("metrics"))
     context = ssl.create_default_context(cafile=str(authority.certificate))
-    options = Options(
-        metrics_bind_address=LOOPBACK,
-        health_probe_bind_address=LOOPBACK,
-        metrics_cert_dir=str(tmp_path / "certs"),
+    pages = Pages(
+        metrics=LOOPBACK,
+        health=LOOPBACK,
+        certificate_folder=str(tmp_path / "certs"),
         metrics_auth=True,
     )
-    with serving(options) as servers:
+    with serving(pages) as servers:
         url = f"https://{servers.metrics}/metrics"
         assert fetch(url, context=context) == (401, "Unauthorized\n")
         status, text = fetch(url, context=context, token="good")
@@ -129,12 +131,12 @@ def test_who_speaks_no_tls_holds_nobody_up(tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path / "ca")
     mount(tmp_path / "certs", authority.issue("metrics"))
     context = ssl.create_default_context(cafile=str(authority.certificate))
-    options = Options(
-        metrics_bind_address=LOOPBACK,
-        health_probe_bind_address=None,
-        metrics_cert_dir=str(tmp_path / "certs"),
+    pages = Pages(
+        metrics=LOOPBACK,
+        health=None,
+        certificate_folder=str(tmp_path / "certs"),
     )
-    with serving(options) as servers:
+    with serving(pages) as servers:
         host, _, port = servers.metrics.rpartition(":")
         with socket.create_connection((host, int(port)), timeout=10) as silent:
             assert fetch(f"https://{servers.metrics}/metrics", context=context)[0] == 200
@@ -146,7 +148,7 @@ def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
     """E10: with the file's name; and no port is left behind."""
     with pytest.raises(ListenError, match=r"tls.crt and tls.key: no such file or directory"):
         Servers(
-            Options(metrics_bind_address=LOOPBACK, metrics_cert_dir=str(tmp_path)),
+            Pages(metrics=LOOPBACK, certificate_folder=str(tmp_path)),
             CollectorRegistry(),
             RESTClient(ScriptedTransport()),
             REAL_CLOCK,

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli import signals
-from handloop.controller.cli.signals import HARD_EXIT_CODE, SignalHandler
+from handloop.controller.runtime import signals
+from handloop.controller.runtime.signals import HARD_EXIT_CODE, SignalHandler
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 20.0
 
 _TWO_SIGNALS = """
 import os, signal, threading
-from handloop.controller.cli.signals import SignalHandler
+from handloop.controller.runtime.signals import SignalHandler
 told = threading.Event()
 with SignalHandler(threading.Event(), on_stop=lambda name: told.set(), on_usr1=lambda: None):
     os.kill(os.getpid(), signal.SIGINT)
@@ -31,7 +31,7 @@ os._exit(99)
 
 _TWO_SIGNALS_WHILE_THE_TERMINAL_IS_HALTED = """
 import os, signal, threading
-from handloop.controller.cli.signals import SignalHandler
+from handloop.controller.runtime.signals import SignalHandler
 halted = threading.Event()
 def say(*_):
     halted.set()

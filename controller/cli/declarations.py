@@ -1,0 +1,27 @@
+"""The custom kinds of the chosen controllers, and all access that their program will use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handloop.controller.cli.options import Options
+from handloop.controller.runtime.election.lease_access import leader_election_access
+from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
+
+
+def declared_kinds(options: Options) -> tuple[type[Any], ...]:
+    """The kinds that need a CRD."""
+    return tuple(dict.fromkeys(kind for setup in options.setups() for kind in setup.kinds))
+
+
+def declared_access(options: Options) -> tuple[Access, ...]:
+    """All access that the program will use. The lease is in "" while its namespace is not known."""
+    lease = leader_election_access(
+        options.leader_elect_resource_name, options.leader_elect_resource_namespace
+    )
+    return (
+        *merged(entry for setup in options.setups() for entry in setup.access),
+        *(lease if options.leader_elect else ()),
+        *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
+    )

@@ -1,0 +1,118 @@
+"""
+A set-up on a manager that sends nothing: it tells which kinds and which access an operator needs.
+
+So `crd`, `rbac`, `doctor` and the checks need no second list beside the author's set_up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from handloop.apis.meta import Kind
+from handloop.client.http.response import Response, Stream
+from handloop.client.resource_client import Client
+from handloop.controller.cli.operator import Setup, SetUpError
+from handloop.controller.runtime.manager import Manager
+
+_GROUPS: Final = (
+    "admissionregistration",
+    "apiextensions",
+    "apiregistration",
+    "authentication",
+    "authorization",
+    "certificates",
+    "coordination",
+    "discovery",
+    "events",
+    "flowcontrol.apiserver",
+    "internal.apiserver",
+    "metrics",
+    "networking",
+    "node",
+    "rbac.authorization",
+    "resource",
+    "scheduling",
+    "storage",
+    "storagemigration",
+)
+BUILT_IN: Final = frozenset(f"{group}.k8s.io" for group in _GROUPS)
+"""The groups of a kube-apiserver that have a dot in their names. Only custom groups must have one."""
+
+
+class DrySetUp:
+    """
+    An author's functions that set controllers up, and what they need.
+
+    State: _found, None until it was asked for: the needs stay the same for a process. Threads: main's.
+    """
+
+    def __init__(
+        self, functions: Sequence[Callable[[Manager], object]], kinds: Sequence[type[Kind]] | None
+    ) -> None:
+        """Prepare. Args: kinds that need a CRD, None = the custom kinds that controllers reconcile."""
+        self._functions = tuple(functions)
+        self._kinds = kinds
+        self._found: tuple[Setup, ...] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """The names to choose from: () for a single function. Raises: SetUpError."""
+        return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
+
+    def setups(self) -> tuple[Setup, ...]:
+        """The controllers, by a set-up of each function on a manager of its own. Raises: SetUpError."""
+        if self._found is None:
+            self._found = tuple(self._describe(function) for function in self._functions)
+        return self._found
+
+    def set_up(self, manager: Manager, names: Sequence[str]) -> None:
+        """Call the chosen functions with a manager. Raises: SetUpError."""
+        for function, setup in zip(self._functions, self.setups(), strict=True):
+            if len(self._functions) == 1 or setup.name in names:
+                _call(function, manager)
+
+    def _describe(self, function: Callable[[Manager], object]) -> Setup:
+        manager = Manager(Client(_Unsent()))
+        _call(function, manager)
+        names = list(manager.runnables())
+        if not names:
+            text = (
+                "set_up added no controller: end with controller_for(manager, name).for_(Kind).complete(...)"
+            )
+            raise SetUpError(text)
+        kinds = self._kinds
+        if kinds is None:
+            kinds = [kind for kind in manager.reconciled_kinds() if is_custom(kind)]
+        name = names[0] if len(self._functions) > 1 else ",".join(names)
+        return Setup(name=name, kinds=tuple(kinds), access=manager.access())
+
+
+def is_custom(kind: type[Kind]) -> bool:
+    """Whether a kind comes from a CRD."""
+    group = kind.resource.group
+    return "." in group and group not in BUILT_IN
+
+
+def _call(function: Callable[[Manager], object], manager: Manager) -> None:
+    try:
+        function(manager)
+    except Exception as error:
+        raise SetUpError(f"set_up failed: {error!r}") from error
+
+
+class _Unsent:
+    """A handloop.client.transport.Transport that refuses everything."""
+
+    def request(self, method: str, path: str, **_: Any) -> Response:
+        """Raises: RuntimeError."""
+        _refuse(method, path)
+
+    def stream(self, method: str, path: str, **_: Any) -> Stream:
+        """Raises: RuntimeError."""
+        _refuse(method, path)
+
+
+def _refuse(method: str, path: str) -> NoReturn:
+    raise RuntimeError(
+        f"set_up sent {method} {path}: it only puts parts together; a reconcile sends requests"
+    )

@@ -1,0 +1,119 @@
+"""An operator, as the command line needs to know it: its names, its controllers and what they need."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+class SetUpError(Exception):
+    """An author's set_up failed; an error in it is the cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """
+    One controller, as far as it is known without running it.
+
+    Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; access is an Access for
+    each thing that it asks of the server; sample is a manifest with an object of such a kind; shown is what
+    `kubectl get` should list, "" = the kinds.
+    """
+
+    name: str
+    kinds: tuple[type[Any], ...]
+    access: tuple[Any, ...]
+    sample: str = ""
+    shown: str = ""
+
+    @property
+    def watched(self) -> str:
+        """What `kubectl get` should list."""
+        return self.shown or ",".join(kind.resource.group_resource for kind in self.kinds)
+
+    def sample_fix(self, options: str = "") -> str:
+        """
+        The command that makes an object to work on; without a sample also where its fields are told.
+
+        Args: options of kubectl, after a space.
+        """
+        if self.sample and Path(self.sample).exists():
+            return f"kubectl apply -f {self.sample}{options}"
+        first = self.kinds[0].resource
+        told = f"a {first.kind}; its fields: kubectl explain {first.group_resource}"
+        return f"kubectl apply -f FILE{options}   ({told})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """
+    One program of controllers. Nothing here loads a library: setups, set_up and transform do when called.
+
+    name is that of the lease, the roles, the Events about the lease and the user agent. command is how people
+    start the program, and manifests the words after it that print manifests: hints are made of both.
+    set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
+    names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
+    lessons are its commands to learn by, with their help. version() is the operator's own, "" = unknown.
+    transform() is the Manager's. generator stands in the first line of printed manifests.
+    """
+
+    name: str
+    command: str
+    set_up: Callable[[Any, Sequence[str]], object]
+    setups: Callable[[], Sequence[Setup]]
+    version: Callable[[], str]
+    names: tuple[str, ...] = ()
+    workers: int = 1
+    transform: Callable[[], Callable[[Any], Any] | None] = lambda: None
+    manifests: str = ""
+    generator: str = ""
+    lessons: Mapping[str, str] = field(default_factory=dict)
+
+    def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
+        """The controllers of these names; all of an operator whose controllers cannot be chosen."""
+        return tuple(one for one in self.setups() if not self.names or one.name in names)
+
+    @property
+    def crd_command(self) -> str:
+        """The command that prints the CRDs."""
+        return self.printing("crd")
+
+    @property
+    def rbac_command(self) -> str:
+        """The command that prints the roles."""
+        return self.printing("rbac")
+
+    def printing(self, what: str) -> str:
+        """The command that prints some manifests."""
+        return " ".join(word for word in (self.command, self.manifests, what) if word)
+
+    @property
+    def user_agent(self) -> str:
+        """`greeter/1.2`, without what the client adds."""
+        version = self.version()
+        return f"{self.name}/{version}" if version else self.name
+
+
+def typed_command(started: str, module: str = "") -> str:
+    """
+    The command that started a Python program, so that hints can be copied.
+
+    Args: started is sys.argv[0]; module is what `python -m` was given, as `__main__.__spec__` names it, "" =
+    a script.
+    """
+    path = Path(started)
+    if module:
+        return f"python -m {module.removesuffix('.__main__')}"
+    if path.name == "__main__.py":
+        return f"python -m {path.parent.name}"
+    return f"python {shlex.quote(started)}" if path.suffix == ".py" else path.stem
+
+
+def command_of_this_process() -> str:
+    """How this process was started, as people type it."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return typed_command(sys.argv[0], spec.name if spec else "")

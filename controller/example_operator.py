@@ -1,0 +1,65 @@
+"""
+The operator `handloop`, which `python -m controller` runs: Foo by hand, and MyApp on the runtime.
+
+Another operator is the same with its own set_up: `from handloop import main`. Here each function imports what
+it needs: `version` loads no type, and `run` loads no controller before its checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from handloop.controller.cli.lessons import LESSONS
+from handloop.controller.cli.main import run_command
+from handloop.controller.cli.operator import Operator, Setup, command_of_this_process
+from handloop.controller.cli.version import version
+
+NAMES: Final = ("foo", "myapp")
+
+
+def main() -> int:
+    """Run the command line of this process. Returns: the exit code; see docs/errors.md."""
+    return run_command(EXAMPLES)
+
+
+def our_command(typed: str) -> str:
+    """The command for hints: as typed, where that started this program. Tests are started otherwise."""
+    return typed if typed in ("handloop", "python -m handloop") else "python -m controller"
+
+
+def _setups() -> Sequence[Setup]:
+    from handloop.controller.examples import SETUPS  # noqa: PLC0415
+
+    return SETUPS
+
+
+def _set_up(manager: Any, names: Sequence[str]) -> None:
+    from handloop.controller.foo.runnable import add_foo  # noqa: PLC0415
+    from handloop.controller.myapp.reconciler import add_myapp  # noqa: PLC0415
+
+    add: dict[str, Callable[..., object]] = {"foo": add_foo, "myapp": add_myapp}
+    for name in NAMES:
+        if name in names:
+            add[name](manager, workers=manager.max_concurrent_reconciles)
+
+
+def _transform() -> Callable[[Any], Any]:
+    from handloop.controller.examples import cached_fields  # noqa: PLC0415
+
+    return cached_fields
+
+
+EXAMPLES: Final = Operator(
+    name="handloop",
+    command=our_command(command_of_this_process()),
+    set_up=_set_up,
+    setups=_setups,
+    version=version,
+    names=NAMES,
+    workers=2,
+    transform=_transform,
+    manifests="manifests",
+    generator="python -m controller manifests",
+    lessons=LESSONS,
+)

@@ -1,0 +1,179 @@
+"""Leader election with connections of its own, set up in a manager from a few words."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from handloop.apis.coordination_v1 import Lease
+from handloop.client.auth.in_cluster import SERVICE_ACCOUNT, in_cluster_namespace
+from handloop.client.config import ClientConfig
+from handloop.client.request_reports import NO_METRICS, RequestMetrics
+from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.rest_client import Reachability
+from handloop.client.transport import HTTPTransport
+from handloop.controller.runtime.election.candidacy import ElectionStatistics
+from handloop.controller.runtime.election.config import LeaderElection
+from handloop.controller.runtime.election.durations import (
+    LEASE_DURATION_SECONDS,
+    RENEW_DEADLINE_SECONDS,
+    RETRY_PERIOD_SECONDS,
+)
+from handloop.controller.runtime.election.leader_election import LeadershipLost
+from handloop.controller.runtime.election.lease_lock import LeaseLock
+from handloop.controller.runtime.events.recorder import EventRecorder
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+
+LINGER_SECONDS: Final = 1.0
+_EXIT_FATAL: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTerms:
+    """The Lease of an election, and the rhythm in which it is kept; see LeaderElection."""
+
+    namespace: str
+    name: str
+    lease_duration_seconds: float = LEASE_DURATION_SECONDS
+    renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
+    retry_period_seconds: float = RETRY_PERIOD_SECONDS
+
+
+def lease_terms(
+    lease: str, environment: Mapping[str, str] = os.environ, *, service_account: str = SERVICE_ACCOUNT
+) -> LeaseTerms:
+    """
+    The usual terms of a Lease.
+
+    Args: lease is `namespace/name`; in a pod also a name alone, in the pod's namespace. service_account is
+    the folder in which a pod finds its account.
+    Raises: ValueError.
+    """
+    namespace, _, name = lease.rpartition("/")
+    if not namespace and (environment.get("POD_NAMESPACE") or Path(service_account, "namespace").exists()):
+        namespace = in_cluster_namespace(environment, service_account)
+    if not namespace or not name:
+        raise ValueError(f'the lease "{lease}" needs a namespace outside a cluster: "NAMESPACE/NAME"')
+    return LeaseTerms(namespace=namespace, name=name)
+
+
+class Electing(Protocol):
+    """The part of a manager that an election is set up in."""
+
+    @property
+    def client(self) -> Client:
+        """Its client."""
+
+    def recorder(self, component: str) -> EventRecorder:
+        """Records Events."""
+
+    def elect(
+        self,
+        config: LeaderElection,
+        *,
+        on_waiting: Callable[[ElectionStatistics], None] | None = None,
+        on_new_leader: Callable[[str], None] | None = None,
+        on_lost: Callable[[LeadershipLost], None] | None = None,
+    ) -> None:
+        """Work only while holding a lease."""
+
+
+class Election:
+    """
+    Sets leader election up in a manager.
+
+    It has connections of its own, so that a busy controller cannot delay a renewal. With end_process a
+    process that lost its lease has a second to end in order; then it is ended, whatever it is doing.
+
+    State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        terms: LeaseTerms,
+        *,
+        component: str,
+        user_agent: str,
+        on_waiting: Callable[[ElectionStatistics], None] | None = None,
+        on_lost: Callable[[LeadershipLost], object] | None = None,
+        end_process: Callable[[int], object] | None = None,
+        metrics: RequestMetrics = NO_METRICS,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Prepare; nothing is sent.
+
+        Args: component is the name on Events; on_waiting and on_lost as LeaderCallbacks; end_process ends
+        this process at once, with an exit code.
+        """
+        self._terms = terms
+        self._component = component
+        self._user_agent = user_agent
+        self._on_waiting = on_waiting
+        self._on_lost = on_lost
+        self._end_process = end_process
+        self._metrics = metrics
+        self._seams = seams
+        self._over = threading.Event()
+        self._transport = HTTPTransport(config, metrics=metrics, seams=seams)
+
+    def close(self) -> None:
+        """Say that the work has ended in order, and give the connections back."""
+        self._over.set()
+        self._transport.close()
+
+    def elect(self, manager: Electing) -> None:
+        """Let manager work only while it leads. Raises: ValueError for durations that make no sense."""
+        terms = self._terms
+        lock = LeaseLock(
+            self._leases(manager.client.reachability),
+            namespace=terms.namespace,
+            name=terms.name,
+            identity=new_identity(),
+            recorder=manager.recorder(self._component),
+        )
+        rhythm = LeaderElection(
+            lock,
+            lease_duration_seconds=terms.lease_duration_seconds,
+            renew_deadline_seconds=terms.renew_deadline_seconds,
+            retry_period_seconds=terms.retry_period_seconds,
+        )
+        manager.elect(rhythm, on_waiting=self._on_waiting, on_lost=self._lost)
+
+    def _leases(self, reachability: Reachability) -> ResourceClient[Lease]:
+        # a stopped client neither repeats nor waits: the elector does both, in its own rhythm
+        stopped = threading.Event()
+        stopped.set()
+        client = Client(
+            self._transport,
+            metrics=self._metrics,
+            user_agent=f"{self._user_agent} leader-election",
+            seams=self._seams,
+            stop=stopped,
+            reachability=reachability,
+        )
+        return client.resource(Lease)
+
+    def _lost(self, lost: LeadershipLost) -> None:
+        """Tell, and end in time even if a request hangs or the log blocks. The elector's thread."""
+        if self._end_process is not None:
+            self._seams.spawn("lost-lease", self._end_in_time)
+        if self._on_lost is not None:
+            self._on_lost(lost)
+
+    def _end_in_time(self) -> None:
+        assert self._end_process is not None
+        if not self._seams.clock.sleep(LINGER_SECONDS, self._over):
+            self._end_process(_EXIT_FATAL)
+
+
+def new_identity() -> str:
+    """`<host>_<random>`: people recognise it, and no other candidate has it."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"

@@ -1,0 +1,135 @@
+"""
+What surrounds a manager in its process: connections, metrics, the servers of its pages, and the lease.
+
+Programs of `main` and managers of Manager.from_config are put together here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from typing import Final, Protocol, Self
+
+from prometheus_client import CollectorRegistry
+
+from handloop.client.config import ClientConfig
+from handloop.client.resource_client import Client
+from handloop.client.rest_client import Reachability
+from handloop.client.transport import HTTPTransport, Transport
+from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.controller.runtime.metrics.rest_client_metrics import ClientMetrics
+from handloop.controller.runtime.servers import Pages, Servers
+from handloop.controller.runtime.serving.health import Check
+from handloop.workqueue.seams import REAL_SEAMS, Seams
+
+NO_PAGES: Final = Pages()
+NOT_SERVED: Final = "off"
+
+
+class Surrounded(Protocol):
+    """The part of a manager that its surroundings look at."""
+
+    def liveness_checks(self) -> Mapping[str, Check]:
+        """Checks of `/healthz`."""
+
+    def readiness_checks(self) -> Mapping[str, Check]:
+        """Checks of `/readyz`."""
+
+
+class Closing(Protocol):
+    """Something to close at the end, such as an Election."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Surroundings:
+    """
+    The surroundings of one manager. The pages are served inside a `with` block, at whose end all is closed.
+
+    metrics and health are the addresses of the pages, or `off`. Threads: main's.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        user_agent: str,
+        pages: Pages = NO_PAGES,
+        registry: CollectorRegistry | None = None,
+        qps: float = 0,
+        burst: int = 0,
+        stop: threading.Event | None = None,
+        seams: Seams = REAL_SEAMS,
+    ) -> None:
+        """
+        Prepare; nothing is opened.
+
+        Args: pages, where they are served; registry None = a new one; burst 0 = twice qps; the others as
+        Client.
+        """
+        self.registry = new_registry() if registry is None else registry
+        self.client_metrics = ClientMetrics(self.registry)
+        self.metrics = self.health = NOT_SERVED
+        self._servers: Servers | None = None
+        self._manager: Surrounded | None = None
+        self._last: list[Closing] = []
+        self._user_agent = user_agent
+        self._pages = pages
+        self._qps = qps
+        self._burst = burst
+        self._stop = stop
+        self._seams = seams
+        self._transport = HTTPTransport(config, metrics=self.client_metrics, seams=seams)
+        self.client = self.client_over(self._transport)
+
+    def client_over(self, transport: Transport, reachability: Reachability | None = None) -> Client:
+        """A client with the same rate limit and names over another transport."""
+        return Client(
+            transport,
+            qps=self._qps,
+            burst=self._burst or math.ceil(2 * self._qps),
+            metrics=self.client_metrics,
+            user_agent=self._user_agent,
+            seams=self._seams,
+            stop=self._stop,
+            reachability=reachability,
+        )
+
+    def surround(self, manager: Surrounded, *closing: Closing) -> None:
+        """
+        Answer probes by a manager's checks; without one the process is alive and not ready.
+
+        Args: closing are closed at the end, after the servers.
+        """
+        self._manager = manager
+        self._last += closing
+        self._show()
+
+    def _show(self) -> None:
+        if self._servers is not None and self._manager is not None:
+            self._servers.show(self._manager.liveness_checks, self._manager.readiness_checks)
+
+    def __enter__(self) -> Self:
+        """Bind and serve. Raises: ListenError."""
+        try:
+            self._servers = Servers(self._pages, self.registry, self.client, self._seams.clock)
+        except BaseException:
+            self._close()
+            raise
+        self.metrics, self.health = self._servers.metrics, self._servers.health
+        self._show()
+        self._servers.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._servers is not None
+        try:
+            self._servers.stop()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        for each in (*self._last, self._transport):
+            each.close()

@@ -1,0 +1,61 @@
+"""What an operator needs, from a set-up that sends nothing."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from handloop.apis.apps_v1 import Deployment
+from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
+from handloop.apis.coordination_v1 import Lease
+from handloop.apis.meta import Kind
+from handloop.client.resource_client import Client
+from handloop.controller.cli.dry_set_up import DrySetUp, is_custom
+from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.manager import Manager
+from handloop.kinds.core_v1 import ConfigMap
+from support.greeter import Greeting, set_up
+from support.scripted_transport import ScriptedTransport
+
+
+@pytest.mark.parametrize(
+    ("kind", "custom"),
+    [
+        (Greeting, True),
+        (Foo, True),
+        (ConfigMap, False),
+        (Deployment, False),
+        (HorizontalPodAutoscaler, False),
+        (Lease, False),
+    ],
+)
+def test_only_custom_kinds_need_definitions(kind: type[Kind], custom: bool) -> None:
+    """A server has its own kinds; `*.k8s.io` is not enough to be one of them."""
+    assert is_custom(kind) is custom
+
+
+def test_a_set_up_is_tried_once() -> None:
+    """However often it is asked; what it tried leaves no thread behind."""
+    managers: list[Manager] = []
+
+    def noting(manager: Manager) -> None:
+        managers.append(manager)
+        set_up(manager)
+
+    dry, before = DrySetUp((noting,), None), threading.active_count()
+    assert dry.setups() is dry.setups()
+    assert (len(managers), dry.names(), threading.active_count()) == (1, (), before)
+
+
+def test_the_chosen_set_ups_are_called() -> None:
+    """With the manager that runs: all of one, the named ones of several."""
+
+    def second(manager: Manager) -> None:
+        set_up(manager, name="second")
+
+    one, two = DrySetUp((set_up,), None), DrySetUp((set_up, second), None)
+    manager, other = Manager(Client(ScriptedTransport())), Manager(Client(ScriptedTransport()))
+    one.set_up(manager, ())
+    two.set_up(other, ("second",))
+    assert (list(manager.runnables()), list(other.runnables())) == (["greeter"], ["second"])

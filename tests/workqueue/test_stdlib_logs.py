@@ -1,0 +1,98 @@
+"""The lines of a library: stdlib logging, and nothing below a warning unless somebody asks."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from handloop.apis.meta import ObjectMeta
+from handloop.controller.runtime.manager import Manager
+from handloop.workqueue.stdlib_logs import log_to_stdlib
+from support.greeter import Greeting, set_up
+from support.managed_sandbox import ManagedSandbox, eventually
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _as_imported() -> Iterator[None]:
+    """Logging as it is after an import, whatever a program of an earlier test has set up."""
+    before, ours = structlog.get_config(), logging.getLogger("handloop")
+    level = ours.level
+    structlog.reset_defaults()
+    log_to_stdlib()
+    ours.setLevel(logging.NOTSET)
+    yield
+    structlog.configure(**before)
+    ours.setLevel(level)
+
+
+class Broken:
+    """A reconciler with a bug."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def reconcile(self, *_: object) -> None:
+        """Raises: KeyError."""
+        self.calls += 1
+        raise KeyError("missing")
+
+
+def run_broken(times: int) -> None:
+    """A library's manager whose reconciler raises several times."""
+    cluster, broken = ManagedSandbox(), Broken()
+    cluster.install(Greeting)
+    manager: Manager = cluster.manager()
+    set_up(manager, broken)
+    with cluster.running(manager):
+        greeting = Greeting(metadata=ObjectMeta(name="a", namespace="default"))
+        cluster.client.resource(Greeting).create(greeting)
+        eventually(lambda: broken.calls >= times, "failed")
+
+
+def test_a_bug_shows_its_place_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Caplog sees each failure; the first has the traceback, the others are a line."""
+    run_broken(4)
+    errors = [one for one in caplog.records if one.getMessage().startswith("Reconciler error")]
+    assert len(errors) >= 4
+    assert {one.name for one in errors} == {"handloop.greeter"}
+    assert "err=\"KeyError('missing')\"" in errors[0].getMessage()
+    assert "raise KeyError" in caplog.text
+    assert [one.exc_info is not None for one in errors] == [True] + [False] * (len(errors) - 1)
+
+
+def test_debug_lines_are_there_for_whoever_asks(caplog: pytest.LogCaptureFixture) -> None:
+    """By the levels of stdlib logging."""
+    log = structlog.get_logger("some")
+    log.debug("unasked")
+    with caplog.at_level(logging.DEBUG, "handloop.some"):
+        log.debug("asked", v=4, a="b")
+    assert [one.getMessage() for one in caplog.records] == ["asked a='b'"]
+
+
+def test_an_application_that_has_configured_structlog_keeps_that() -> None:
+    """A library does not undo it."""
+    structlog.configure(processors=[])
+    log_to_stdlib()
+    assert structlog.get_config()["processors"] == []
+
+
+def test_a_library_says_nothing_below_a_warning() -> None:
+    """Without any set-up: the failure on stderr, and not a line about reconciles that begin or end."""
+    path = "import sys; sys.path[:0] = ['tests', 'tests/workqueue']"
+    code = f"{path}; import test_stdlib_logs; test_stdlib_logs.run_broken(2)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stdout == ""
+    assert ended.stderr.count("Traceback") == 1
+    assert "Reconciler error" in ended.stderr
+    for sign in ("Reconciling", "Starting controller", "Starting workers"):
+        assert sign not in ended.stderr

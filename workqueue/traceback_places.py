@@ -1,0 +1,41 @@
+"""The places at which errors were raised, so that each shows its traceback once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+_MAX_REMEMBERED: Final = 1000
+
+
+class TracebackPlaces:
+    """
+    State, under _lock: _seen, the type of each error with the file and line that raised it. Threads: any.
+
+    The lock is a leaf: nothing is called while it is held.
+    """
+
+    def __init__(self) -> None:
+        # no lock of new_lock, whose module sets logging up
+        self._lock = threading.Lock()
+        self._seen: set[tuple[type[BaseException], str, int]] = set()
+
+    def is_new(self, error: BaseException) -> bool:
+        """Whether this is the first error of its type from its place."""
+        place = _place(error)
+        with self._lock:
+            if place in self._seen:
+                return False
+            if len(self._seen) >= _MAX_REMEMBERED:
+                self._seen.clear()
+            self._seen.add(place)
+            return True
+
+
+def _place(error: BaseException) -> tuple[type[BaseException], str, int]:
+    trace = error.__traceback__
+    if trace is None:
+        return type(error), "", 0
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return type(error), trace.tb_frame.f_code.co_filename, trace.tb_lineno
