@@ -318,7 +318,7 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
     assert {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]} == {
         "greetings": ["get", "list", "watch"],
         "configmaps": ["list", "patch", "watch"],
-        "events": ["create"],
+        "events": ["create", "patch"],
     }
     lease = list(yaml.safe_load_all(greeter("rbac", "--leader-elect").out))[1]
     assert lease["metadata"]["name"] == "greeter-leader-election"

@@ -21,7 +21,7 @@ from support.deployments import deployment
 K = TypeVar("K", bound=Kind)
 
 
-class ConfigMap(Kind, group="", version="v1"):
+class ConfigMap(Kind, group="", version="v1", partial=False):
     """A child."""
 
     data: FrozenMap = EMPTY_MAP
