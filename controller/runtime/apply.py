@@ -115,7 +115,7 @@ def is_applied(desired: Kind, present: Kind) -> bool:
 
     A field with its type's default is not sent (omit_defaults): no apply sets it, and it is not compared.
     Give a field that must have a certain value no default. An entry of a merged list or map that is no longer
-    desired is not noticed, either: apply once per change of the owner.
+    desired is not noticed, either: Context.apply notices it, by AppliedFields.
     """
     whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
     return _covers(present, desired, owned_fields(desired), (whose,))

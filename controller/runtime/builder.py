@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from handloop.apis.core_v1 import Event
 from handloop.apis.meta import Kind
+from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.controller import Controller, ControllerOptions
 from handloop.controller.runtime.damping import HeldBackError, OwnerRecheck
@@ -172,13 +173,16 @@ class ControllerBuilder(Generic[K]):
         """
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
-        An apply needs create and patch. Watches, and Events in the controller's name, are declared already.
+        An apply needs create and patch, and get, which comes with patch: see AppliedFields. Watches, and
+        Events in the controller's name, are declared already.
 
         Args: subresource as in `.writes(Foo, "update", subresource="status")`.
         Raises: ValueError without a verb.
         """
         if not verbs:
             raise ValueError(f'name the verbs: .writes({kind.__name__}, "create", "patch")')
+        if "patch" in verbs and not subresource:
+            verbs = (*verbs, "get")
         return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
 
     def declares(self, *access: Access) -> Self:
@@ -276,6 +280,7 @@ class ControllerBuilder(Generic[K]):
                 Context,
                 client=manager.client,
                 listers=manager,
+                applied=AppliedFields(),
                 recorder=manager.recorder(self._name),
             ),
             seams=manager.seams,

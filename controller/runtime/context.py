@@ -12,6 +12,7 @@ from handloop.apis.meta import Kind, controller_of, is_controlled_by
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
+from handloop.controller.runtime.applied_fields import AppliedFields
 from handloop.controller.runtime.apply import apply, is_applied
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
@@ -79,9 +80,13 @@ class Context:
         recorder: EventRecorder | None = None,
         wrote: Callable[[Kind], None] = _ignore,
         deleted: Callable[[Kind], None] = _ignore,
+        applied: AppliedFields | None = None,
         accepted: Callable[[Call, Response], None] = _ignore,
     ) -> None:
-        """Args: accepted is called with each write that the server accepted from client; an OnWrite."""
+        """
+        Args: applied is what the controller applied earlier, None = nothing is known; accepted is called with
+        each write that the server accepted from client: an OnWrite.
+        """
         self.controller = controller
         self.id = id
         self.causes = causes
@@ -92,6 +97,7 @@ class Context:
         self._client = client
         self._listers = listers
         self._recorder = recorder
+        self._applied = AppliedFields() if applied is None else applied
         self._accepted = accepted
 
     def __repr__(self) -> str:
@@ -127,10 +133,12 @@ class Context:
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K | None:
         """
-        Create an object, or correct the fields of it that differ; the server is asked only to write.
+        Create an object, or correct the fields of it that differ; what was applied earlier and is no longer
+        in obj goes, too. Nothing is sent while all is as wanted, but one read of each object that an earlier
+        process applied.
 
-        The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, and the function
-        apply with the controller's name as field manager, which takes fields over from other managers.
+        The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
+        the function apply with the controller's name as field manager, which takes fields over from others.
 
         Args: owner controls the object; an object of that name which it does not control is left alone, and
         a Warning Event of owner says so. The cache decides: an object without owner that is not in it yet is
@@ -146,9 +154,14 @@ class Context:
                 return present
             if present is not None and not is_controlled_by(present, owner):
                 raise self._name_taken(present, owner)
-        if present is not None and is_applied(wanted, present):
+        if present is not None and is_applied(wanted, present) and self._wants_all(wanted, present):
             return present
-        return apply(self.client.resource(type(obj)), wanted, field_manager=self.controller)
+        stored = apply(self.client.resource(type(obj)), wanted, field_manager=self.controller)
+        self._applied.remember(wanted, stored.metadata.uid)
+        return stored
+
+    def _wants_all(self, wanted: Kind, present: Kind) -> bool:
+        return self._applied.are_all_wanted(wanted, present, client=self.client, manager=self.controller)
 
     def _name_taken(self, present: Kind, owner: Kind) -> NameTakenError:
         holder = controller_of(present)

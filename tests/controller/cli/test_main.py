@@ -317,7 +317,7 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
     assert role["metadata"]["name"] == "greeter"
     assert {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]} == {
         "greetings": ["get", "list", "watch"],
-        "configmaps": ["list", "patch", "watch"],
+        "configmaps": ["get", "list", "patch", "watch"],
         "events": ["create", "patch"],
     }
     lease = list(yaml.safe_load_all(greeter("rbac", "--leader-elect").out))[1]

@@ -384,7 +384,7 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
     assert {(*rule["resources"], *rule["verbs"]) for rule in role["rules"]} == {
         ("foos", "get", "list", "watch"),
         ("foos/status", "update"),
-        ("services", "create", "list", "patch", "watch"),
+        ("services", "create", "get", "list", "patch", "watch"),
         ("configmaps", "list", "watch"),
         ("events", "create", "patch"),
     }

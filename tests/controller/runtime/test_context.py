@@ -36,16 +36,20 @@ class Tools:
         self.cache: Indexer[Any] = Indexer()
         self.recorder = FakeRecorder()
         self.accepted: list[tuple[str, int]] = []
-        self.context = Context(
+        self.context = self.new_context()
+        spec = ServiceSpec(ports=(ServicePort(port=80),))
+        metadata = ObjectMeta(name="owner", namespace="default")
+        self.owner: Service = self.admin.resource(Service).create(Service(metadata=metadata, spec=spec))
+
+    def new_context(self) -> Context:
+        """That of a process which knows nothing of earlier applies."""
+        return Context(
             controller="greeter",
             client=self.admin,
             listers=self,
             recorder=self.recorder,
             accepted=lambda call, answer: self.accepted.append((call.verb, answer.status)),
         )
-        spec = ServiceSpec(ports=(ServicePort(port=80),))
-        metadata = ObjectMeta(name="owner", namespace="default")
-        self.owner: Service = self.admin.resource(Service).create(Service(metadata=metadata, spec=spec))
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """Implements handloop.controller.runtime.context.Listers."""
@@ -97,6 +101,21 @@ def test_an_apply_creates_repairs_and_is_quiet() -> None:
     assert repaired.data == {"text": "hello"}
     assert tools.accepted == [("patch", 200)]
     assert tools.recorder.take() == []
+
+
+def test_what_is_no_longer_wanted_goes() -> None:
+    """A revoked key, though all that is wanted is there; also one that an earlier process applied."""
+    tools = Tools()
+    both = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1", "y": "1"}))
+    tools.context.apply(both, owner=tools.owner)
+    one = replace(both, data=FrozenMap({"x": "1"}))
+    for context in (tools.context, tools.new_context()):
+        tools.sync()
+        context.apply(one, owner=tools.owner)
+        assert tools.sync().data == {"x": "1"}
+        tools.admin.resource(ConfigMap).get("a", namespace="default")
+        tools.new_context().apply(both, owner=tools.owner)
+    assert tools.sync().data == {"x": "1", "y": "1"}
 
 
 def test_a_foreign_object_is_left_alone_and_told() -> None:

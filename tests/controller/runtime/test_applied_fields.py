@@ -1,0 +1,102 @@
+"""What was applied earlier and is wanted no longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind
+from handloop.client.resource_client import Client
+from handloop.controller.runtime.applied_fields import AppliedFields, leaves_out
+from handloop.controller.runtime.apply import apply
+from handloop.sandbox.server import Sandbox
+
+SAID = {
+    "data": {"a": "1"},
+    "metadata": {"finalizers": ["x/y"]},
+    "spec": {"ports": [{"port": 80, "name": "http"}]},
+}
+
+
+class ConfigMap(Kind, group="", version="v1"):
+    """A view without managedFields."""
+
+    data: FrozenMap = EMPTY_MAP
+
+
+@pytest.mark.parametrize(
+    ("owned", "expected"),
+    [
+        ({"f:data": {"f:a": {}}}, False),
+        ({"f:data": {"f:a": {}, "f:b": {}}}, True),
+        ({"f:data": {".": {}, "f:a": {}}}, False),
+        ({"f:immutable": {}}, True),
+        ({"f:metadata": {"f:finalizers": {'v:"x/y"': {}}}}, False),
+        ({"f:metadata": {"f:finalizers": {'v:"z"': {}}}}, True),
+        ({"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {"f:name": {}}}}}, False),
+        ({"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {"f:nodePort": {}}}}}, True),
+        ({"f:spec": {"f:ports": {'k:{"port":81,"protocol":"TCP"}': {}}}}, True),
+        ({}, False),
+    ],
+)
+def test_owned_fields_are_looked_for(owned: dict[str, Any], expected: bool) -> None:
+    """Fields, entries of lists by their keys, and entries of sets."""
+    assert leaves_out(SAID, owned) is expected
+
+
+class Cluster:
+    """A server, and the requests that a controller makes of it."""
+
+    def __init__(self) -> None:
+        server = Sandbox(token="", controllers=(), seed=1)
+        self.server = server
+        self.client = Client(server.transport())  # type: ignore[arg-type] # the same shapes
+        self.maps = self.client.resource(ConfigMap)
+
+    def put(self, **data: str) -> ConfigMap:
+        """Apply as the controller."""
+        return apply(self.maps, config_map(**data), field_manager="greeter")
+
+
+def config_map(**data: str) -> ConfigMap:
+    return ConfigMap.named("a", namespace="default", data=data)
+
+
+def test_a_key_of_an_earlier_process_is_found() -> None:
+    """By one read of the object; a key of another manager is none of ours."""
+    cluster = Cluster()
+    present = cluster.put(old="1", kept="1")
+    cluster.maps.patch("a", {"data": {"foreign": "1"}}, namespace="default", field_manager="kubectl")
+    fields = AppliedFields()
+    ask: Any = {"client": cluster.client, "manager": "greeter"}
+    assert not fields.are_all_wanted(config_map(kept="1"), present, **ask)
+    assert fields.are_all_wanted(config_map(old="1", kept="1"), present, **ask)
+
+
+def test_what_this_process_applied_is_remembered() -> None:
+    """Then nothing is asked; an object that was made anew under the name is another one."""
+    cluster = Cluster()
+    present = cluster.put(a="1")
+    fields = AppliedFields()
+    fields.remember(config_map(a="1"), present.metadata.uid)
+    ask: Any = {"client": None, "manager": "greeter"}
+    assert fields.are_all_wanted(config_map(a="1"), present, **ask)
+    assert not fields.are_all_wanted(config_map(b="1"), present, **ask)
+    cluster.maps.delete("a", namespace="default")
+    again = cluster.put(a="1", b="1")
+    ask["client"] = cluster.client
+    assert not fields.are_all_wanted(config_map(a="1"), again, **ask)
+
+
+def test_without_the_permission_to_read_it_is_applied_once() -> None:
+    """An apply that changes nothing is the other way to be sure."""
+    cluster = Cluster()
+    present = cluster.put(a="1")
+    fields = AppliedFields()
+    cluster.server.faults.deny(verbs=["get"])
+    ask: Any = {"client": cluster.client, "manager": "greeter"}
+    wanted = config_map(a="1")
+    assert not fields.are_all_wanted(wanted, present, **ask)
+    fields.remember(wanted, present.metadata.uid)
+    assert fields.are_all_wanted(wanted, present, **ask)
