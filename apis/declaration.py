@@ -96,18 +96,20 @@ class KindType(StructType):
         scope: Scope = "Namespaced",
         short_names: tuple[str, ...] = (),
         partial: bool | None = None,
+        abstract: bool = False,
         **keywords: Any,
     ) -> StructType:
         """
         Args: group "" is the core group; kind is the class's name if it is not given, plural its English
         plural, singular its lower case. partial says that objects have fields which the type does not hold,
-        so that an update would erase them: on for the groups of Kubernetes itself, off for others.
+        so that an update would erase them: on for the groups of Kubernetes itself, off for others. abstract
+        makes a base of several kinds, with no names of its own.
 
         Raises: TypeError for names that are missing, said twice, or that no server takes.
         """
         if any(isinstance(base, KindType) for base in bases):
             if group is None:
-                _check_inherits(name, bases)
+                _check_inherits(name, bases, abstract=abstract)
             else:
                 kind = kind or name
                 resource = Resource(
@@ -211,8 +213,8 @@ def _declare_api_version(namespace: dict[str, Any], api_version: str) -> None:
     namespace["api_version"] = api_version
 
 
-def _check_inherits(name: str, bases: tuple[type, ...]) -> None:
-    if not any(hasattr(base, "resource") for base in bases):
+def _check_inherits(name: str, bases: tuple[type, ...], *, abstract: bool) -> None:
+    if not abstract and not any(hasattr(base, "resource") for base in bases):
         raise TypeError(
             f'which kind is {name}? Write `class {name}(Kind, group="example.org", version="v1")`'
         )

@@ -8,7 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from handloop.apis.declaration import Scope
 from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.json_text import read
 from handloop.client.errors import ClientError, NoKindMatch, NotFound
 from handloop.client.rest_client import Call, RESTClient
@@ -129,6 +131,20 @@ class Discovery:
             if found is not None and found.find(plural) is not None:
                 return f"{plural}.{name}/{groups[name]}"
         return ""
+
+    def kind(self, api_version: str, kind: str) -> type[Unstructured]:
+        """
+        The untyped form of a kind, with the plural and the scope that the server says.
+
+        Raises: LookupError when the server has no such kind.
+        """
+        group, _, version = api_version.rpartition("/")
+        served = self.resources(group, version)
+        for one in served.resources if served is not None else ():
+            if one.kind == kind and "/" not in one.name:
+                scope: Scope = "Namespaced" if one.namespaced else "Cluster"
+                return Unstructured.of(api_version, kind, plural=one.name, scope=scope)
+        raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def serves(self, resource: Resource) -> ServedResource | None:
         """The server's entry for a resource in its version; None when it has none, as without its CRD."""

@@ -17,7 +17,7 @@ import msgspec
 from handloop.apis.meta import Kind, Object, encode_hook
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.codec import Codec, typed_codec, unstructured_codec
+from handloop.client.decoding.codec import Codec, codec_of
 from handloop.client.decoding.pages import ListPage
 from handloop.client.decoding.watch_stream import WatchStream
 from handloop.client.discovery import Discovery, Version
@@ -42,11 +42,11 @@ class Client(RESTClient):
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
         """The objects of a typed kind."""
-        return ResourceClient(self, typed_codec(kind))
+        return ResourceClient(self, codec_of(kind))
 
     def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
         """The objects of a kind without a typed view."""
-        return ResourceClient(self, unstructured_codec(resource))
+        return self.resource(Unstructured.of_resource(resource))
 
     def discovery(self) -> Discovery:
         """Questions about the server itself."""

@@ -5,7 +5,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 
 | to | names |
 |---|---|
-| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
+| describe a kind | Kind, APIStruct, FrozenMap, EMPTY_MAP, MapOf, JSON, ObjectMeta, Resource, Unstructured, Rule, PrinterColumn, Scale, list_map, LIST_SET, LIST_ATOMIC, custom_resource_definition |
 | change an object | evolve |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | make a program of it | main |
@@ -39,6 +39,7 @@ _MODULES = {
         "new_controller_ref"
     ),
     "apis.resource": "Resource",
+    "apis.unstructured": "Unstructured",
     "client.config": "load_config",
     "client.errors": (
         "APIError AlreadyExists ClientError ConfigError Conflict Forbidden Invalid NoKindMatch NotFound "

@@ -31,6 +31,7 @@ from handloop.apis.meta import (
     new_controller_ref,
 )
 from handloop.apis.resource import Resource
+from handloop.apis.unstructured import Unstructured
 from handloop.client.config import load_config
 from handloop.client.errors import (
     AlreadyExists,
@@ -150,6 +151,7 @@ __all__ = [
     "TerminalError",
     "TooManyRequests",
     "TransportError",
+    "Unstructured",
     "add_finalizer",
     "all_of",
     "any_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -55,22 +55,13 @@ class Codec(Generic[T]):
         return EventDecoder(self.resource, self._item, self._block)
 
 
-def typed_codec(kind: type[K]) -> Codec[K]:
-    """For a typed view."""
+def codec_of(kind: type[K]) -> Codec[K]:
+    """For a typed view; for an Unstructured every object keeps its own bytes."""
+    if issubclass(kind, Unstructured):
+        untyped: Codec[Any] = Codec(kind.resource, lambda obj: obj.raw, kind.from_json)
+        return untyped
     item = msgspec.json.Decoder(kind, dec_hook=decode_hook)
     page = msgspec.json.Decoder(Page[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
     block = msgspec.json.Decoder(WireEvent[kind], dec_hook=decode_hook)  # type: ignore[valid-type]
     encode = msgspec.json.Encoder(enc_hook=encode_hook).encode
     return Codec(kind.resource, encode, pruning(null_as_absent(item.decode)), page.decode, block.decode_lines)
-
-
-def unstructured_codec(resource: Resource) -> Codec[Unstructured]:
-    """For a kind without a typed view: every object keeps its own bytes."""
-
-    def decode_item(body: bytes) -> Unstructured:
-        obj = Unstructured(body)
-        if obj.kind not in ("", resource.kind) or obj.api_version not in ("", resource.api_version):
-            raise ValueError(f"is a {obj.api_version} {obj.kind}")
-        return obj
-
-    return Codec(resource, lambda obj: obj.raw, decode_item)

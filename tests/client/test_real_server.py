@@ -61,7 +61,7 @@ CRDS = Resource(
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
-class ConfigMap(Kind, group="", version="v1"):
+class ConfigMap(Kind, group="", version="v1", partial=False):
     """A built-in kind without a status."""
 
     data: FrozenMap = EMPTY_MAP
@@ -109,6 +109,11 @@ def widget_definition() -> bytes:
     )
 
 
+def untyped(resource: Resource, body: object) -> Unstructured:
+    """An object of a kind without a type."""
+    return Unstructured.of_resource(resource).from_json(msgspec.json.encode(body))
+
+
 @pytest.fixture(scope="module")
 def config() -> ClientConfig:
     path = os.environ.get("TEST_KUBECONFIG")
@@ -129,10 +134,10 @@ def namespace(client: Client) -> Iterator[str]:
     name = f"client-{secrets.token_hex(4)}"
     namespaces, definitions = client.for_resource(NAMESPACES), client.for_resource(CRDS)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    namespaces.create(Unstructured(msgspec.json.encode(body)))
+    namespaces.create(untyped(NAMESPACES, body))
     # another run of these tests may be under way, or was killed
     with suppress(AlreadyExists):
-        definitions.create(Unstructured(widget_definition()))
+        definitions.create(Unstructured.of_resource(CRDS).from_json(widget_definition()))
     until(lambda: client.discovery().serves(Widget.resource) is not None)
     until(lambda: can_be_listed(client, name))
     yield name
@@ -442,7 +447,7 @@ def test_an_object_that_does_not_fit_is_quarantined(
         "metadata": {"name": "odd"},
         "spec": {"size": "big"},
     }
-    client.for_resource(Widget.resource).create(Unstructured(msgspec.json.encode(body)), namespace=namespace)
+    client.for_resource(Widget.resource).create(untyped(Widget.resource, body), namespace=namespace)
     with pytest.raises(DecodeError, match=r"\$\.spec\.size"):
         widgets.get("odd", namespace=namespace)
     listed = widgets.list(namespace)
@@ -460,7 +465,11 @@ def test_untyped_objects(client: Client, namespace: str) -> None:
     """A kind nobody typed keeps every field through a round trip."""
     maps = client.for_resource(ConfigMap.resource)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "raw", "namespace": namespace}}
-    created = maps.create(Unstructured(msgspec.json.encode(body | {"immutable": True})))
+    created = maps.create(
+        Unstructured.of_resource(ConfigMap.resource).from_json(
+            msgspec.json.encode(body | {"immutable": True})
+        )
+    )
     assert created.content()["immutable"] is True
     listed = {item.metadata.name: item for item in maps.list(namespace).items}
     assert listed["raw"].content()["immutable"] is True

@@ -20,7 +20,7 @@ import msgspec
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
-from handloop.client.decoding.codec import Codec, typed_codec
+from handloop.client.decoding.codec import Codec, codec_of
 from handloop.client.errors import DecodeError
 from support.api_server import APIServer
 from support.random_types import JUNK, Sample, samples, struct_of
@@ -73,7 +73,7 @@ def _decodes(codec: Codec[Any], body: bytes) -> bool:
 
 
 def _disagreements(kind: type[Kind], drawn: list[Sample], ask: Asked) -> Iterator[str]:
-    codec: Codec[Any] = typed_codec(kind)
+    codec: Codec[Any] = codec_of(kind)
     head = {"apiVersion": kind.resource.api_version, "kind": "Sampled", "metadata": {"name": "s"}}
     schema = object_schema(kind)["properties"]["spec"]["properties"]
     for number, sample in enumerate(drawn):

@@ -17,7 +17,7 @@ import pytest
 from handloop import kinds
 from handloop.apis.meta import Kind
 from handloop.client.config import load_config
-from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.errors import Conflict
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
@@ -56,7 +56,7 @@ SCALARS = {"string": "True", "integer": 0, "number": 0.5, "boolean": False}
 
 def again(kind: type[Kind], obj: Any) -> Any:
     """The object as JSON, after it was read and written."""
-    codec = typed_codec(kind)
+    codec = codec_of(kind)
     return json.loads(codec.encode(codec.decode(msgspec.json.encode(obj))))
 
 

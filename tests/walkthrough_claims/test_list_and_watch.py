@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.watch_stream import WatchEvent, WatchStream
 from handloop.client.errors import DecodeError
 from handloop.informers import reflector
@@ -49,7 +49,7 @@ class WithoutRest(WatchStream[Deployment]):
 
 def test_without_the_rest_of_a_line_an_event_in_two_blocks_is_lost() -> None:
     """A block ends anywhere: what it has of the next event is kept, or is garbage."""
-    codec = typed_codec(Deployment)
+    codec = codec_of(Deployment)
     blocks = [LINE[:50], LINE[50:]]
     (event,) = WatchStream(ScriptedStream(blocks), codec.events()).read()
     assert event.object == deployment("a", 2)

@@ -9,7 +9,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.codec import typed_codec, unstructured_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import EventType, WrongKind
 from handloop.client.errors import DecodeError
@@ -25,7 +25,7 @@ def widget(name: str = "w", **fields: Any) -> dict[str, Any]:
 
 def test_a_typed_object_survives_the_wire() -> None:
     """What is encoded decodes to an equal object."""
-    codec = typed_codec(Foo)
+    codec = codec_of(Foo)
     foo = Foo(
         metadata=ObjectMeta(name="a", labels=FrozenMap({"k": "ä"})),
         spec=FooSpec(deployment_name="d", replicas=3),
@@ -42,20 +42,20 @@ def test_a_typed_object_survives_the_wire() -> None:
 def test_what_is_not_the_kind_is_one_error(body: bytes) -> None:
     """T12, T13: an answer that is not the object raises DecodeError."""
     with pytest.raises(DecodeError):
-        typed_codec(Foo).decode(body)
+        codec_of(Foo).decode(body)
     with pytest.raises(DecodeError):
-        unstructured_codec(WIDGETS).decode(body)
+        codec_of(Unstructured.of_resource(WIDGETS)).decode(body)
 
 
 def test_unknown_fields_are_skipped_and_deep_ones_too() -> None:
     """T14: a typed view sees its own fields only, however deep the others are."""
     body = b'{"metadata":{"name":"d"},"spec":{"strategy":' + b"[" * 5000 + b"]" * 5000 + b"}}"
-    assert typed_codec(Deployment).decode(body).metadata.name == "d"
+    assert codec_of(Deployment).decode(body).metadata.name == "d"
 
 
 def test_an_untyped_object_keeps_its_bytes() -> None:
     """An object of a kind nobody typed is encoded as it came, unknown fields included."""
-    codec = unstructured_codec(WIDGETS)
+    codec = codec_of(Unstructured.of_resource(WIDGETS))
     body = json.dumps(widget(spec={"size": 3})).encode()
     obj = codec.decode(body)
     assert (obj.metadata.name, obj.content()["spec"]) == ("w", {"size": 3})
@@ -64,7 +64,7 @@ def test_an_untyped_object_keeps_its_bytes() -> None:
 
 def test_untyped_pages_and_events() -> None:
     """Lists and watches of an untyped kind give objects with their bytes, and quarantine what is broken."""
-    codec = unstructured_codec(WIDGETS)
+    codec = codec_of(Unstructured.of_resource(WIDGETS))
     page = {
         "kind": "WidgetList",
         "apiVersion": "conf.example.com/v1",
@@ -86,5 +86,9 @@ def test_untyped_pages_and_events() -> None:
         )
     )
     events = codec.events().decode(lines).events
-    assert [type(event.object) for event in events] == [Unstructured, Undecodable, WrongKind]
+    assert [type(event.object) for event in events] == [
+        Unstructured.of_resource(WIDGETS),
+        Undecodable,
+        WrongKind,
+    ]
     assert events[0].type is EventType.ADDED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import RAW_LIMIT, ListPage, PageDecoder, Undecodable, undecodable
 from handloop.client.errors import DecodeError
 from handloop.controller.foo.types import Foo
@@ -30,7 +30,7 @@ def page_of(items: Any, **fields: Any) -> bytes:
 
 @pytest.fixture
 def decoder() -> PageDecoder[Foo]:
-    return typed_codec(Foo).pages
+    return codec_of(Foo).pages
 
 
 def test_a_page_of_typed_objects(decoder: PageDecoder[Foo]) -> None:
@@ -127,7 +127,7 @@ def test_huge_numbers_are_contained(decoder: PageDecoder[Foo]) -> None:
 
 def test_objects_do_not_keep_their_page_alive() -> None:
     """Nothing decoded refers to the page's bytes, so a page of megabytes is freed with them."""
-    pages = typed_codec(Deployment).pages
+    pages = codec_of(Deployment).pages
     item = {"metadata": {"name": "a", "labels": {"k": "v"}, "resourceVersion": "1"}, "padding": "x" * 10_000}
     bad = {"metadata": {"name": "b", "resourceVersion": "1"}, "spec": {"replicas": "x"}}
     page = {"kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {"resourceVersion": "1"}}

@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.watch_stream import EventType, WatchStream
 from handloop.client.errors import (
     ClientError,
@@ -41,7 +41,7 @@ def watch(
     line_limit: int = 1 << 20,
 ) -> WatchStream[Foo]:
     stream = ScriptedStream(blocks, end=end)
-    return WatchStream(stream, typed_codec(Foo).events(), clock=clock or FakeClock(), line_limit=line_limit)
+    return WatchStream(stream, codec_of(Foo).events(), clock=clock or FakeClock(), line_limit=line_limit)
 
 
 def names_until_the_end(stream: WatchStream[Foo]) -> tuple[list[str], ClientError | None]:
@@ -110,7 +110,7 @@ def test_a_clean_end_inside_an_event_is_an_error_at_every_byte() -> None:
 def test_nothing_follows_an_error() -> None:
     """T13: after a bad line every read raises its error, and the stream is closed."""
     scripted = ScriptedStream([event(1) + b"garbage\n" + event(2), event(3)])
-    stream = WatchStream(scripted, typed_codec(Foo).events(), clock=FakeClock())
+    stream = WatchStream(scripted, codec_of(Foo).events(), clock=FakeClock())
     assert len(stream.read()) == 1
     for _ in range(2):
         with pytest.raises(DecodeError, match="garbage"):
@@ -184,7 +184,7 @@ def test_a_huge_object_takes_linear_time() -> None:
 def test_close_ends_a_blocked_read() -> None:
     """close() from another thread ends a read that waits."""
     scripted = ScriptedStream([event(1)], holds=True)
-    stream = WatchStream(scripted, typed_codec(Foo).events())
+    stream = WatchStream(scripted, codec_of(Foo).events())
     read_once = threading.Event()
 
     def read() -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import typed_codec
+from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import (
     INITIAL_EVENTS_END,
@@ -42,7 +42,7 @@ GOOD = line("ADDED", foo("good", "1"))
 
 @pytest.fixture
 def decoder() -> EventDecoder[Foo]:
-    return typed_codec(Foo).events()
+    return codec_of(Foo).events()
 
 
 def test_a_block_of_objects(decoder: EventDecoder[Foo]) -> None:
@@ -66,7 +66,7 @@ def _version(event: WatchEvent[Foo]) -> str:
 
 def test_an_object_without_kind_is_of_the_kind_that_is_watched() -> None:
     """Built-in kinds may come without kind and apiVersion."""
-    decoder = typed_codec(Deployment).events()
+    decoder = codec_of(Deployment).events()
     (event,) = decoder.decode(line("ADDED", {"metadata": {"name": "d", "resourceVersion": "1"}})).events
     assert isinstance(event.object, Deployment)
 
@@ -275,7 +275,7 @@ def test_empty_lines_are_no_events(decoder: EventDecoder[Foo]) -> None:
 @given(st.binary(max_size=400), st.randoms(use_true_random=False))
 def test_nothing_but_decode_errors(noise: bytes, rng: random.Random) -> None:
     """T13: any bytes, and any bit flip in an event, give events or one DecodeError."""
-    decoder = typed_codec(Foo).events()
+    decoder = codec_of(Foo).events()
     flipped = bytearray(GOOD)
     flipped[rng.randrange(len(flipped) - 1)] ^= 1 << rng.randrange(8)
     for block in (noise + b"\n", bytes(flipped)):
@@ -286,7 +286,7 @@ def test_nothing_but_decode_errors(noise: bytes, rng: random.Random) -> None:
 def test_both_paths_agree(decoder: EventDecoder[Foo]) -> None:
     """A block decoded at once and line by line gives the same events."""
     block = b"".join(line("MODIFIED", foo(f"n{i}", str(i + 1), replicas=i % 10 + 1)) for i in range(50))
-    slow: EventDecoder[Foo] = EventDecoder(Foo.resource, typed_codec(Foo).decode)
+    slow: EventDecoder[Foo] = EventDecoder(Foo.resource, codec_of(Foo).decode)
     assert decoder.decode(block).events == slow.decode(block).events
 
 

@@ -176,3 +176,25 @@ def test_told_to_end_all_of_them_end(cluster: ManagedSandbox) -> None:
     caches.stop()
     eventually(lambda: all(informer.is_stopped() for informer in caches.informers()), "ended")
     caches.shutdown()
+
+
+def test_a_kind_nobody_typed_has_an_informer(cluster: ManagedSandbox) -> None:
+    """With the plural and scope that the server says; the objects are whole."""
+    cluster.install(Foo)
+    foo = {"kind": "Foo", "apiVersion": Foo.resource.api_version, "metadata": {"name": "a"}}
+    cluster.post(Foo.resource.path(namespace="default"), foo | {"spec": {"deploymentName": "d"}})
+    kind = cluster.client.discovery().kind(Foo.resource.api_version, "Foo")
+    assert kind.resource.plural == "foos"
+    caches, stop = Caches(cluster.client), threading.Event()
+    foos = caches.informer_for(kind)
+    caches.start(stop)
+    try:
+        eventually(foos.has_synced, "listed")
+        (found,) = foos.list()
+        assert found.content()["spec"] == {"deploymentName": "d"}
+        assert foos.get("a", namespace="default") == found
+    finally:
+        stop.set()
+        caches.shutdown()
+    with pytest.raises(LookupError, match="no kind Bar in"):
+        cluster.client.discovery().kind(Foo.resource.api_version, "Bar")
