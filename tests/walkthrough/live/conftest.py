@@ -86,8 +86,12 @@ def live(program: FooProgram) -> Iterator[LiveServer]:
     server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a worker; each page has a profile of its own."""
+    """
+    One browser for the tests of a file; each page has a profile of its own.
+
+    While it runs, its event loop runs in this thread: the tests of other files could not run one of theirs.
+    """
     with chromium() as started:
         yield started

@@ -54,7 +54,14 @@ def test_on_a_terminal_it_draws_and_leaves_it_as_it_was(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(ending: signal.Signals) -> None:
     """Exit code 0, no traceback; what it could not reach is on the screen."""
-    with subprocess.Popen(TOP, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+    with subprocess.Popen(
+        TOP,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # what a shell starts in the background ignores it, and hands that down
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - only a signal
+    ) as started:
         assert started.stdout is not None
         assert b"nothing answers at 127.0.0.1:1: connection refused" in started.stdout.readline()
         started.send_signal(ending)
