@@ -8,7 +8,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from handloop.apis.meta import Kind, controller_of, is_controlled_by
+from handloop.apis.evolve import evolve
+from handloop.apis.meta import APIStruct, Kind, controller_of, is_controlled_by
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
@@ -149,6 +150,21 @@ class Context:
         if present is not None and is_applied(wanted, present):
             return present
         return apply(self.client.resource(type(obj)), wanted, field_manager=self.controller)
+
+    def update_status(self, obj: K, status: APIStruct) -> K:
+        """
+        Write an object's status if it differs; a status that says nothing new is no request.
+
+        The parts: evolve(obj, "status", status), and update_status of client.resource, with the controller's
+        name as field manager.
+
+        Returns: the stored object, or obj. Raises: TypeError for a status of another type; Conflict when the
+        object has changed since it was read; as ResourceClient.update_status.
+        """
+        changed = evolve(obj, "status", status)
+        if changed == obj:
+            return obj
+        return self.client.resource(type(obj)).update_status(changed, field_manager=self.controller)
 
     def _name_taken(self, present: Kind, owner: Kind) -> NameTakenError:
         holder = controller_of(present)

@@ -9,12 +9,15 @@ from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
+from handloop.client.errors import Conflict
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
 from handloop.informers.indexer import Indexer
 from handloop.informers.lister import Lister
+from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, ServiceStatus
+from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
 from support.deployments import deployment
 
@@ -126,6 +129,24 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     )
     assert tools.apply("hello", owner=going) is None
     assert tools.accepted == []
+
+
+def test_a_status_is_written_when_it_says_something_new() -> None:
+    """Once, in the controller's name; not over somebody else's change; and never a status of another kind."""
+    tools = Tools()
+    service = tools.admin.resource(CompleteService).get("owner", namespace="default")
+    mine, other = (LoadBalancerStatus(ingress=(LoadBalancerIngress(ip=f"10.0.0.{n}"),)) for n in (1, 2))
+    status = ServiceStatus(load_balancer=mine)
+    told = tools.context.update_status(service, status)
+    assert told.status == status
+    assert tools.context.update_status(told, status) is told
+    assert tools.accepted == [("update status", 200)]
+    managers = tools.admin.get_raw("/api/v1/namespaces/default/services/owner")
+    assert b'"manager":"greeter"' in managers.replace(b" ", b"")
+    with pytest.raises(Conflict):
+        tools.context.update_status(service, ServiceStatus(load_balancer=other))
+    with pytest.raises(TypeError, match=r"Service\.status: "):
+        tools.context.update_status(told, LoadBalancerStatus())
 
 
 def test_an_event_goes_to_the_recorder() -> None:
