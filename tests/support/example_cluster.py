@@ -19,9 +19,11 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.faults.faults import Faults
 from support.cluster import CRDS, Cluster, RealCluster, SandboxCluster
 from support.deadline import until
+from support.role_grants import grants, refused
 from support.threads import Background
 
 K = TypeVar("K", bound=Kind)
@@ -103,7 +105,7 @@ class ExampleCluster:
             self.eventually(lambda: controller.statistics().succeeded >= succeeded + RESYNCS, "resynced")
             return (before, writes) == (self._versions(kinds), self._writes())
 
-        assert any(is_quiet() for _ in range(RESYNCS))
+        assert any(is_quiet() for _ in range(RESYNCS)), "it writes although everything is as wanted"
 
     def asked(self, verb: str, resource: str) -> int:
         """How many such requests the operator made; on the sandbox."""
@@ -149,6 +151,15 @@ class ExampleCluster:
             finally:
                 stop.set()
                 running.result()
+            self._assert_declared(manager)
+
+    def _assert_declared(self, manager: Manager) -> None:
+        """The roles of the operator allow all that it asked for; known on the sandbox."""
+        if isinstance(self._cluster, SandboxCluster):
+            asked = [
+                one for one in self._cluster.trace.asked() if one.resource != "customresourcedefinitions"
+            ]
+            assert not refused(asked, list(grants(roles(manager.access()))))
 
     def release(self, kind: type[Kind]) -> None:
         """Let the objects of a kind go without their operator, so that the namespace can go."""
