@@ -10,7 +10,7 @@ client-go's controller machinery, written by hand in Python: what the author of 
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
 | make a program of it | main |
 | put a controller together | Manager, controller_for, Access, roles, LeaderElection |
-| write a reconciler | Reconciler, Context, ObjectName, Result, DONE, ReconcileError, TerminalError, NameTakenError |
+| write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, NameTakenError |
 | choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate |
 | write children | apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
 | tell how it goes | Condition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false |
@@ -66,7 +66,7 @@ _MODULES = {
     "controller.runtime.rbac.roles": "roles",
     "informers.factory": "SharedInformerFactory",
     "informers.handlers": "FilteringResourceEventHandler ResourceEventHandlerFuncs",
-    "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func",
+    "informers.keys": "DeletedFinalStateUnknown ObjectName meta_namespace_key_func object_name",
     "informers.lister": "Lister",
     "informers.shared_informer": "SharedIndexInformer",
     "informers.indexer": "Indexer",

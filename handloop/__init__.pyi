@@ -85,7 +85,7 @@ from handloop.controller.runtime.reconciler import Reconciler
 from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.handlers import FilteringResourceEventHandler, ResourceEventHandlerFuncs
 from handloop.informers.indexer import Indexer
-from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func
+from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, meta_namespace_key_func, object_name
 from handloop.informers.lister import Lister
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
@@ -174,6 +174,7 @@ __all__ = [
     "meta_namespace_key_func",
     "negate",
     "new_controller_ref",
+    "object_name",
     "owned_fields",
     "remove_condition",
     "remove_finalizer",

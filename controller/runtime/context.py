@@ -8,7 +8,10 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from handloop.apis.meta import Kind, controller_of, is_controlled_by
+from handloop.apis.evolve import evolve
+from handloop.apis.meta import APIStruct, Kind, controller_of, is_controlled_by
+from handloop.apis.resource import Resource
+from handloop.client.errors import ClientError, NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
@@ -162,6 +165,38 @@ class Context:
 
     def _wants_all(self, wanted: Kind, present: Kind) -> bool:
         return self._applied.are_all_wanted(wanted, present, client=self.client, manager=self.controller)
+
+    def update_status(self, obj: K, status: APIStruct) -> K:
+        """
+        Write an object's status if it differs; a status that says nothing new is no request.
+
+        The parts: evolve(obj, "status", status), and update_status of client.resource, with the controller's
+        name as field manager.
+
+        Returns: the stored object, or obj. Raises: TypeError for a status of another type; Conflict when the
+        object has changed since it was read; NotFound when it is gone; ReconcileError when the server keeps
+        no status of this kind, which is a NotFound for ResourceClient; as ResourceClient.update_status.
+        """
+        changed = evolve(obj, "status", status)
+        if changed == obj:
+            return obj
+        try:
+            return self.client.resource(type(obj)).update_status(changed, field_manager=self.controller)
+        except NotFound as error:
+            if self._has_status(obj.resource):
+                raise
+            raise ReconcileError(
+                f"{error}: the server has no subresource status for {obj.resource.group_resource}: install "
+                "the CustomResourceDefinition that is made of its type"
+            ) from error
+
+    def _has_status(self, resource: Resource) -> bool:
+        """Whether the server serves it; also if the server does not tell."""
+        try:
+            served = self.client.discovery().resources(resource.group, resource.version)
+        except ClientError:
+            return True
+        return served is None or served.find(resource.plural, "status") is not None
 
     def _name_taken(self, present: Kind, owner: Kind) -> NameTakenError:
         holder = controller_of(present)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
+from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
+from handloop.client.errors import Conflict, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
+from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.indexer import Indexer
 from handloop.informers.lister import Lister
+from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, ServiceStatus
+from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
 from support.deployments import deployment
 
@@ -31,8 +37,8 @@ class Tools:
     """A context, its cache of ConfigMaps, and what it told: accepted writes, and Events."""
 
     def __init__(self) -> None:
-        sandbox = Sandbox(token="", controllers=(), seed=1)
-        self.admin: Any = Client(sandbox.transport())  # type: ignore[arg-type] # the same shapes
+        self.sandbox = Sandbox(token="", controllers=(), seed=1)
+        self.admin: Any = Client(self.sandbox.transport())  # type: ignore[arg-type] # the same shapes
         self.cache: Indexer[Any] = Indexer()
         self.recorder = FakeRecorder()
         self.accepted: list[tuple[str, int]] = []
@@ -145,6 +151,54 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     )
     assert tools.apply("hello", owner=going) is None
     assert tools.accepted == []
+
+
+def test_a_status_is_written_when_it_says_something_new() -> None:
+    """Once, in the controller's name; not over somebody else's change; and never a status of another kind."""
+    tools = Tools()
+    service = tools.admin.resource(CompleteService).get("owner", namespace="default")
+    mine, other = (LoadBalancerStatus(ingress=(LoadBalancerIngress(ip=f"10.0.0.{n}"),)) for n in (1, 2))
+    status = ServiceStatus(load_balancer=mine)
+    told = tools.context.update_status(service, status)
+    assert told.status == status
+    assert tools.context.update_status(told, status) is told
+    assert tools.accepted == [("update status", 200)]
+    managers = tools.admin.get_raw("/api/v1/namespaces/default/services/owner")
+    assert b'"manager":"greeter"' in managers.replace(b" ", b"")
+    with pytest.raises(Conflict):
+        tools.context.update_status(service, ServiceStatus(load_balancer=other))
+    with pytest.raises(TypeError, match=r"Service\.status: "):
+        tools.context.update_status(told, LoadBalancerStatus())
+
+
+class Plain(Kind, group="example.org", version="v1"):
+    """A kind without a status."""
+
+
+class Told(Kind, group="example.org", version="v1", kind="Plain"):
+    """The same kind with a status."""
+
+    status: ServiceStatus = ServiceStatus()
+
+
+@pytest.mark.parametrize(("defined", "expected"), [(Plain, ReconcileError), (Told, NotFound)])
+def test_a_status_that_the_server_does_not_keep_is_told(
+    defined: type[Kind], expected: type[Exception]
+) -> None:
+    """Without the subresource the error says what is missing; an object that is gone is a plain NotFound."""
+    tools = Tools()
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    definition = msgspec.json.encode(custom_resource_definition(defined))
+    headers = {"Content-Type": "application/json"}
+    tools.sandbox.transport().request("POST", crds, headers=headers, body=definition)
+    plain = tools.admin.resource(Told).create(Told.named("p", namespace="default"))
+    if defined is Told:
+        tools.admin.resource(Told).delete("p", namespace="default")
+    load_balancer = LoadBalancerStatus(ingress=(LoadBalancerIngress(ip="10.0.0.1"),))
+    with pytest.raises(expected) as raised:
+        tools.context.update_status(plain, ServiceStatus(load_balancer=load_balancer))
+    told = "the server has no subresource status for plains.example.org: install"
+    assert (told in str(raised.value)) == (defined is Plain)
 
 
 def test_an_event_goes_to_the_recorder() -> None:

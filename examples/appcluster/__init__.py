@@ -1,0 +1,1 @@
+"""An operator: an AppCluster keeps a number of Pods of its own."""

@@ -1,0 +1,34 @@
+"""The kind AppCluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handloop import APIStruct, Kind, PrinterColumn, Rule
+
+
+class AppClusterSpec(APIStruct):
+    """What a user asks for."""
+
+    size: Annotated[int, Meta(ge=0, le=1000)]
+
+
+class AppClusterStatus(APIStruct):
+    """What the controller sees: how many of its Pods are ready."""
+
+    ready: Annotated[int, Meta(ge=0)] = 0
+
+
+class AppCluster(Kind, group="demo.demo.io", version="v1"):
+    """Some Pods of one application. Its name is their label `app`."""
+
+    crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="a name has 63 characters"),)
+    printer_columns = (
+        PrinterColumn(name="Size", type="integer", json_path=".spec.size"),
+        PrinterColumn(name="Ready", type="integer", json_path=".status.ready"),
+    )
+
+    spec: AppClusterSpec
+    status: AppClusterStatus = AppClusterStatus()

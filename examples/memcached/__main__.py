@@ -1,0 +1,8 @@
+"""The program: `python -m examples.memcached --help`."""
+
+from handloop import main
+
+from .reconciler import set_up
+
+if __name__ == "__main__":
+    main(set_up, name="memcached-operator", version="0.1.0")

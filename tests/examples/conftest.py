@@ -1,0 +1,24 @@
+"""The servers that the examples are tried on: the sandbox, and a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.example_cluster import ExampleCluster, example_cluster
+
+
+@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ExampleCluster]:
+    """A namespace with the module's KIND."""
+    with example_cluster(request.param, tmp_path, request.module.KIND) as made:
+        yield made
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ExampleCluster]:
+    """The same on the sandbox, for faults."""
+    with example_cluster("sandbox", tmp_path, request.module.KIND) as made:
+        yield made
