@@ -18,6 +18,7 @@ release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "face"]
 myst_heading_anchors = 4
+smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
