@@ -9,7 +9,7 @@ DEPLOYED := build/deploy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures docs lint format bench manifests lock audit distributions size clean
 .PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## print this menu
@@ -46,6 +46,9 @@ coverage: install-dev ## measure which lines and branches the tests run, the pro
 pictures: install-dev ## take the pictures of the live page anew, for README and docs; needs chromium
 	mkdir -p docs/live
 	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest tests/walkthrough/live/test_pictures.py
+
+docs: install-dev ## build the site of the docs, build/docs/index.html; every warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/docs-trees docs build/docs
 
 lint: install-dev ## check with ruff and mypy
 	$(BIN)/ruff check .

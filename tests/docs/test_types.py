@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
+from support.docs_page import blocks_of
 from support.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/types.md").read_text(encoding="utf-8")
-BLOCKS = {
-    match["name"]: match["text"]
-    for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-}
+BLOCKS = blocks_of("types.md")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

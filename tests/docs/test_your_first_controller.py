@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,29 +18,18 @@ from handloop.apis.core_v1 import Event
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
 from handloop.controller.runtime.manager import Manager
+from support.docs_page import blocks_of, module_of
 from support.managed_sandbox import ManagedSandbox, eventually
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
-BLOCKS = {
-    match["name"]: match["text"]
-    for match in re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-}
+BLOCKS = blocks_of("your-first-controller.md")
 GREETINGS = "/apis/example.org/v1/namespaces/default/greetings"
 
 
 @pytest.fixture
 def greeter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module of the page, saved and imported as a reader would."""
-    path = tmp_path / "greeter.py"
-    path.write_text(BLOCKS["greeter.py"], encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("greeter", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "greeter", module)
-    spec.loader.exec_module(module)
-    return module
+    return module_of("your-first-controller.md", "greeter.py", tmp_path, monkeypatch)
 
 
 def installed(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> ManagedSandbox:

@@ -1,0 +1,64 @@
+"""The site of the docs: `make docs`. Sphinx runs this file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs/extensions")]
+
+project = "handloop"
+release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "face"]
+myst_heading_anchors = 4
+smartquotes = False  # a docstring's "" is two quotes
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"handloop {release}"
+html_copy_source = False
+html_show_copyright = False
+
+# pages of the root that are pages of the site, too
+PAGES = {
+    "readme": "README.md",
+    "architecture": "ARCHITECTURE.md",
+    "benchmarks": "benchmarks/README.md",
+    "changelog": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+}
+LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|https?:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
+
+
+def read(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Take pages of the root from there, lead links to them to the site's, and links to folders nowhere."""
+    here = ROOT / "docs" / Path(name).parent
+    folder = here
+    if name in PAGES:
+        folder = (ROOT / PAGES[name]).parent
+        source[0] = (ROOT / PAGES[name]).read_text(encoding="utf-8")
+    of_site = {ROOT / path: ROOT / "docs" / f"{page}.md" for page, path in PAGES.items()}
+
+    def link(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(folder / match["path"]))
+        if (target / "README.md").exists():
+            target /= "README.md"
+        if target.is_dir():
+            return match["text"]
+        path = os.path.relpath(of_site.get(target, target), here)
+        return f"[{match['text']}]({path}{match['heading'] or ''})"
+
+    source[0] = LINK.sub(link, source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", read)

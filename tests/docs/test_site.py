@@ -1,0 +1,89 @@
+"""The site of the docs: `make docs`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import handloop
+from support.docs_page import DOCS
+
+
+def test_the_site(tmp_path: Path) -> None:
+    """`make docs` meets no warning, and what it makes is whole. One test: a build takes ten seconds."""
+    for package in ("sphinx", "furo", "myst_parser"):
+        pytest.importorskip(package)
+    site = built(tmp_path)
+    texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    names_are_in_the_reference(texts)
+    docstrings_are_as_written(texts[site / "api/runtime.html"])
+    assert 'href="architecture.html' in texts[site / "walkthrough.html"]
+    assert "There is one way in and one way out." in texts[site / "architecture.html"]
+    assert dead_links(site, texts) == []
+
+
+def built(folder: Path) -> Path:
+    """The site, with every warning as an error."""
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-d",
+            folder / "trees",
+            DOCS,
+            folder / "html",
+        ],
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return folder / "html"
+
+
+def names_are_in_the_reference(texts: Mapping[Path, str]) -> None:
+    """Each name of the face has its entry, once."""
+    entries = [
+        entry
+        for page, text in texts.items()
+        if page.parent.name == "api"
+        for entry in re.findall(r'<dt class="sig [^>]*id="handloop\.([\w.]+)"', text)
+    ]
+    homes = vars(handloop)["_HOME"]
+    names = [
+        name for name in handloop.__all__ if entries.count(name) + entries.count(f"{homes[name]}.{name}") == 1
+    ]
+    assert names == list(handloop.__all__)
+
+
+def docstrings_are_as_written(text: str) -> None:
+    """Their sections are named, their code is code, and nothing else in them is markup."""
+    assert "<strong>Returns:</strong> the stored object" in text
+    assert '<span class="pre">run_until_signalled</span>' in text
+    assert "*Raises" not in unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def dead_links(site: Path, texts: Mapping[Path, str]) -> list[str]:
+    """The links inside that lead to no page, to no file, or to no place in a page."""
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    dead = []
+    for page, text in texts.items():
+        for target in set(re.findall(r'<a [^>]*href="([^":]+)"', text)):
+            path, _, anchor = unescape(target).partition("#")
+            there = (page.parent / path).resolve() if path else page
+            if not there.exists() or (anchor and there in anchors and anchor not in anchors[there]):
+                dead.append(f"{page.relative_to(site)}: {target}")
+    return dead

@@ -1,0 +1,34 @@
+"""A page of the docs: its blocks by name, and a block as a module."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+
+
+def blocks_of(page: str) -> dict[str, str]:
+    """The blocks with a name, such as ```python greeter.py, of a page below docs/."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.finditer(r"^```\w+ (?P<name>\S+)\n(?P<text>.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return {block["name"]: block["text"] for block in blocks}
+
+
+def module_of(page: str, block: str, folder: Path, patch: pytest.MonkeyPatch) -> ModuleType:
+    """A block, saved in a folder and imported as a reader would."""
+    path = folder / block
+    path.write_text(blocks_of(page)[block], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
