@@ -20,7 +20,8 @@ from handloop.apis.core_v1 import Event
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
 from handloop.controller.runtime.manager import Manager
-from support.managed_sandbox import ManagedSandbox, eventually
+from handloop.testing.eventually import eventually
+from support.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
