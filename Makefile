@@ -137,7 +137,7 @@ distributions: install-dev ## build/distributions: sdist and wheel; VERSION= ref
 	rm -rf handloop.egg-info # else pytest would find the plugin of this checkout twice
 
 size: ## print the lines of each package
-	@for folder in apis client workqueue informers controller sandbox walkthrough tests; do \
+	@for folder in apis client workqueue informers controller sandbox testing walkthrough tests; do \
 		printf '%-12s %6d\n' $$folder $$(find $$folder -name '*.py' -exec cat {} + | wc -l); done
 
 clean: ## remove the virtual environment and the files of the tools

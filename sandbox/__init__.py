@@ -26,6 +26,6 @@ The modules beside the parts make one machine of them. The way of a request:
                                           every open watch (storage.watches, faults.outlet) its lines
 
 `api.handle` is a function of (state, request, context): time, identity and chance come from outside.
-`transport` is the same way without sockets. `server.Sandbox` is the face for programs, `fixture` the one for
-tests.
+`transport` is the same way without sockets. `server.Sandbox` is the face for programs, and
+handloop.testing.running_sandbox the one for tests.
 """

@@ -15,7 +15,16 @@ import pytest
 import handloop
 
 ROOT = Path(__file__).parent.parent
-FOLDERS: Final = ("apis", "client", "controller", "informers", "sandbox", "walkthrough", "workqueue")
+FOLDERS: Final = (
+    "apis",
+    "client",
+    "controller",
+    "informers",
+    "sandbox",
+    "testing",
+    "walkthrough",
+    "workqueue",
+)
 GUIDE = (ROOT / "docs/your-first-controller.md").read_text(encoding="utf-8")
 
 OPERATOR_TEST = """

@@ -165,6 +165,14 @@ class Options:
         "serve the sandbox over TLS, with a certificate of its own in the kubeconfig",
         _SANDBOX,
     )
+    bare: bool = _option(
+        False,
+        boolean,
+        "BOOL",
+        "no controllers and no CRDs in the sandbox, as in envtest: nothing changes by itself",
+        ("sandbox",),
+        env="",
+    )
     output: str = _option(
         "", one_of("", "json"), "FORMAT", "json in place of text", ("version", "doctor"), short="o", env=""
     )

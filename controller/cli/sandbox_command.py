@@ -34,7 +34,7 @@ CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 @contextmanager
 def running_sandbox(options: Options) -> Iterator[Path]:
     """
-    A sandbox with the CRDs installed, for as long as the context lasts.
+    A sandbox for as long as the context lasts; with the CRDs installed, unless it is to be bare.
 
     Returns: the path of the kubeconfig it wrote, which is removed at the end.
     Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or no
@@ -46,7 +46,13 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
     address, port = options.sandbox_address, options.sandbox_port
     try:
-        sandbox = Sandbox(port=port, speed=options.sandbox_speed, address=address, tls=options.sandbox_tls)
+        sandbox = Sandbox(
+            port=port,
+            speed=options.sandbox_speed,
+            address=address,
+            tls=options.sandbox_tls,
+            controllers=() if options.bare else None,
+        )
     except NoCertificateError as error:
         fix = "pip install 'handloop[tls]', or leave out --sandbox-tls"
         raise ConfigError(ConfigProblem.CERTIFICATE, str(error), fix=fix) from error
@@ -57,7 +63,8 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     try:
         credentials = StaticCredentials(f"Bearer {sandbox.token}")
         tls = TLSOptions(ca=sandbox.certificate)
-        _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls), options)
+        if not options.bare:
+            _install(ClientConfig(host=sandbox.url, credentials=credentials, tls=tls), options)
         path = _written(sandbox.write_kubeconfig, options.sandbox_kubeconfig)
         try:
             yield path
@@ -94,16 +101,14 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 
 
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
-    """Say what to type next. Args: setups are the controllers whose kinds are installed."""
-    first = setups[0]
+    """Say what to type next. Args: setups are the controllers whose kinds are installed, () = a bare one."""
     shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
-    show(
-        f"sandbox ready; in another terminal:\n"
-        f"  export KUBECONFIG={shown}\n"
-        f"  {first.sample_fix()}\n"
-        f"  kubectl get {first.watched} -w\n",
-        stream,
-    )
+    lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown}"]
+    if setups:
+        lines += [f"  {setups[0].sample_fix()}", f"  kubectl get {setups[0].watched} -w"]
+    else:
+        lines += ["  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)"]
+    show("\n".join([*lines, ""]), stream)
 
 
 def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
@@ -111,7 +116,8 @@ def run_sandbox(options: Options, stop: threading.Event, stream: TextIO) -> int:
     try:
         with running_sandbox(options) as kubeconfig:
             show(SANDBOX_LIMITS, stream)
-            sandbox_hint(kubeconfig.resolve(), options.operator.setups(), stream)
+            setups = () if options.bare else options.operator.setups()
+            sandbox_hint(kubeconfig.resolve(), setups, stream)
             stop.wait()
     except ListenError as error:
         return tell(port_in_use(error), options, stream)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from handloop.sandbox.pytest_plugin import sandbox
+from handloop.pytest_plugin import sandbox
 
 __all__ = ["sandbox"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.foo.types import Foo
-from handloop.sandbox.fixture import RefusedError, RunningSandbox
+from handloop.testing.running_sandbox import RefusedError, RunningSandbox
 from support.deadline import until
 
 FOO = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/a"

@@ -12,7 +12,7 @@ from kr8s.asyncio import Api
 from kr8s.asyncio import api as connect
 from kr8s.asyncio.objects import ConfigMap
 
-from handloop.sandbox.fixture import RunningSandbox
+from handloop.testing.running_sandbox import RunningSandbox
 
 # it says which versions it was tried with, and the sandbox is newer
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")

@@ -9,7 +9,7 @@ from lightkube import ApiError, Client, KubeConfig
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap
 
-from handloop.sandbox.fixture import RunningSandbox
+from handloop.testing.running_sandbox import RunningSandbox
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from kubernetes import client, config, dynamic, watch
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.foo.types import Foo
-from handloop.sandbox.fixture import RunningSandbox
+from handloop.testing.running_sandbox import RunningSandbox
 
 
 @pytest.fixture

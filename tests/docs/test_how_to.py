@@ -27,9 +27,10 @@ from handloop.kinds.apps_v1 import Deployment
 from handloop.kinds.coordination_v1 import Lease
 from handloop.kinds.core_v1 import ConfigMap, Event, Namespace, ResourceQuota
 from handloop.sandbox.server import Sandbox
+from handloop.testing.eventually import eventually
 from support.captured_logs import captured_logs
 from support.docs_page import DOCS, blocks_of, module_of
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 from support.signals import terminate
 from support.threads import Background
 

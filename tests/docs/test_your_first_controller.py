@@ -18,8 +18,9 @@ from handloop.apis.core_v1 import Event
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
 from handloop.controller.runtime.manager import Manager
+from handloop.testing.eventually import eventually
 from support.docs_page import blocks_of, module_of
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of("your-first-controller.md")

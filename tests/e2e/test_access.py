@@ -9,13 +9,13 @@ from typing import NamedTuple
 import pytest
 
 from handloop.controller.cli.declarations import declared_access
+from handloop.testing.request_trace import no_streaming_lists
+from handloop.testing.role_grants import grants, refused, unused
 from support.cluster import NAMESPACES, RBAC, Cluster, Object, Objects, SandboxCluster
 from support.foo_story import tell_story, wait_event
 from support.myapp_story import MyApps
 from support.options import new_options
 from support.program import Run, wait_ready_page
-from support.request_trace import Asked, no_streaming_lists
-from support.role_grants import Grant, grants, refused, unused
 from support.service_account import printed_roles, role_name, service_account
 
 
@@ -194,25 +194,3 @@ def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     granted = list(grants(printed_roles(*choice.flags())))
     assert refused(asked, granted) == set()
     assert unused(asked, granted) == set()
-
-
-def test_a_comparison_of_roles_and_requests_can_fail() -> None:
-    """A verb too many, a verb too few, another namespace and another name are all noticed."""
-    role = {
-        "kind": "Role",
-        "metadata": {"name": "x", "namespace": "home"},
-        "rules": [
-            {
-                "apiGroups": ["g"],
-                "resources": ["things"],
-                "resourceNames": ["mine"],
-                "verbs": ["get", "update"],
-            }
-        ],
-    }
-    granted = list(grants([role]))
-    mine = Asked("get", "things", "g", streaming_list=False, namespace="home", name="mine")
-    assert refused([mine], granted) == set()
-    assert unused([mine], granted) == {Grant("update", "g", "things", "home", "mine")}
-    for other in (mine._replace(verb="list"), mine._replace(namespace="demo"), mine._replace(name="yours")):
-        assert refused([mine, other], granted) == {other}

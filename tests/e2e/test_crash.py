@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
+from handloop.testing.asked import Asked
 from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available, wait_deployment
 from support.program import Program, Run
-from support.request_trace import Asked
 
 SEED = 17
 REQUESTS = 6

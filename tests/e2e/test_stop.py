@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
+from handloop.testing.asked import Asked
 from support.cluster import Cluster, SandboxCluster
 from support.foo_story import wait_available
 from support.program import SECONDS, Run
-from support.request_trace import Asked
 
 SOON_SECONDS = 5.0
 

@@ -56,7 +56,7 @@ def test_the_python_examples_pass(tmp_path: Path) -> None:
             "pytest",
             "-q",
             "-p",
-            "handloop.sandbox.pytest_plugin",
+            "handloop.pytest_plugin",
             "-p",
             "no:cacheprovider",
         ],

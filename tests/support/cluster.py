@@ -20,9 +20,9 @@ from handloop.client.errors import TransportError
 from handloop.client.transport import HTTPTransport
 from handloop.controller.foo.types import Foo
 from handloop.sandbox.server import Sandbox
+from handloop.testing.request_trace import RequestTrace
 from support.deadline import until
 from support.program import ON_FREE_PORTS
-from support.request_trace import RequestTrace
 from support.turns import turn
 
 Object = dict[str, Any]

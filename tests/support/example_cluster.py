@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import pytest
+from support.role_grants import grants, refused
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
@@ -23,7 +24,6 @@ from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.faults.faults import Faults
 from support.cluster import CRDS, Cluster, RealCluster, SandboxCluster
 from support.deadline import until
-from support.role_grants import grants, refused
 from support.threads import Background
 
 K = TypeVar("K", bound=Kind)

@@ -17,10 +17,8 @@ from handloop.client.resource_client import Client
 from handloop.client.transport import Transport
 from handloop.controller.runtime.manager import Manager
 from handloop.sandbox.server import Sandbox
-from support.deadline import until
 from support.threads import Background
 
-SECONDS = 20.0
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -79,8 +77,3 @@ class ManagedSandbox:
         finally:
             self.stop.set()
             background.result()
-
-
-def eventually(look: Any, what: str) -> None:
-    """Wait until something is there."""
-    until(look, what, seconds=SECONDS)

@@ -11,7 +11,8 @@ from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
-from support.managed_sandbox import ManagedSandbox, eventually
+from handloop.testing.eventually import eventually
+from support.managed_sandbox import ManagedSandbox
 from support.myapp_rig import CRDS, NAMESPACE, MyAppRig, Object
 from support.myapp_rig import app as new_app
 

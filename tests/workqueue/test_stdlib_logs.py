@@ -13,9 +13,10 @@ import structlog
 
 from handloop.apis.meta import ObjectMeta
 from handloop.controller.runtime.manager import Manager
+from handloop.testing.eventually import eventually
 from handloop.workqueue.stdlib_logs import log_to_stdlib
 from support.greeter import Greeting, set_up
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,9 @@ import pytest
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually
 from handloop.workqueue.step_trace import TRACE, StepTrace
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 Told = list[tuple[int, str, str, dict[str, Any]]]
 

@@ -25,12 +25,12 @@ from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.metrics.metrics_page import new_registry
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
+from handloop.testing.request_trace import RequestTrace
 from handloop.workqueue.seams import REAL_CLOCK, Clock, Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fast_clock import FastClock
 from support.options import new_options
-from support.request_trace import RequestTrace
 from support.threads import Background
 
 SECONDS = 60.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import stat
 import sys
 import threading
@@ -17,7 +18,7 @@ from handloop.client.transport import HTTPTransport
 from handloop.controller.cli import sandbox_command
 from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.sandbox_command import run_sandbox, running_sandbox, sandbox_hint
+from handloop.controller.cli.sandbox_command import CRDS, run_sandbox, running_sandbox, sandbox_hint
 from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.runtime.serving.listening import ListenError
 from support.options import new_options
@@ -66,6 +67,25 @@ def test_the_command_serves_until_stop(options: Options) -> None:
     assert running.result() == 0
     assert text.text().startswith(SANDBOX_LIMITS)
     assert f"export KUBECONFIG={options.sandbox_kubeconfig}" in text.text()
+
+
+def test_in_a_bare_one_nothing_lives(options: Options) -> None:
+    """No CRDs, no service accounts, no pods for a Deployment; the hint is for suites that know envtest."""
+    stop, text = threading.Event(), WatchedText()
+    running = Background(lambda: run_sandbox(replace(options, bare=True), stop, text))
+    text.wait_for("export USE_EXISTING_CLUSTER=true")
+    transport = HTTPTransport(load_config(kubeconfig=options.sandbox_kubeconfig))
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    body = json.dumps({"metadata": {"name": "a"}, "spec": spec}).encode()
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    headers = {"Content-Type": "application/json"}
+    assert transport.request("POST", deployments, headers=headers, body=body).status == 201
+    quiet = ("/api/v1/serviceaccounts", "/api/v1/nodes", "/apis/apps/v1/replicasets", CRDS)
+    assert [json.loads(transport.request("GET", path).body)["items"] for path in quiet] == [[]] * 4
+    transport.close()
+    stop.set()
+    assert running.result() == 0
 
 
 def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from handloop.controller.foo.runnable import FooRunnable, add_foo
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.runnable import WorkersBusyError, needs_leader_election
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from support.captured_logs import captured_logs
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 from support.threads import Background
 
 DEPTH = {"name": "foo", "controller": "foo", "priority": ""}

@@ -7,7 +7,7 @@ from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.core_v1 import Event, Service
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.reconcile import TerminalError
-from support.managed_sandbox import eventually
+from handloop.testing.eventually import eventually
 from support.myapp_rig import NAMESPACE, MyAppRig
 from support.myapp_scenes import (
     READY,

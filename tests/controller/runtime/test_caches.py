@@ -11,10 +11,11 @@ from handloop.apis.core_v1 import Service
 from handloop.apis.meta import FrozenMap, Kind
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.caches import WARM_UP_SECONDS, Caches
+from handloop.testing.eventually import eventually
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 
 class Namespace(Kind, group="", version="v1", scope="Cluster"):

@@ -33,12 +33,13 @@ from handloop.controller.runtime.runnable import StopTimeoutError, WorkersBusyEr
 from handloop.controller.runtime.serving.health import Check, Well
 from handloop.informers.handlers import ResourceEventHandlerFuncs
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
 from support.lease_api import LeaseAPI, no_answer
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 from support.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from support.threads import Background, StuckThread
 

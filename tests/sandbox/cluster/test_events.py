@@ -7,12 +7,12 @@ from pathlib import Path
 from handloop.apis.meta import format_micro_time, format_time
 from handloop.sandbox.cluster.cluster_controller import View, Write
 from handloop.sandbox.cluster.events import EVENTS, TTL_SECONDS, ComponentEventRecorder, EventExpiry
-from handloop.sandbox.fixture import running_sandbox
 from handloop.sandbox.requests.request import Request
 from handloop.sandbox.storage.catalog import Catalog
 from handloop.sandbox.storage.store import Store
 from handloop.sandbox.storage.stored import Change, ChangeType, Object, Stored
 from handloop.sandbox.storage.transaction import Transaction
+from handloop.testing.running_sandbox import running_sandbox
 from support.api_server import APIServer, Endpoint
 from support.local_server import LocalServer
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.cluster_acts import ClusterActs
 from handloop.walkthrough.live.controls import Controls
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
@@ -18,7 +19,7 @@ from handloop.walkthrough.live.parts import Parts
 from handloop.walkthrough.live.recorder import Recorder, Step
 from handloop.walkthrough.live.server import LiveServer
 from support.live_browser import chromium
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 PATH = Foo.resource.path(namespace="default")
 

@@ -8,9 +8,10 @@ from typing import Any
 from handloop.controller.foo.types import Foo
 from handloop.informers.informer_statistics import State
 from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.comparison import compare
 from handloop.walkthrough.live.parts import Parts
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 PATH = Foo.resource.path(namespace="default")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.control_error import ControlError
 from handloop.walkthrough.live.controls import CONTROLS, Controls
-from support.managed_sandbox import eventually
 
 KEY = {"key": "default/a"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.instance_faults import InstanceFaults
-from support.managed_sandbox import eventually
 
 
 def test_restore_leaves_the_instances_as_they_were(program: Any) -> None:

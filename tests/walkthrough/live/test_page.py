@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Error, Page
 
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import LiveServer
 from support.live_browser import tab
-from support.managed_sandbox import eventually
 
 LONG = "a-name-that-is-as-long-as-people-make-them-in-large-organisations"
 NASTY = "<img src=x onerror=window.hacked=1>"

@@ -9,11 +9,12 @@ from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.parts import Parts, hold, is_held, release
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 NAME = ObjectName("default", "a")
 

@@ -15,10 +15,10 @@ import pytest
 from PIL import Image, ImageSequence
 from playwright.sync_api import Browser, Page
 
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.server import LiveServer
 from support.live_browser import tab
 from support.live_pictures import difference, glide, picture_of, write_animation, write_still
-from support.managed_sandbox import eventually
 
 FOLDER: Final = Path(__file__).parents[3] / "docs/live"
 WRITE: Final = bool(os.environ.get("WRITE_PICTURES"))

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from handloop.controller.runtime.serving.listening import PortInUseError
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.guard import LOOPBACK_NAMES
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.server import MOST_VIEWERS, LiveServer
 from handloop.workqueue.step_trace import TRACE
 from support.live_viewer import Viewer
-from support.managed_sandbox import eventually
 from support.threads import Background
 
 

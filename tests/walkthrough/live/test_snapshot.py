@@ -9,10 +9,11 @@ from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.informers.keys import ObjectName
+from handloop.testing.eventually import eventually
 from handloop.walkthrough.live.parts import Parts, hold, release
 from handloop.walkthrough.live.recorder import Recorder
 from handloop.walkthrough.live.snapshot import snapshot
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 
 SECRET = "not-to-be-shown"
 

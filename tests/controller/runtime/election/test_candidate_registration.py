@@ -15,13 +15,14 @@ from handloop.controller.runtime.election.coordinated_election import REQUEUE_SE
 from handloop.controller.runtime.election.lease_access import leader_election_access
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.controller.runtime.runnable import Runnable, needs_leader_election
+from handloop.testing.eventually import SECONDS
+from handloop.testing.request_trace import RequestTrace, no_streaming_lists
+from handloop.testing.role_grants import grants, refused, unused
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.deadline import until
 from support.fake_clock import FakeClock
-from support.managed_sandbox import SECONDS, ManagedSandbox
-from support.request_trace import RequestTrace, no_streaming_lists
-from support.role_grants import grants, refused, unused
+from support.managed_sandbox import ManagedSandbox
 from support.threads import Background
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

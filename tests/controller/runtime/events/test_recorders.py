@@ -9,11 +9,12 @@ import pytest
 from handloop.apis import events_v1
 from handloop.apis.core_v1 import Event
 from handloop.controller.runtime.events.recorders import FLUSH_SECONDS, Recorders
+from handloop.testing.eventually import eventually
 from handloop.workqueue.seams import Seams
 from support.captured_logs import captured_logs
 from support.fake_clock import FakeClock
 from support.foo_builders import new_foo
-from support.managed_sandbox import ManagedSandbox, eventually
+from support.managed_sandbox import ManagedSandbox
 from support.threads import StuckThread
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def _pytest(folder: Path, **files: str) -> str:
@@ -23,7 +23,7 @@ def _pytest(folder: Path, **files: str) -> str:
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installed one would be registered twice
     options = [
         "-p",
-        "handloop.sandbox.pytest_plugin",
+        "handloop.pytest_plugin",
         "-p",
         "no:cacheprovider",
         "--strict-markers",
@@ -68,6 +68,52 @@ def test_two(sandbox):
     assert sandbox.url not in seen
 """
     assert "2 passed" in _pytest(tmp_path, test_mine=text)
+
+
+def test_a_longer_scope_is_a_fixture_of_its_own(tmp_path: Path) -> None:
+    """Tests of a module share sandbox_module, those of a run sandbox_session; a module's mark counts."""
+    text = """
+import pytest
+
+pytestmark = pytest.mark.sandbox(controllers=())
+KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+def test_one(sandbox_module, sandbox_session):
+    for each in (sandbox_module, sandbox_session):
+        each.apply({**KIND, "metadata": {"name": "a"}})
+
+def test_two(sandbox, sandbox_module, sandbox_session):
+    path = "/api/v1/configmaps"
+    found = [len(each.get(path)["items"]) for each in (sandbox, sandbox_module)]
+    assert found == [0, 1]
+    assert "a" in [one["metadata"]["name"] for one in sandbox_session.get(path)["items"]]
+"""
+    assert "2 passed" in _pytest(tmp_path, test_mine=text)
+
+
+def test_an_operator_is_checked_at_the_end_of_its_test(tmp_path: Path) -> None:
+    """The checks are those of running_operator: what they find is an error of the test."""
+    text = """
+import pytest
+from handloop import ReconcileError, controller_for
+from handloop.kinds.core_v1 import ConfigMap
+
+def set_up_with(reconcile):
+    return lambda manager: controller_for(manager, "c").for_(ConfigMap).complete(reconcile)
+
+def fail(config_map, context):
+    raise ReconcileError("not today")
+
+@pytest.mark.sandbox(controllers=())
+@pytest.mark.parametrize("reconcile", [lambda config_map, context: None, fail])
+def test_it(sandbox, operator, reconcile):
+    running = operator(set_up_with(reconcile))
+    sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    assert running.writes() == []
+"""
+    report = _pytest(tmp_path, test_mine=text)
+    assert "2 passed, 1 error" in report
+    assert "not today" in report
 
 
 def test_arguments_of_the_marker_have_names(tmp_path: Path) -> None:

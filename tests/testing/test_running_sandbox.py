@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from handloop.apis.crd import custom_resource_definition
-from handloop.client.errors import ConnectionBroken, DeadlineExceeded, ServiceUnavailable, StreamClosed
+from handloop.client.errors import (
+    ConnectionBroken,
+    DeadlineExceeded,
+    NotFound,
+    ServiceUnavailable,
+    StreamClosed,
+)
+from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
-from handloop.sandbox.fixture import RefusedError, RunningSandbox, running_sandbox
+from handloop.kinds.core_v1 import ConfigMap, Namespace
+from handloop.testing.running_sandbox import RefusedError, RunningSandbox, running_sandbox
 
 _FOO = """
 apiVersion: samplecontroller.k8s.io/v1alpha1
@@ -79,6 +87,47 @@ def test_what_is_no_manifest_is_said(
         running.apply(good, manifest)
     with pytest.raises(RefusedError, match="not found"):
         running.get("/api/v1/namespaces/default/configmaps/good")
+
+
+def test_objects_are_read_and_deleted_by_kind(running: RunningSandbox) -> None:
+    """Also cluster-scoped ones; an object that is not there is NotFound, as of every client."""
+    running.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+    running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}})
+    assert running.get(Namespace, "n").metadata.name == "n"
+    assert running.get(ConfigMap, "a", namespace="n").metadata.namespace == "n"
+    running.delete(ConfigMap, "a", namespace="n")
+    running.wait_for_gone(ConfigMap, "a", namespace="n")
+    with pytest.raises(NotFound):
+        running.get(ConfigMap, "a", namespace="n")
+
+
+def test_a_wait_says_what_it_saw(running: RunningSandbox) -> None:
+    """The object that is not as wanted, or that there is none."""
+    with pytest.raises(AssertionError, match="still not as wanted, the ConfigMap default/a") as failed:
+        running.wait_for(ConfigMap, "a", seconds=0)
+    assert failed.value.__notes__ == ["as it is: not there"]
+    running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    assert running.wait_for(ConfigMap, "a").metadata.name == "a"
+    with pytest.raises(AssertionError) as failed:
+        running.wait_for(ConfigMap, "a", lambda found: found.data, seconds=0)
+    assert "ConfigMap" in failed.value.__notes__[0]
+    with pytest.raises(AssertionError, match="rid of the ConfigMap default/a"):
+        running.wait_for_gone(ConfigMap, "a", seconds=0)
+
+
+def test_requests_are_kept_but_for_the_fixtures_own(running: RunningSandbox) -> None:
+    """Of all programs, or of those of one user agent."""
+    running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    transport: Any = running.in_process_transport()
+    other = Client(transport, user_agent="other/1").resource(ConfigMap)
+    other.get("a", namespace="default")
+    other.delete("a", namespace="default")
+    assert [str(one) for one in running.asked()] == [
+        f"{verb} configmaps default/a" for verb in ("get", "delete")
+    ]
+    assert [one.verb for one in running.writes("other/")] == ["delete"]
+    assert running.asked("nobody") == []
+    assert [one.verb for one in running.writes("sandbox-fixture")] == ["patch"]
 
 
 def test_the_client_is_typed_and_meets_faults(running: RunningSandbox) -> None:

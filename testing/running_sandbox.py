@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar, overload
 from urllib.parse import quote
 
 import yaml
 
+from handloop.apis.meta import Kind
 from handloop.client.config import load_config
-from handloop.client.errors import ConnectionBroken, DeadlineExceeded, StreamClosed
+from handloop.client.errors import ConnectionBroken, DeadlineExceeded, NotFound, StreamClosed
 from handloop.client.resource_client import Client
 from handloop.client.transport import HTTPTransport
 from handloop.sandbox.clock import SettableClock
 from handloop.sandbox.faults.faults import Faults
 from handloop.sandbox.server import Sandbox
 from handloop.sandbox.transport import InProcessTransport
+from handloop.testing.asked import Asked
+from handloop.testing.eventually import SECONDS, eventually
+from handloop.testing.request_trace import RequestTrace
 
+K = TypeVar("K", bound=Kind)
 Object = dict[str, Any]
 
 _APPLY = "application/apply-patch+yaml"
+_USER_AGENT: Final = "sandbox-fixture"
 _SUCCESS = 300
 _PAUSE_SECONDS = 0.01
 _ESTABLISHED_TRIES = 1000
@@ -35,9 +41,9 @@ class RefusedError(Exception):
 
 class RunningSandbox:
     """
-    A running sandbox for one test.
+    A running sandbox for tests.
 
-    Threads: the test's; any thread may use the clock and the faults.
+    Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """
 
     def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
@@ -47,6 +53,7 @@ class RunningSandbox:
         self._stack = stack
         self._client: Client | None = None
         self._transport = server.transport()
+        self._trace = RequestTrace(server.engine, server.token, user_agent="")
 
     @property
     def url(self) -> str:
@@ -69,7 +76,7 @@ class RunningSandbox:
         if self._client is None:
             transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
             self._stack.callback(transport.close)
-            self._client = Client(transport)
+            self._client = Client(transport, user_agent=_USER_AGENT)
         return self._client
 
     def in_process_transport(self) -> InProcessTransport:
@@ -91,14 +98,91 @@ class RunningSandbox:
             _check(obj)
         return [self._apply(obj) for obj in objects]
 
-    def get(self, path: str) -> Object:
-        """The JSON at a path such as `/api/v1/pods`. Raises: RefusedError."""
-        return self._request("GET", path)
+    @overload
+    def get(self, what: str) -> Object: ...
+
+    @overload
+    def get(self, what: type[K], name: str, *, namespace: str = "default") -> K: ...
+
+    def get(self, what: str | type[K], name: str = "", *, namespace: str = "default") -> Object | K:
+        """
+        The object of a kind, `get(ConfigMap, "settings")`, or the JSON at a path such as `/api/v1/pods`.
+
+        Args: the namespace does not count for a cluster-scoped kind, here and below.
+        Raises: NotFound and other ClientErrors for a kind; RefusedError for a path.
+        """
+        if isinstance(what, str):
+            return self._request("GET", what)
+        return self.client.resource(what).get(name, namespace=_where(what, namespace))
+
+    def delete(self, kind: type[Kind], name: str, *, namespace: str = "default") -> None:
+        """Delete an object; with finalizers it only begins. Raises: NotFound and other ClientErrors."""
+        self.client.resource(kind).delete(name, namespace=_where(kind, namespace))
+
+    def wait_for(
+        self,
+        kind: type[K],
+        name: str,
+        condition: Callable[[K], object] = bool,
+        *,
+        namespace: str = "default",
+        seconds: float = SECONDS,
+    ) -> K:
+        """
+        Wait for an object: until it is there, or until condition(object) is true.
+
+        Returns: the object. Raises: AssertionError at the deadline, with the object as it was; ClientError.
+        Blocks: until then.
+        """
+        seen: list[K] = []
+
+        def look() -> K | None:
+            seen[:] = [found] if (found := self._find(kind, name, namespace)) is not None else []
+            return found if found is not None and condition(found) else None
+
+        try:
+            what = f"as wanted, the {_named(kind, name, namespace)}"
+            found = eventually(look, what, seconds=seconds)
+        except AssertionError as error:
+            error.add_note(f"as it is: {seen[0] if seen else 'not there'}")
+            raise
+        assert found is not None
+        return found
+
+    def wait_for_gone(
+        self, kind: type[Kind], name: str, *, namespace: str = "default", seconds: float = SECONDS
+    ) -> None:
+        """Wait until there is no such object. Raises: as wait_for. Blocks: until then."""
+        what = f"rid of the {_named(kind, name, namespace)}"
+        eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
+
+    def asked(self, user_agent: str = "") -> list[Asked]:
+        """
+        The requests for resources so far, oldest first; those of the fixture itself only if it is named.
+
+        Args: their user agents begin with that.
+        """
+        mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
+        return [
+            one
+            for one in self._trace.asked()
+            if one.user_agent.startswith(user_agent) and (mine or one.user_agent != _USER_AGENT)
+        ]
+
+    def writes(self, user_agent: str = "") -> list[Asked]:
+        """Those of them that may have changed something."""
+        return [one for one in self.asked(user_agent) if one.writes]
+
+    def _find(self, kind: type[K], name: str, namespace: str) -> K | None:
+        try:
+            return self.get(kind, name, namespace=namespace)
+        except NotFound:
+            return None
 
     def _apply(self, obj: Object) -> Object:
         metadata = obj["metadata"]
         path = self._path(obj["apiVersion"], obj["kind"], metadata.get("namespace", "default"))
-        query = "?fieldManager=sandbox-fixture&force=true"
+        query = f"?fieldManager={_USER_AGENT}&force=true"
         applied = self._request("PATCH", f"{path}/{quote(metadata['name'])}{query}", obj)
         if obj["kind"] == "CustomResourceDefinition":
             self._wait_until_served(f"{path}/{quote(metadata['name'])}")
@@ -123,7 +207,7 @@ class RunningSandbox:
 
     def _request(self, method: str, path: str, body: Object | None = None) -> Object:
         content = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": _APPLY, "User-Agent": "sandbox-fixture"}
+        headers = {"Content-Type": _APPLY, "User-Agent": _USER_AGENT}
         answer = self._transport.request(method, path, headers=headers, body=content)
         if answer.status >= _SUCCESS:
             raise RefusedError(f"{method} {path}: {answer.body.decode(errors='replace')}")
@@ -143,6 +227,15 @@ def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
         server = stack.enter_context(Sandbox(**arguments))
         kubeconfig = server.write_kubeconfig(folder / "kubeconfig")
         yield RunningSandbox(server, clock, kubeconfig, stack)
+
+
+def _where(kind: type[Kind], namespace: str) -> str:
+    return namespace if kind.resource.namespaced else ""
+
+
+def _named(kind: type[Kind], name: str, namespace: str) -> str:
+    where = _where(kind, namespace)
+    return f"{kind.resource.kind} {where}/{name}" if where else f"{kind.resource.kind} {name}"
 
 
 def _is_established(definition: Object) -> bool:

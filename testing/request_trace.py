@@ -1,43 +1,40 @@
-"""What the program asked the sandbox for, in the words of RBAC."""
+"""What programs asked a sandbox for, in the words of RBAC."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from http import HTTPStatus
+from typing import Final
 
 from handloop.sandbox.authenticator import unveil
 from handloop.sandbox.engine import Engine, Stream
 from handloop.sandbox.requests.request import Request, Response
 from handloop.sandbox.requests.routes import resource_path, split
 from handloop.sandbox.wire.status import Status, failure
+from handloop.testing.asked import Asked
 
 PROGRAM: Final = "handloop/"
-WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-
-
-class Asked(NamedTuple):
-    """One request of the program; subresources are `foos/status`."""
-
-    verb: str
-    resource: str
-    group: str
-    streaming_list: bool
-    namespace: str = ""
-    name: str = ""
+_NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
 
 
 class RequestTrace:
     """
-    Stands before an engine and notes what the program asks; may refuse them, or do something before or after.
+    Stands before an engine and notes requests; may refuse them, or do something before or after.
 
     State: _asked, under _lock. refuse, before and after are set by the test. Threads: requests come on the
     sandbox's: what before does holds the whole server up.
     """
 
-    def __init__(self, engine: Engine, token: str) -> None:
-        """Stand before it; token is the administrator's, which paths may begin with."""
+    def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
+        """
+        Stand before it.
+
+        Args: token is the administrator's, which paths may begin with. The user agents of noted requests
+        begin with user_agent, "" = all.
+        """
+        self._user_agent = user_agent
         self._handle = engine.handle
         self._token = token
         self._lock = threading.Lock()
@@ -48,23 +45,27 @@ class RequestTrace:
         engine.handle = self._pass  # type: ignore[method-assign] # the seam that every request passes
 
     def asked(self) -> list[Asked]:
-        """Everything asked of resources so far, without the reviews of the client's own rights."""
+        """The requests for resources so far, without reviews of the client's own rights, oldest first."""
         with self._lock:
             return list(self._asked)
 
     def writes(self) -> int:
         """How many of them were writes."""
-        return sum(asked.verb in WRITES for asked in self.asked())
+        return sum(asked.writes for asked in self.asked())
 
     def _pass(self, request: Request) -> Response | Stream:
-        asked = _asked(unveil(request, [self._token]))
+        asked = _asked(unveil(request, [self._token]), self._user_agent)
         if asked is None:
             return self._handle(request)
         with self._lock:
+            position = len(self._asked)
             self._asked.append(asked)
         self.before(asked)
         refusal = self.refuse(asked)
         answer = self._handle(request) if refusal is None else _refused(refusal)
+        if asked.verb == "patch" and isinstance(answer, Response) and answer.status == HTTPStatus.CREATED:
+            with self._lock:
+                self._asked[position] = asked._replace(creates=True)
         self.after(asked)
         return answer
 
@@ -76,17 +77,18 @@ def no_streaming_lists(asked: Asked) -> Status | None:
     return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')
 
 
-def _asked(request: Request) -> Asked | None:
-    if not request.headers.get("user-agent", "").startswith(PROGRAM):
+def _asked(request: Request, user_agent: str) -> Asked | None:
+    agent = request.headers.get("user-agent", "")
+    if not agent.startswith(user_agent):
         return None
     path = resource_path(split(request.path))
-    if path is None or path.group in ("authorization.k8s.io", "authentication.k8s.io"):
+    if path is None or path.group in _NOT_OF_RESOURCES:
         return None
     watching = request.query.get("watch") in ("1", "true")
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
-    return Asked(verb, resource, path.group, streaming_list, path.namespace, path.name)
+    return Asked(verb, resource, path.group, streaming_list, path.namespace, path.name, agent)
 
 
 def _refused(status: Status) -> Response:

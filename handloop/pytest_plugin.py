@@ -1,0 +1,84 @@
+"""
+The fixtures `sandbox` and `operator`: an API server for a test, and a set_up that runs on it.
+
+    def test_mine(sandbox):
+        sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        assert my_program(kubeconfig=sandbox.kubeconfig) == 0
+
+    def test_my_set_up(sandbox, operator):
+        operator(set_up)
+        ...
+
+`sandbox` lives as long as the test, `sandbox_module` and `sandbox_session` as long as their names say. The
+fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
+
+`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop.sandbox.server.Sandbox; `pytestmark` of a
+module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
+nothing heavy before a test asks for a fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_MARKER = "sandbox(**arguments): arguments of handloop.sandbox.server.Sandbox for the fixture of that name"
+_EXTRA = ("aiohttp", "multidict", "re2")
+_NOT_INSTALLED = 'the fixture "sandbox" needs {missing}: pip install "handloop[sandbox]"'
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", _MARKER)
+
+
+def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Iterator[Any]:
+    try:
+        from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - for those who ask for it
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        pytest.fail(_NOT_INSTALLED.format(missing=error.name), pytrace=False)
+    marker = request.node.get_closest_marker("sandbox")
+    if marker and marker.args:
+        raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")
+    folder: Path = folders.mktemp("sandbox")
+    with running_sandbox(folder, **(marker.kwargs if marker else {})) as running:
+        yield running
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A running handloop.testing.running_sandbox.RunningSandbox; it ends with the test."""
+    yield from _running(request, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def sandbox_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The same for all tests of a module."""
+    yield from _running(request, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def sandbox_session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """The same for all tests of a run."""
+    yield from _running(request, tmp_path_factory)
+
+
+@pytest.fixture
+def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
+    """
+    Runs set_ups on the test's sandbox: `operator(set_up)`, as handloop.testing.running_operator has it.
+
+    Each call returns a RunningOperator. At the end of the test each is stopped and checked.
+    """
+    from handloop.testing.running_operator import running_operator  # noqa: PLC0415 - for those who ask for it
+
+    with ExitStack() as stack:
+        yield lambda set_up, **arguments: stack.enter_context(running_operator(sandbox, set_up, **arguments))

@@ -1,0 +1,33 @@
+"""
+A kit for testing controllers, beside the pytest fixtures `sandbox` and `operator`.
+
+    eventually          wait for something that the test is not told of
+    assert_quiet        nothing is written any more
+    assert_rbac_exact   declared access is what was used
+    FakeClock           time that the test moves
+    caches, FakeRecorder, RecordedWrites    what a Context is made of, for a reconciler without a server
+
+The modules running_sandbox and running_operator have the fixtures as context managers. They need the extra of
+the sandbox. The names above do not.
+"""
+
+from handloop.controller.runtime.events.fake_recorder import FakeRecorder
+from handloop.testing.asked import Asked
+from handloop.testing.eventually import eventually
+from handloop.testing.fake_clock import FakeClock
+from handloop.testing.filled_caches import FilledCaches, caches
+from handloop.testing.quiet import assert_quiet
+from handloop.testing.recorded_writes import RecordedWrites
+from handloop.testing.role_grants import assert_rbac_exact
+
+__all__ = [
+    "Asked",
+    "FakeClock",
+    "FakeRecorder",
+    "FilledCaches",
+    "RecordedWrites",
+    "assert_quiet",
+    "assert_rbac_exact",
+    "caches",
+    "eventually",
+]

@@ -1,0 +1,31 @@
+"""One request to an API server, in the words of RBAC."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+class Asked(NamedTuple):
+    """One request for a resource; subresources are `foos/status`. creates: a patch that made its object."""
+
+    verb: str
+    resource: str
+    group: str
+    streaming_list: bool
+    namespace: str = ""
+    name: str = ""
+    user_agent: str = ""
+    creates: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether the request may change something."""
+        return self.verb in WRITES
+
+    def __str__(self) -> str:
+        """`patch configmaps default/world`; the group follows the resource after a dot."""
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        where = "/".join(part for part in (self.namespace, self.name) if part)
+        return " ".join(part for part in (self.verb, resource, where) if part)

@@ -1,0 +1,30 @@
+"""Waiting for something that tells nobody when it has come: look again and again, but not for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+PAUSE_SECONDS: Final = 0.02
+SECONDS: Final = 20.0
+"""A deadline for what takes milliseconds: long enough for a busy machine."""
+
+
+def eventually(condition: Callable[[], T], what: str, *, seconds: float = SECONDS) -> T:
+    """
+    Call condition every 20 ms until it returns a true value.
+
+    Args: what it waits for, after the words "still not".
+    Returns: that value. Raises: AssertionError at the deadline; errors of condition.
+    Blocks: until then.
+    """
+    ends_at = time.monotonic() + seconds
+    pause = threading.Event()
+    while not (seen := condition()):
+        assert time.monotonic() < ends_at, f"after {seconds:g} s still not {what}"
+        pause.wait(PAUSE_SECONDS)
+    return seen

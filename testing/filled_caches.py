@@ -1,0 +1,47 @@
+"""Caches that hold what a test puts into them, for a reconciler without a server."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from handloop.apis.meta import Kind
+from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.informers.lister import Lister
+
+K = TypeVar("K", bound=Kind)
+
+
+class FilledCaches:
+    """
+    Implements handloop.controller.runtime.context.Listers; a kind without objects has an empty cache.
+
+    Threads: any.
+    """
+
+    def __init__(self) -> None:
+        self._stores: dict[type[Kind], Indexer[Any]] = {}
+
+    def add(self, *objects: Kind) -> None:
+        """Put objects in, each in place of the one of its name."""
+        for obj in objects:
+            self._store(type(obj)).add(obj)
+
+    def delete(self, *objects: Kind) -> None:
+        """Take objects out."""
+        for obj in objects:
+            self._store(type(obj)).delete(obj)
+
+    def lister_for(self, kind: type[K]) -> Lister[K]:
+        """The objects of a kind; objects that are added later are in it, too."""
+        return Lister(self._store(kind), kind.resource)
+
+    def _store(self, kind: type[Kind]) -> Indexer[Any]:
+        made: Indexer[Any] = Indexer(indexers={NAMESPACE_INDEX: namespace_index_func})
+        return self._stores.setdefault(kind, made)
+
+
+def caches(*objects: Kind) -> FilledCaches:
+    """Caches with these objects: `Context(listers=caches(greeting, config_map))`."""
+    filled = FilledCaches()
+    filled.add(*objects)
+    return filled

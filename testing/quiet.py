@@ -1,0 +1,46 @@
+"""A controller whose world does not change writes nothing: the check for writes that never end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from handloop.testing.asked import Asked
+
+QUIET_SECONDS: Final = 0.3
+SETTLE_SECONDS: Final = 10.0
+_PAUSE_SECONDS: Final = 0.01
+_SHOWN: Final = 5
+
+
+class Written(Protocol):
+    """A record of writes: a RunningSandbox, or a RunningOperator."""
+
+    def writes(self) -> Sequence[Asked]:
+        """All writes so far, oldest first."""
+
+
+def assert_quiet(
+    written: Written, *, seconds: float = QUIET_SECONDS, within_seconds: float = SETTLE_SECONDS
+) -> None:
+    """
+    Wait until nothing was written for some seconds of real time.
+
+    Args: within_seconds is the time to settle; 0 = the first write from now on is one too many.
+    Raises: AssertionError with the last writes, for the first write after within_seconds.
+    Blocks: for seconds at least, and for within_seconds + seconds at most.
+    """
+    began_at = quiet_since = time.monotonic()
+    before = count = len(written.writes())
+    pause = threading.Event()
+    while (now := time.monotonic()) - quiet_since < seconds:
+        writes = written.writes()
+        if len(writes) > count:
+            last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])
+            assert now - began_at < within_seconds, (
+                f"not quiet: {len(writes) - before} writes in {now - began_at:.1f} s, the last of them {last}"
+            )
+            count, quiet_since = len(writes), now
+        pause.wait(_PAUSE_SECONDS)

@@ -1,0 +1,85 @@
+"""What RBAC roles grant, taken apart, and compared with what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.roles import roles
+from handloop.testing.asked import Asked
+
+_EVENT_GROUPS: Final = ("", "events.k8s.io")
+
+
+class Grant(NamedTuple):
+    """One verb on one resource; namespace None = in all of them, name "" = whatever the object is called."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str | None = None
+    name: str = ""
+
+    def __str__(self) -> str:
+        """`patch configmaps`, and the namespace and the name that it is limited to."""
+        return str(Asked(self.verb, self.resource, self.group, False, self.namespace or "", self.name))
+
+    def allows(self, asked: Asked) -> bool:
+        """Whether this is what a request needs."""
+        same = (self.verb, self.group, self.resource) == (asked.verb, asked.group, asked.resource)
+        here = self.namespace is None or self.namespace == asked.namespace
+        return same and here and self.name in ("", asked.name)
+
+
+def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
+    """Everything that roles grant, each on its own."""
+    for role in manifests:
+        namespace = role["metadata"]["namespace"] if role["kind"] == "Role" else None
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        for name in rule.get("resourceNames", [""]):
+                            yield Grant(verb, group, resource, namespace, name)
+
+
+def refused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Asked]:
+    """The requests that nothing allows."""
+    return {one for one in asked if not any(grant.allows(one) for grant in granted)}
+
+
+def unused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Grant]:
+    """The grants that no request needed."""
+    return {grant for grant in granted if not any(grant.allows(one) for one in asked)}
+
+
+class Accessing(Protocol):
+    """A program that ran: a RunningOperator."""
+
+    manager: Manager
+    namespaces: tuple[str, ...]
+
+    def asked(self) -> list[Asked]:
+        """Its requests, oldest first."""
+
+
+def assert_rbac_exact(operator: Accessing) -> None:
+    """
+    Compare the roles of the declared access with the requests so far: each needs the other.
+
+    A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
+    runtime declares some access for rare cases, which may stay unused: get for the kind of the controller,
+    and Events.
+    Raises: AssertionError with every request without a role, and every verb without a request.
+    """
+    asked = operator.asked()
+    lists = [one._replace(verb="list", streaming_list=False) for one in asked if one.streaming_list]
+    asked += lists + [one._replace(verb="create", name="") for one in asked if one.creates]
+    granted = list(grants(roles(operator.manager.access(), namespaces=operator.namespaces)))
+    kinds = [kind.resource for kind in operator.manager.reconciled_kinds()]
+    rare = {("get", kind.group, kind.plural) for kind in kinds}
+    rare |= {(verb, group, "events") for verb in ("create", "patch") for group in _EVENT_GROUPS}
+    lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})
+    spare = sorted(f"declared, but not used: {one}" for one in unused(asked, granted) if one[:3] not in rare)
+    assert not lacking + spare, "\n".join(["declared access is not what was used", *lacking, *spare])

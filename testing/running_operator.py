@@ -1,0 +1,163 @@
+"""The fixture `operator` as a test sees it: an author's set_up on a sandbox, and the checks at its end."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.client.config import load_config
+from handloop.controller.cli.dry_set_up import is_custom
+from handloop.controller.runtime.manager import Manager
+from handloop.testing.asked import Asked
+from handloop.testing.eventually import eventually
+from handloop.testing.quiet import assert_quiet
+from handloop.testing.running_sandbox import RunningSandbox
+
+USER_AGENT: Final = "operator-under-test"
+_JOIN_SECONDS: Final = 60.0
+_LEAK_SECONDS: Final = 2.0
+
+
+class RunningOperator:
+    """
+    A manager of one set_up, over HTTP, in a thread.
+
+    Fields: manager; namespaces that it watches, () = all. Threads: the test's; the manager's own is
+    `operator`.
+    """
+
+    def __init__(
+        self,
+        sandbox: RunningSandbox,
+        set_up: Callable[[Manager], object],
+        *,
+        namespaces: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        """Set up, and apply the CRDs of the reconciled kinds. Args: options are those of Manager."""
+        config = load_config(kubeconfig=str(sandbox.kubeconfig))
+        self.namespaces = tuple(namespaces)
+        self.manager = Manager.from_config(config, name=USER_AGENT, namespaces=namespaces, **options)
+        self._sandbox = sandbox
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
+        self._skipped = len(sandbox.asked(USER_AGENT))
+        set_up(self.manager)
+        kinds = [kind for kind in self.manager.reconciled_kinds() if is_custom(kind)]
+        sandbox.apply(*(custom_resource_definition(kind) for kind in kinds))
+
+    def asked(self) -> list[Asked]:
+        """The requests for resources so far, oldest first."""
+        return self._sandbox.asked(USER_AGENT)[self._skipped :]
+
+    def writes(self) -> list[Asked]:
+        """Those of them that may have changed something."""
+        return [one for one in self.asked() if one.writes]
+
+    def start(self) -> None:
+        """Run the manager. Raises: the error of a run that ended. Blocks: until its caches are filled."""
+        self._thread.start()
+        eventually(lambda: self._has_ended() or self._is_ready(), "ready, the operator")
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Stop the manager. Raises: as Manager.run. Blocks: until all of it has ended."""
+        self._stop.set()
+        self._thread.join(_JOIN_SECONDS)
+        assert self._has_ended(), f"the operator did not stop within {_JOIN_SECONDS:g} s"
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            self.manager.run(self._stop)
+        except BaseException as error:  # noqa: BLE001 - start or stop raises it
+            self._error = error
+
+    def _has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def _is_ready(self) -> bool:
+        return not any(check() for check in self.manager.readiness_checks().values())
+
+
+@contextmanager
+def running_operator(
+    sandbox: RunningSandbox,
+    set_up: Callable[[Manager], object],
+    *,
+    namespaces: Sequence[str] = (),
+    expected_errors: str | None = None,
+    **options: Any,
+) -> Iterator[RunningOperator]:
+    """
+    Run a set_up for as long as the block lasts, then check it.
+
+    The checks: it gets quiet; a second run of set_up, on the settled sandbox, writes nothing; neither left a
+    thread behind; and no line of level ERROR was logged. Faults are cleared first.
+
+    Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
+    expression for the ERROR lines that may be there, None = none may. options are those of Manager.
+    Raises: AssertionError of a check; as Manager.run.
+    """
+    before = set(threading.enumerate())
+    with _ErrorLines() as errors:
+        with _run_of(sandbox, set_up, namespaces, options) as operator:
+            yield operator
+            sandbox.faults.clear()
+            assert_quiet(operator)
+        with _run_of(sandbox, set_up, namespaces, options) as again:
+            assert_quiet(again)
+    writes = [str(write) for write in again.writes()]
+    assert not writes, f"nothing had changed, but a second run wrote: {', '.join(writes)}"
+    leaked = sorted(thread.name for thread in _left_of(set(threading.enumerate()) - before))
+    assert not leaked, f"threads outlived the operator: {', '.join(leaked)}"
+    lines = [line for line in errors.lines if expected_errors is None or not re.search(expected_errors, line)]
+    assert not lines, "the operator logged errors:\n" + "\n".join(lines)
+
+
+@contextmanager
+def _run_of(
+    sandbox: RunningSandbox, set_up: Callable[[Manager], object], namespaces: Sequence[str], options: Any
+) -> Iterator[RunningOperator]:
+    operator = RunningOperator(sandbox, set_up, namespaces=namespaces, **options)
+    try:
+        operator.start()
+        yield operator
+    finally:
+        operator.stop()
+
+
+def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
+    """Those that do not end soon. Blocks: for _LEAK_SECONDS at most."""
+    ends_at = time.monotonic() + _LEAK_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, ends_at - time.monotonic()))
+    return {thread for thread in threads if thread.is_alive()}
+
+
+class _ErrorLines(logging.Handler):
+    """The lines of level ERROR under `handloop`, while its `with` block lasts. Threads: any log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line. logging holds the handler's lock."""
+        self.lines.append(f"{record.name}: {record.getMessage()}")
+
+    def __enter__(self) -> _ErrorLines:
+        logging.getLogger("handloop").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("handloop").removeHandler(self)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handloop.apis.meta import APIStruct, Kind
+from handloop.controller.runtime.builder import controller_for
+from handloop.controller.runtime.context import Context
+from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.reconcile import ReconcileError
+from handloop.kinds.core_v1 import ConfigMap
+from handloop.testing import assert_rbac_exact
+from handloop.testing.running_operator import running_operator
+from handloop.testing.running_sandbox import RunningSandbox, running_sandbox
+
+
+class GreetingSpec(APIStruct):
+    """Who is greeted."""
+
+    name: str
+
+
+class Greeting(Kind, group="example.org", version="v1"):
+    """A greeting."""
+
+    spec: GreetingSpec
+
+
+WORLD = {"apiVersion": "example.org/v1", "kind": "Greeting", "metadata": {"name": "world"}}
+WORLD |= {"spec": {"name": "World"}}
+
+
+def greet(greeting: Greeting, context: Context) -> None:
+    """Keep a ConfigMap with the text."""
+    text = f"Hello, {greeting.spec.name}!"
+    context.apply(ConfigMap.named(greeting, data={"text": text}), owner=greeting)
+
+
+def set_up_with(reconcile: Any, *verbs: str) -> Any:
+    """A set_up with that reconcile."""
+
+    def set_up(manager: Manager) -> None:
+        builder = controller_for(manager, "greeter").for_(Greeting).owns(ConfigMap)
+        builder.writes(ConfigMap, *(verbs or ("create", "patch"))).complete(reconcile)
+
+    return set_up
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningSandbox]:
+    """A sandbox on which nothing happens by itself."""
+    with running_sandbox(tmp_path, controllers=(), seed=1) as found:
+        yield found
+
+
+def test_a_good_operator_passes(running: RunningSandbox) -> None:
+    """Its kind is installed, it works, and all checks are content."""
+    with running_operator(running, set_up_with(greet)) as operator:
+        running.apply(WORLD)
+        found = running.wait_for(ConfigMap, "world", lambda found: found.data == {"text": "Hello, World!"})
+        assert [str(write) for write in operator.writes()] == ["patch configmaps default/world"]
+        running.delete(ConfigMap, "world")
+        again = running.wait_for(ConfigMap, "world", lambda made: made.metadata.uid != found.metadata.uid)
+        assert again.data == found.data
+        assert_rbac_exact(operator)
+
+
+def test_writes_without_end_are_found(running: RunningSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that changes its child with each reconcile wakes itself for ever."""
+    from handloop.testing import quiet  # noqa: PLC0415 - patched here alone
+
+    monkeypatch.setattr(quiet.assert_quiet, "__kwdefaults__", {"seconds": 0.3, "within_seconds": 0.5})
+    count = iter(range(1_000_000))
+
+    def restless(greeting: Greeting, context: Context) -> None:
+        context.apply(ConfigMap.named(greeting, data={"n": str(next(count))}), owner=greeting)
+
+    def tell() -> None:
+        with running_operator(running, set_up_with(restless)):
+            running.apply(WORLD)
+            running.wait_for(ConfigMap, "world")
+
+    with pytest.raises(AssertionError, match=r"not quiet: .* patch configmaps default/world"):
+        tell()
+
+
+def test_a_write_at_every_start_is_found(running: RunningSandbox) -> None:
+    """It is quiet after it, but a restart writes what is there already."""
+
+    def set_up(manager: Manager) -> None:
+        seen: set[str] = set()
+
+        def once(greeting: Greeting, context: Context) -> None:
+            if greeting.metadata.name not in seen:
+                seen.add(greeting.metadata.name)
+                patch = {"metadata": {"annotations": {"started": str(id(seen))}}}
+                context.client.resource(Greeting).patch("world", patch, namespace="default")
+
+        controller_for(manager, "greeter").for_(Greeting).writes(Greeting, "patch").complete(once)
+
+    def tell() -> None:
+        with running_operator(running, set_up):
+            running.apply(WORLD)
+            running.wait_for(Greeting, "world", lambda found: found.metadata.annotations)
+
+    words = r"a second run wrote: patch greetings\.example\.org default/world"
+    with pytest.raises(AssertionError, match=words):
+        tell()
+
+
+@pytest.mark.parametrize("expected", [None, "no greeting today"])
+def test_an_error_line_is_found_unless_it_is_expected(running: RunningSandbox, expected: str | None) -> None:
+    """A reconcile that failed once was logged."""
+    failed = threading.Event()
+
+    def fails_once(_greeting: Greeting, _context: Context) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise ReconcileError("no greeting today")
+
+    def tell() -> None:
+        with running_operator(running, set_up_with(fails_once), expected_errors=expected):
+            running.apply(WORLD)
+            assert failed.wait(20)
+
+    if expected:
+        tell()
+        return
+    with pytest.raises(AssertionError, match=r"the operator logged errors:\n.*no greeting today"):
+        tell()
+
+
+def test_a_thread_that_stays_is_found(running: RunningSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name."""
+    from handloop.testing import running_operator as module  # noqa: PLC0415 - patched here alone
+
+    monkeypatch.setattr(module, "_LEAK_SECONDS", 0.01)
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def set_up(manager: Manager) -> None:
+        threads.append(threading.Thread(target=end.wait, name="forgotten"))
+        threads[-1].start()
+        set_up_with(greet)(manager)
+
+    try:
+        with (
+            pytest.raises(AssertionError, match="threads outlived the operator: forgotten, forgotten"),
+            running_operator(running, set_up),
+        ):
+            pass
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_run_that_fails_raises_its_error(running: RunningSandbox) -> None:
+    """As Manager.run: here there is nothing to run."""
+    with (
+        pytest.raises(RuntimeError, match="nothing to run"),
+        running_operator(running, lambda _manager: None),
+    ):
+        pass
