@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from handloop.controller.cli.lessons import LESSONS
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.operator import Operator, Setup, command_of_this_process
+from handloop.controller.cli.own_commands import OWN_COMMANDS
 from handloop.controller.cli.version import version
 
 NAMES: Final = ("foo", "myapp")
@@ -61,5 +61,5 @@ EXAMPLES: Final = Operator(
     transform=_transform,
     manifests="manifests",
     generator="python -m controller manifests",
-    lessons=LESSONS,
+    own_commands=OWN_COMMANDS,
 )

@@ -49,7 +49,7 @@ ROOMS_OF_THE_CONTROLLER: Final = {
     "cli": {"cli", "runtime"},
 }
 KNOWS_THE_SANDBOX: Final = {"controller/cli/sandbox_command.py", "controller/cli/flags.py"}
-KNOWS_THE_WALKTHROUGH: Final = {"controller/cli/live_page.py", "controller/cli/lessons.py"}
+KNOWS_THE_WALKTHROUGH: Final = {"controller/cli/live_page.py", "controller/cli/own_commands.py"}
 PARTS_OF_THE_SANDBOX: Final = (
     "wire",
     "storage",

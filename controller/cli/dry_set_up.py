@@ -61,6 +61,8 @@ class DrySetUp:
 
     def setups(self) -> tuple[Setup, ...]:
         """The controllers, by a set-up of each function on a manager of its own. Raises: SetUpError."""
+        if not self._functions:
+            raise SetUpError("there is no set_up: main takes a function that adds a controller to a manager")
         if self._found is None:
             self._found = tuple(self._describe(function) for function in self._functions)
         return self._found

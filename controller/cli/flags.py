@@ -135,7 +135,7 @@ def _commands_text(command: str, operator: Operator) -> str:
         return f"\nlimits:\n  {SANDBOX_LIMITS}\n{differences}"
     if command != "run":
         return ""
-    rows = [f"  {name:12} {text}" for name, text in {**COMMANDS, **operator.lessons}.items()]
+    rows = [f"  {name:12} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
 
 
@@ -171,7 +171,7 @@ def parse_options(
     words = ["manifests", *argv] if argv and argv[0] in _MANIFESTS else list(argv)
     command = words.pop(0) if words and words[0] in COMMANDS else "run"
     if words and not words[0].startswith("-") and command == "run":
-        known = {**COMMANDS, **operator.lessons}
+        known = {**COMMANDS, **operator.own_commands}
         hint = nearest(words[0], known, otherwise=f"; have: {', '.join(known)}")
         raise UsageError(f'unknown command "{words[0]}"{hint}')
     if command == "sandbox":

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 from handloop.controller.cli.flags import UsageError, parse_options
-from handloop.controller.cli.lessons import run_lesson
 from handloop.controller.cli.operator import Operator, SetUpError, command_of_this_process
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.own_commands import run_own_command
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
 
@@ -77,8 +77,8 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     Returns: the exit code; see docs/errors.md.
     """
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] in operator.lessons:
-        return run_lesson(words[0], words[1:])
+    if words and words[0] in operator.own_commands:
+        return run_own_command(words[0], words[1:])
     try:
         options = parse_options(words, operator=operator)
     except UsageError as error:

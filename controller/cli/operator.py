@@ -57,8 +57,8 @@ class Operator:
     start the program, and manifests the words after it that print manifests: hints are made of both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
     names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
-    lessons are its commands to learn by, with their help. version() is the operator's own, "" = unknown.
-    transform() is the Manager's. generator stands in the first line of printed manifests.
+    own_commands are commands that no other operator has, with their help. version() is the operator's own,
+    "" = unknown. transform() is the Manager's. generator stands in the first line of printed manifests.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Operator:
     transform: Callable[[], Callable[[Any], Any] | None] = lambda: None
     manifests: str = ""
     generator: str = ""
-    lessons: Mapping[str, str] = field(default_factory=dict)
+    own_commands: Mapping[str, str] = field(default_factory=dict)
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
         """The controllers of these names; all of an operator whose controllers cannot be chosen."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import pytest
-from support.role_grants import grants, refused
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import Kind
@@ -22,6 +21,7 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.faults.faults import Faults
+from handloop.testing.role_grants import grants, refused
 from support.cluster import CRDS, Cluster, RealCluster, SandboxCluster
 from support.deadline import until
 from support.threads import Background

@@ -1,4 +1,4 @@
-"""The commands to learn by."""
+"""The commands that only handloop's own program has."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def test_help_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "  walkthrough  learn in eleven chapters" in said
     assert "  top          show a running program" in said
+    assert "  init         make the project" in said
 
 
 def test_they_read_their_own_arguments(capsys: pytest.CaptureFixture[str]) -> None:

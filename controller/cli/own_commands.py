@@ -1,7 +1,7 @@
 """
-The commands to learn by: `walkthrough` and `top`.
+The commands that `handloop` alone has: to learn by, and to make a project with.
 
-They read their own arguments, and stand on extras: each is imported when it is run.
+They read their own arguments, and some stand on extras: each is imported when it is run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ from typing import Final
 from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.cli.terminal import show
 
-LESSONS: Final = {
+OWN_COMMANDS: Final = {
     "walkthrough": "learn in eleven chapters how a controller works inside; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
+    "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
+    "create": "add a kind to it: handloop create api --group web --version v1 --kind Site",
 }
 _EXTRAS: Final = {"walkthrough": "sandbox", "top": "learn"}
 _OF_EXTRAS: Final = ("aiohttp", "re2", "rich", "handloop.sandbox", "handloop.walkthrough")
 
 
-def run_lesson(name: str, arguments: Sequence[str]) -> int:
+def run_own_command(name: str, arguments: Sequence[str]) -> int:
     """Run one of the commands. Returns: the exit code."""
+    if name in ("init", "create"):
+        from handloop.controller.cli.scaffold_command import run_scaffold  # noqa: PLC0415 - tomllib, argparse
+
+        return run_scaffold(name, arguments)
     try:
         if name == "top":
             from handloop.walkthrough.top.program import main as run_top  # noqa: PLC0415 - an extra

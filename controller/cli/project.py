@@ -1,0 +1,180 @@
+"""
+A project of an operator, as `handloop init` and `handloop create api` make it from templates/.
+
+Templates are plain files with `%{name}` placeholders in their contents. In their paths stand PACKAGE, MODULE,
+and DOT for a leading dot, which tools would take for their own.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import string
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_SUFFIX: Final = ".tmpl"
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+# the longest name made of it is that of the role for the lease, beside a namespace of 63 characters
+_NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
+_VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
+_KIND: Final = r"[A-Z][A-Za-z0-9]{0,62}"
+_OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
+_IMPORTED: Final = frozenset({"APIStruct", "ConfigMap", "Context", "Kind", "Manager", "NotFound"})
+"""Names that the templates import beside the kind's own."""
+_TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "tests"})
+"""No names of a project's package."""
+IMPORT_MARK: Final = "# handloop:import"
+SET_UP_MARK: Final = "    # handloop:set-up"
+
+
+class ProjectError(Exception):
+    """A project cannot be made, or not be added to. The message says why, fix what to type, "" = nothing."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+class _Template(string.Template):
+    delimiter = "%"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """
+    The folder of one operator.
+
+    Invariant: what it writes is new. A file that exists stays, but for the lines that add_api adds to
+    controllers.py. Each method yields a line for people per file that it wrote, or kept with other content.
+    """
+
+    folder: Path
+    name: str
+    domain: str
+
+    @classmethod
+    def new(cls, folder: Path, domain: str) -> Project:
+        """
+        A project in a folder that may exist, named after it.
+
+        Raises: ProjectError for names that no server or Python takes, or the folder of something else.
+        """
+        name = folder.resolve().name
+        _check("an operator", name, _NAME, "my-operator")
+        _check("a domain", domain, rf"{_LABEL}(\.{_LABEL})+", "example.com")
+        if f".{domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
+            raise ProjectError(f"{domain} is Kubernetes' own", "--domain with a domain of yours")
+        project = cls(folder=folder, name=name, domain=domain)
+        if project.package in _TAKEN:
+            text = f"{project.package} is a name that Python or handloop uses"
+            raise ProjectError(text, "choose another name")
+        if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:
+            raise ProjectError(f"{folder} is a project of {found.name} and {found.domain} already")
+        return project
+
+    @classmethod
+    def at(cls, folder: Path) -> Project:
+        """The project in a folder. Raises: ProjectError where there is none."""
+        try:
+            document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+            found: Mapping[str, Any] = document["tool"]["handloop"]
+            return cls(folder=folder, name=found["name"], domain=found["domain"])
+        except FileNotFoundError:
+            why = "has no pyproject.toml"
+        except (KeyError, TypeError):
+            why = "has a pyproject.toml without name and domain in [tool.handloop]"
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            why = f"has a pyproject.toml that cannot be read: {error}"
+        raise ProjectError(
+            f"{folder.resolve()} is no project of handloop: it {why}", "handloop init NAME --domain DOMAIN"
+        )
+
+    @property
+    def package(self) -> str:
+        """`my_operator`."""
+        return self.name.replace("-", "_")
+
+    def write(self) -> Iterator[str]:
+        """Write what every operator has. Raises: OSError."""
+        yield from self._fill("project", {})
+
+    def add_api(self, *, group: str, version: str, kind: str) -> Iterator[str]:
+        """
+        Add a kind: types, reconciler, test, sample, and the lines that register its controller.
+
+        Raises: ProjectError for bad names, or a kind of that name in another group or version; OSError.
+        """
+        _check("a group", group, _LABEL, "web")
+        _check("a version", version, _VERSION, "v1, or v1alpha1")
+        _check("a kind", kind, _KIND, "Site")
+        module = module_of(kind)
+        if kind in _IMPORTED or keyword.iskeyword(module):
+            raise ProjectError(f"{kind} is a name that Python or handloop uses", "choose another kind")
+        group = f"{group}.{self.domain}"
+        self._check_unlike(module, kind, f'group="{group}", version="{version}"')
+        lower = kind.lower()
+        names = {"group": group, "version": version, "kind": kind, "module": module, "lower": lower}
+        yield from self._fill("api", {**names, "sample": f"{lower}-sample"})
+        yield from self._register(module)
+
+    def _check_unlike(self, module: str, kind: str, names: str) -> None:
+        types = self.folder / self.package / module / "types.py"
+        if types.exists() and f"class {kind}(Kind, {names}" not in types.read_text(encoding="utf-8"):
+            raise ProjectError(f"{types} exists, and holds no {kind} with {names}", "choose another kind")
+
+    def _fill(self, templates: str, names: Mapping[str, str]) -> Iterator[str]:
+        """Write the templates of a folder, each with the names filled in."""
+        values = {"name": self.name, "package": self.package, "domain": self.domain, **names}
+        root = _TEMPLATES / templates
+        for path in sorted(path for path in root.rglob(f"*{_SUFFIX}") if path.is_file()):
+            place = str(path.relative_to(root)).removesuffix(_SUFFIX)
+            for word, name in (("PACKAGE", self.package), ("MODULE", names.get("module", "")), ("DOT", ".")):
+                place = place.replace(word, name)
+            text = _Template(path.read_text(encoding="utf-8")).substitute(values)
+            yield from _write(self.folder / place, text)
+
+    def _register(self, module: str) -> Iterator[str]:
+        """Add the controller's lines at the marks of controllers.py, imports in their order."""
+        path = self.folder / self.package / "controllers.py"
+        added = f"from {self.package}.{module}.reconciler import set_up as {module}"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        if added in lines:
+            return
+        if IMPORT_MARK not in lines or SET_UP_MARK not in lines:
+            yield f"kept: {path}, which has lost a mark; add yourself: {added}, and {module} to SET_UPS"
+            return
+        at = lines.index(IMPORT_MARK) + 1
+        while lines[at].startswith("from ") and lines[at] < added:
+            at += 1
+        lines.insert(at, added)
+        lines.insert(lines.index(SET_UP_MARK), f"    {module},")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        yield f"added to: {path}"
+
+
+def module_of(kind: str) -> str:
+    """`blog_post` of BlogPost, `http_route` of HTTPRoute."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
+
+
+def _check(what: str, word: str, pattern: str, example: str) -> None:
+    if not re.fullmatch(pattern, word):
+        raise ProjectError(f'"{word}" is no name of {what}', f"a name such as {example}")
+
+
+def _write(path: Path, text: str) -> Iterator[str]:
+    """Write a new file. One that exists stays as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+        yield f"wrote: {path}"
+    except FileExistsError:
+        if path.read_bytes() != text.encode():
+            yield f"kept: {path}"

@@ -1,0 +1,225 @@
+"""A project as `handloop init` and `handloop create api` make it: its own checks, its program, and edits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from handloop.client.config import load_config
+from handloop.client.errors import NotFound
+from handloop.client.resource_client import Client
+from handloop.client.transport import HTTPTransport
+from handloop.controller.cli.project import IMPORT_MARK, Project, ProjectError, module_of
+from handloop.kinds.core_v1 import ConfigMap
+from support.deadline import until
+
+ROOT: Final = Path(__file__).parents[3]
+API: Final = {"group": "web", "version": "v1"}
+SITES: Final = "/apis/web.example.com/v1/namespaces/default/sites"
+MAKE: Final = ("make", "--silent", f"PYTHON={sys.executable}")
+JSON: Final = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An operator of two kinds; the one that was added later sorts first."""
+    made = Project.new(tmp_path / "my-operator", "example.com")
+    list(made.write())
+    for kind in ("Site", "HTTPRoutePolicy"):
+        list(made.add_api(**API, kind=kind))
+    return made
+
+
+def environment() -> dict[str, str]:
+    """An environment in which the checkout stands in for an installed handloop."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COVERAGE"))}
+    return kept | {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "handloop.sandbox.pytest_plugin"}
+
+
+def ran(project: Project, *command: str) -> str:
+    """The output of a command that succeeds in the project."""
+    ended = subprocess.run(
+        command,
+        cwd=project.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def manifests_of(project: Project, *paths: str) -> list[dict[str, Any]]:
+    """The objects in files below manifests/."""
+    files = [project.folder / "manifests" / path for path in paths]
+    return [found for file in files for found in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+
+
+def test_its_own_checks_pass(project: Project) -> None:
+    """Ruff, mypy --strict, and its tests, which run both controllers on the sandbox."""
+    ran(project, *MAKE, "lint")
+    assert "2 passed" in ran(project, *MAKE, "test")
+
+
+def test_its_manifests_belong_together(project: Project) -> None:
+    """Each listed file is there once make has run; names of accounts, roles and namespaces are the same."""
+    ran(project, *MAKE, "manifests")
+    assert ran(project, sys.executable, "-m", "my_operator", "crd") == (
+        project.folder / "manifests/crd/crds.yaml"
+    ).read_text(encoding="utf-8")
+    (listed,) = manifests_of(project, "kustomization.yaml")
+    objects = manifests_of(project, *listed["resources"])
+    names = {(each["kind"], each["metadata"]["name"], each["metadata"].get("namespace")) for each in objects}
+    bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
+    for binding in bindings:
+        reference, (subject,) = binding["roleRef"], binding["subjects"]
+        assert (reference["kind"], reference["name"], binding["metadata"].get("namespace")) in names
+        assert (subject["kind"], subject["name"], subject["namespace"]) in names
+    assert len(bindings) == 2
+    (deployment,) = [each for each in objects if each["kind"] == "Deployment"]
+    account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+    namespace = deployment["metadata"]["namespace"]
+    assert {("ServiceAccount", account, namespace), ("Namespace", namespace, None)} <= names
+    assert {each[1] for each in names if each[0] == "CustomResourceDefinition"} == {
+        "sites.web.example.com",
+        "httproutepolicies.web.example.com",
+    }
+
+
+def test_its_program_runs_on_the_sandbox(project: Project) -> None:
+    """`make run` is this: an object that somebody creates is reconciled, and SIGINT ends it in order."""
+    kubeconfig = project.folder / ".sandbox/kubeconfig"
+    command = (sys.executable, "-m", "my_operator", "--sandbox", "--debug-listen=0")
+    with subprocess.Popen(command, cwd=project.folder, env=environment(), stderr=subprocess.PIPE) as running:
+        try:
+            until(kubeconfig.exists, "served", seconds=60)
+            transport = HTTPTransport(load_config(kubeconfig=str(kubeconfig)))
+            (sample,) = manifests_of(project, "samples/site.yaml")
+            created = transport.request("POST", SITES, headers=JSON, body=json.dumps(sample).encode())
+            assert created.status == 201, created.body
+            until(lambda: message(Client(transport)) == "hello", "reconciled", seconds=60)
+            transport.close()
+        finally:
+            running.send_signal(signal.SIGINT)
+            said = running.communicate(timeout=60)[1]
+    assert running.returncode == 0, said
+
+
+def message(client: Client) -> str | None:
+    """What the sample's ConfigMap says."""
+    try:
+        return client.resource(ConfigMap).get("site-sample", namespace="default").data["message"]
+    except NotFound:
+        return None
+
+
+def test_its_image_is_made_of_what_may_be_copied(project: Project) -> None:
+    """The recipe runs the package as the Deployment's user; .dockerignore lets the package through."""
+    recipe = (project.folder / "Dockerfile").read_text(encoding="utf-8")
+    (deployment,) = [each for each in manifests_of(project, "manager/deployment.yaml") if "spec" in each]
+    security = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert f"\nUSER {security['runAsUser']}:{security['runAsGroup']}\n" in recipe
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", recipe, re.MULTILINE)
+    assert yaml.safe_load(entry)[1:] == ["-m", "my_operator"]
+    assert "!my_operator\n" in (project.folder / ".dockerignore").read_text(encoding="utf-8")
+
+
+def contents(project: Project) -> dict[Path, str]:
+    """Every file."""
+    files = (path for path in project.folder.rglob("*") if path.is_file())
+    return {path: path.read_text(encoding="utf-8") for path in files}
+
+
+def test_a_second_run_keeps_edits(project: Project) -> None:
+    """It names what it kept, and makes anew what is gone; untouched files are not named."""
+    for path in ("Makefile", "my_operator/site/reconciler.py"):
+        with (project.folder / path).open("a", encoding="utf-8") as file:
+            file.write("# edited\n")
+    before = contents(project)
+    (project.folder / ".gitignore").unlink()
+    at = project.folder
+    assert list(project.write()) == [
+        f"wrote: {at / '.gitignore'}",
+        f"kept: {at / 'Makefile'}",
+        f"kept: {at / 'my_operator/controllers.py'}",
+    ]
+    assert list(project.add_api(**API, kind="Site")) == [f"kept: {at / 'my_operator/site/reconciler.py'}"]
+    assert contents(project) == before
+
+
+def test_without_its_marks_nothing_is_added(project: Project) -> None:
+    """The line says what to add by hand."""
+    path = project.folder / "my_operator/controllers.py"
+    edited = path.read_text(encoding="utf-8").replace(IMPORT_MARK, "")
+    path.write_text(edited, encoding="utf-8")
+    *_, last = project.add_api(**API, kind="Page")
+    assert "add yourself: from my_operator.page.reconciler import set_up as page" in last
+    assert path.read_text(encoding="utf-8") == edited
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "said"),
+    [
+        ("My_Operator", "example.com", '"My_Operator" is no name of an operator'),
+        ("my-operator", "example", '"example" is no name of a domain'),
+        ("my-operator", "apps.k8s.io", "Kubernetes' own"),
+        ("json", "example.com", "json is a name that Python"),
+    ],
+)
+def test_names_are_checked_first(name: str, domain: str, said: str, tmp_path: Path) -> None:
+    """Before anything is written."""
+    with pytest.raises(ProjectError, match=re.escape(said)):
+        Project.new(tmp_path / name, domain)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "kind", "said"),
+    [
+        ("Web", "v1", "Page", '"Web" is no name of a group'),
+        ("web", "1", "Page", '"1" is no name of a version'),
+        ("web", "v1", "page", '"page" is no name of a kind'),
+        ("web", "v1", "Class", "Class is a name that Python"),
+        ("web", "v1", "ConfigMap", "ConfigMap is a name that Python or handloop uses"),
+        ("shop", "v1", "Site", 'holds no Site with group="shop.example.com", version="v1"'),
+    ],
+)
+def test_kinds_are_checked_first(group: str, version: str, kind: str, said: str, project: Project) -> None:
+    """Nothing is written for a name that does not work, nor for a second kind of one name."""
+    before = contents(project)
+    with pytest.raises(ProjectError, match=re.escape(said)):
+        list(project.add_api(group=group, version=version, kind=kind))
+    assert contents(project) == before
+
+
+def test_another_folder_is_no_project(project: Project, tmp_path: Path) -> None:
+    """Without pyproject.toml, with a foreign one, and with one of another domain."""
+    with pytest.raises(ProjectError, match=r"has no pyproject\.toml"):
+        Project.at(tmp_path)
+    with pytest.raises(ProjectError, match=r"is a project of my-operator and example\.com already"):
+        Project.new(project.folder, "example.org")
+    for text, said in (("[project]\n", "without name and domain"), ("[", "cannot be read")):
+        (project.folder / "pyproject.toml").write_text(text, encoding="utf-8")
+        with pytest.raises(ProjectError, match=said):
+            Project.new(project.folder, "example.com")
+
+
+def test_a_module_is_named_after_its_kind() -> None:
+    """Words by underscores, acronyms as one word."""
+    assert [module_of(kind) for kind in ("Site", "BlogPost", "HTTPRoute", "V2Ray")] == [
+        "site",
+        "blog_post",
+        "http_route",
+        "v2_ray",
+    ]

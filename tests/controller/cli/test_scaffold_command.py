@@ -1,0 +1,44 @@
+"""`handloop init` and `handloop create api` as people type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from handloop.controller.cli.main import run_command
+from handloop.controller.example_operator import EXAMPLES
+
+INIT = ["init", "my-operator", "--domain", "example.com"]
+CREATE = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"]
+
+
+def test_each_says_what_to_type_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands that init names are those that work next."""
+    monkeypatch.chdir(tmp_path)
+    assert run_command(EXAMPLES, INIT) == 0
+    said = capsys.readouterr().out
+    assert "wrote: my-operator/pyproject.toml\n" in said
+    assert said.endswith(f"next:\n  cd my-operator\n  handloop {' '.join(CREATE)}\n")
+    monkeypatch.chdir("my-operator")
+    assert run_command(EXAMPLES, CREATE) == 0
+    said = capsys.readouterr().out
+    assert "added to: my_operator/controllers.py\nnext:\n  make run\n" in said
+    assert Path("manifests/samples/site.yaml").exists()
+
+
+def test_mistakes_are_told_with_their_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2; 1 for a folder that cannot be written."""
+    monkeypatch.chdir(tmp_path)
+    assert run_command(EXAMPLES, CREATE) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path} is no project of handloop: it has no pyproject.toml\n"
+        "  fix: handloop init NAME --domain DOMAIN\n"
+    )
+    (tmp_path / "my-operator").write_text("", encoding="utf-8")
+    assert run_command(EXAMPLES, INIT) == 1
+    assert capsys.readouterr().err.startswith("error: [Errno")
