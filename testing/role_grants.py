@@ -69,8 +69,8 @@ def assert_rbac_exact(operator: Accessing) -> None:
     Compare the roles of the declared access with the requests so far: each needs the other.
 
     A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
-    runtime declares some access for rare cases, which may stay unused: get for the kind of the controller,
-    and Events.
+    runtime declares some access for rare cases, which may stay unused: get for the kind of the controller and
+    for kinds that are patched, and Events.
     Raises: AssertionError with every request without a role, and every verb without a request.
     """
     asked = operator.asked()
@@ -79,6 +79,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
     granted = list(grants(roles(operator.manager.access(), namespaces=operator.namespaces)))
     kinds = [kind.resource for kind in operator.manager.reconciled_kinds()]
     rare = {("get", kind.group, kind.plural) for kind in kinds}
+    rare |= {("get", *one[1:3]) for one in granted if one[0] == "patch"}
     rare |= {(verb, group, "events") for verb in ("create", "patch") for group in _EVENT_GROUPS}
     lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})
     spare = sorted(f"declared, but not used: {one}" for one in unused(asked, granted) if one[:3] not in rare)
