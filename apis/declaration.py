@@ -146,6 +146,7 @@ _BUILT_IN: Final = frozenset(
         "events",
         "flowcontrol.apiserver",
         "internal.apiserver",
+        "metrics",
         "networking",
         "node",
         "rbac.authorization",

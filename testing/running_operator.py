@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.config import load_config
-from handloop.controller.cli.dry_set_up import is_custom
+from handloop.controller.cli.dry_set_up import has_own_definition
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.asked import Asked
 from handloop.testing.eventually import eventually
@@ -50,7 +50,7 @@ class RunningOperator:
         self._thread = threading.Thread(target=self._run, name="operator", daemon=True)
         self._skipped = len(sandbox.asked(USER_AGENT))
         set_up(self.manager)
-        kinds = [kind for kind in self.manager.reconciled_kinds() if is_custom(kind)]
+        kinds = [kind for kind in self.manager.reconciled_kinds() if has_own_definition(kind)]
         sandbox.apply(*(custom_resource_definition(kind) for kind in kinds))
 
     def asked(self) -> list[Asked]:

@@ -7,37 +7,14 @@ So `crd`, `rbac`, `doctor` and the checks need no second list beside the author'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
+from handloop.apis.declaration import is_built_in
 from handloop.apis.meta import Kind
 from handloop.client.http.response import Response, Stream
 from handloop.client.resource_client import Client
 from handloop.controller.cli.operator import Setup, SetUpError
 from handloop.controller.runtime.manager import Manager
-
-_GROUPS: Final = (
-    "admissionregistration",
-    "apiextensions",
-    "apiregistration",
-    "authentication",
-    "authorization",
-    "certificates",
-    "coordination",
-    "discovery",
-    "events",
-    "flowcontrol.apiserver",
-    "internal.apiserver",
-    "metrics",
-    "networking",
-    "node",
-    "rbac.authorization",
-    "resource",
-    "scheduling",
-    "storage",
-    "storagemigration",
-)
-BUILT_IN: Final = frozenset(f"{group}.k8s.io" for group in _GROUPS)
-"""The groups of a kube-apiserver that have a dot in their names. Only custom groups must have one."""
 
 
 class DrySetUp:
@@ -50,7 +27,11 @@ class DrySetUp:
     def __init__(
         self, functions: Sequence[Callable[[Manager], object]], kinds: Sequence[type[Kind]] | None
     ) -> None:
-        """Prepare. Args: kinds that need a CRD, None = the custom kinds that controllers reconcile."""
+        """
+        Prepare.
+
+        Args: kinds that need a CRD, None = the custom kinds that controllers reconcile, but no partial views.
+        """
         self._functions = tuple(functions)
         self._kinds = kinds
         self._found: tuple[Setup, ...] | None = None
@@ -84,15 +65,14 @@ class DrySetUp:
             raise SetUpError(text)
         kinds = self._kinds
         if kinds is None:
-            kinds = [kind for kind in manager.reconciled_kinds() if is_custom(kind)]
+            kinds = [kind for kind in manager.reconciled_kinds() if has_own_definition(kind)]
         name = names[0] if len(self._functions) > 1 else ",".join(names)
         return Setup(name=name, kinds=tuple(kinds), access=manager.access())
 
 
-def is_custom(kind: type[Kind]) -> bool:
-    """Whether a kind comes from a CRD."""
-    group = kind.resource.group
-    return "." in group and group not in BUILT_IN
+def has_own_definition(kind: type[Kind]) -> bool:
+    """Whether a kind comes from a CRD that its type describes; a partial view is of somebody else's."""
+    return not kind.partial and not is_built_in(kind.resource.group)
 
 
 def _call(function: Callable[[Manager], object], manager: Manager) -> None:

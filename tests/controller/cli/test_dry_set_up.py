@@ -11,12 +11,16 @@ from handloop.apis.autoscaling_v2 import HorizontalPodAutoscaler
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
-from handloop.controller.cli.dry_set_up import DrySetUp, is_custom
+from handloop.controller.cli.dry_set_up import DrySetUp, has_own_definition
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
 from handloop.kinds.core_v1 import ConfigMap
 from support.greeter import Greeting, set_up
 from support.scripted_transport import ScriptedTransport
+
+
+class Certificate(Kind, group="cert-manager.io", version="v1", partial=True):
+    """A view of somebody else's kind."""
 
 
 @pytest.mark.parametrize(
@@ -28,11 +32,16 @@ from support.scripted_transport import ScriptedTransport
         (Deployment, False),
         (HorizontalPodAutoscaler, False),
         (Lease, False),
+        (Certificate, False),
     ],
 )
 def test_only_custom_kinds_need_definitions(kind: type[Kind], custom: bool) -> None:
-    """A server has its own kinds; `*.k8s.io` is not enough to be one of them."""
-    assert is_custom(kind) is custom
+    """
+    A server has its own kinds; `*.k8s.io` is not enough to be one of them.
+
+    A view would overwrite the definition of a kind of others.
+    """
+    assert has_own_definition(kind) is custom
 
 
 def test_a_set_up_is_tried_once() -> None:
