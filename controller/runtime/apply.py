@@ -113,9 +113,9 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     replaced. An empty list or map must be empty in present, except labels and annotations, which many
     managers share.
 
-    A field with its type's default is not sent (omit_defaults): no apply sets it, and it is not compared.
-    Give a field that must have a certain value no default. An entry of a merged list or map that is no longer
-    desired is not noticed, either: Context.apply notices it, by AppliedFields.
+    What is not sent is not compared: None, empty values, and the defaults of a type that leaves them out. An
+    entry of a merged list or map that is no longer desired is not noticed, either: Context.apply notices it,
+    by AppliedFields.
     """
     whose = _BUILT_IN if is_built_in(desired.resource.group) else _CUSTOM
     return _covers(present, desired, owned_fields(desired), (whose,))
