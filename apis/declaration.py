@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from itertools import repeat
 from typing import Any, Final, Literal
 
@@ -71,10 +72,11 @@ class StructType(msgspec.StructMeta):
 
             Raises: TypeError, which names the field whose value has the wrong type.
             """
-            obj = super().__call__(*args, **fields)
-            for field in msgspec.structs.fields(obj):
-                if field.name in fields:
-                    _check(cls.__name__, field, fields[field.name])
+            obj: msgspec.Struct = super().__call__(*args, **fields)
+            known = fields_of(type(obj))
+            for name, value in fields.items():
+                if type(value) is not known[name].type:
+                    _check(cls.__name__, known[name], value)
             return obj
 
 
@@ -167,10 +169,16 @@ def is_built_in(group: str) -> bool:
     return "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN
 
 
+@cache  # msgspec reads the annotations anew each time
+def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The fields of a type, by their names in Python."""
+    return {field.name: field for field in msgspec.structs.fields(kind)}
+
+
 def shown(obj: msgspec.Struct) -> str:
     """A struct for people: the fields that were set, and the wire name where camelCase would mislead."""
     parts = []
-    for field in msgspec.structs.fields(obj):
+    for field in fields_of(type(obj)).values():
         value = getattr(obj, field.name)
         if value is not field.default:
             plain = _camel(field.name)

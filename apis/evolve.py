@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from handloop.apis.declaration import as_it_is
+from handloop.apis.declaration import as_it_is, fields_of
 from handloop.apis.meta import MapOf, frozen
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -68,10 +68,9 @@ def _evolved(whole: Any, steps: list[re.Match[str]], value: Any) -> Any:
 
 
 def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any]) -> Any:
-    known = msgspec.structs.fields(whole) if isinstance(whole, msgspec.Struct) else ()
-    fields = {field.name: field for field in known}
+    fields = fields_of(type(whole)) if isinstance(whole, msgspec.Struct) else {}
     if name not in fields:
-        by_wire = {field.encode_name: field.name for field in known}
+        by_wire = {field.encode_name: field.name for field in fields.values()}
         near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
         hint = f": did you mean {near[0]}?" if near else ""
         raise ValueError(f"{where} has no field {name}{hint}")

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from handloop.apis.declaration import is_built_in
+from handloop.apis.declaration import fields_of, is_built_in
 from handloop.apis.meta import Kind, encode_hook
 from handloop.apis.quantity import same_quantity
 from handloop.client.resource_client import PatchType, ResourceClient
@@ -143,7 +143,7 @@ def _covers_fields(present: Any, desired: msgspec.Struct, said: dict[str, Any], 
 
 
 def _names(struct: msgspec.Struct) -> list[tuple[str, str]]:
-    return [(field.name, field.encode_name) for field in msgspec.structs.fields(struct)]
+    return [(field.name, field.encode_name) for field in fields_of(type(struct)).values()]
 
 
 def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str, Any], way: _Way) -> bool:
