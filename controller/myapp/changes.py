@@ -30,6 +30,7 @@ from handloop.apis.core_v1 import (
     Service,
     ServicePort,
 )
+from handloop.apis.declaration import fields_of
 from handloop.apis.meta import APIStruct, Kind
 from handloop.apis.quantity import same_quantity
 
@@ -75,7 +76,7 @@ def autoscaler_changes(live: HorizontalPodAutoscaler, wanted: HorizontalPodAutos
     """The list of metrics is replaced as a whole: it is atomic on the server."""
     before, after = msgspec.structs.asdict(live.spec), msgspec.structs.asdict(wanted.spec)
     changed = {name for name in after if before[name] != after[name]}
-    names = {field.name: field.encode_name for field in msgspec.structs.fields(wanted.spec)}
+    names = {field.name: field.encode_name for field in fields_of(type(wanted.spec)).values()}
     spec = {names[name]: msgspec.to_builtins(after[name]) for name in names if name in changed}
     return _with_labels(live, wanted, spec)
 
