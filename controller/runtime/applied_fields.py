@@ -40,8 +40,9 @@ class AppliedFields:
 
     def remember(self, wanted: Kind, uid: str) -> None:
         """The server has applied these fields to the object of that UID."""
+        applied = uid, _digest(wanted)
         with self._lock:
-            self._last[_place(wanted)] = uid, _digest(wanted)
+            self._last[_place(wanted)] = applied
 
     def are_all_wanted(self, wanted: Kind, present: Kind, *, client: Client, manager: str) -> bool:
         """
