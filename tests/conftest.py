@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import threading
@@ -17,6 +18,7 @@ from handloop.workqueue.seams import set_lock_factory
 from support.ranked_lock import RankedLock
 
 _GRACE_SECONDS: Final = 2.0
+_EXIT_SECONDS: Final = 60.0
 _ORDER: Final = Path(__file__).parents[1] / "build" / "test-order"
 
 # the same examples in every run, however slow; `--hypothesis-profile=new-examples` looks for others
@@ -41,6 +43,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """A worker that does not end after its last test shows what it waits for, and is ended."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=2)
 
 
 class _Order:
