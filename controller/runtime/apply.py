@@ -8,7 +8,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
@@ -30,6 +30,15 @@ _SERVERS: Final = (
     "deletionTimestamp",
     "managedFields",
 )
+NO_PRECONDITION: Final[Mapping[str, str]] = {}
+ABSENT: Final[Mapping[str, str]] = {"resourceVersion": "1"}
+"""
+The precondition of an apply that creates: there is no object.
+
+No object has that version, for an API server's first write makes a later one; of an object that it creates,
+the server ignores the version.
+"""
+
 # the way to a value: built-in or custom kind, then field names; map keys and list indexes are left out
 _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
@@ -86,17 +95,28 @@ def owned_fields(obj: Kind) -> dict[str, Any]:
     return fields
 
 
-def apply(client: ResourceClient[T], obj: T, *, field_manager: str, force: bool = True) -> T:
+def apply(
+    client: ResourceClient[T],
+    obj: T,
+    *,
+    field_manager: str,
+    force: bool = True,
+    precondition: Mapping[str, str] = NO_PRECONDITION,
+) -> T:
     """
     Create the object, or set these fields in the server's object.
 
-    Args: force takes over fields of other managers; without it such a field is a Conflict.
+    Args: force takes over fields of other managers; without it such a field is a Conflict. precondition is
+    ABSENT, or the uid or resourceVersion that the server's object must have.
     Returns: the stored object; its resource version is the old one when nothing changed.
-    Raises: as ResourceClient.patch.
+    Raises: as ResourceClient.patch; for an unmet precondition Conflict, or Invalid for an object of another
+    uid.
     """
+    fields = owned_fields(obj)
+    fields["metadata"] |= precondition
     return client.patch(
         obj.metadata.name,
-        owned_fields(obj),
+        fields,
         namespace=obj.metadata.namespace,
         patch_type=PatchType.APPLY,
         field_manager=field_manager,

@@ -282,6 +282,7 @@ class ControllerBuilder(Generic[K]):
                 listers=manager,
                 applied=AppliedFields(),
                 recorder=manager.recorder(self._name),
+                clock=manager.seams.clock,
             ),
             seams=manager.seams,
         )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
+from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind, controller_of, is_controlled_by
 from handloop.apis.resource import Resource
-from handloop.client.errors import ClientError, NotFound
+from handloop.client.errors import ClientError, Conflict, Invalid, NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.applied_fields import AppliedFields
-from handloop.controller.runtime.apply import apply, is_applied
+from handloop.controller.runtime.apply import ABSENT, NO_PRECONDITION, apply, is_applied
 from handloop.controller.runtime.events.recorder import (
     EVENT_TYPE_NORMAL,
     EVENT_TYPE_WARNING,
@@ -27,6 +28,7 @@ from handloop.controller.runtime.owner_references import with_controller
 from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.keys import object_name
 from handloop.informers.lister import Lister
+from handloop.workqueue.seams import REAL_CLOCK, Clock
 
 K = TypeVar("K", bound=Kind)
 
@@ -85,15 +87,16 @@ class Context:
         deleted: Callable[[Kind], None] = _ignore,
         applied: AppliedFields | None = None,
         accepted: Callable[[Call, Response], None] = _ignore,
+        clock: Clock = REAL_CLOCK,
     ) -> None:
         """
         Args: applied is what the controller applied earlier, None = nothing is known; accepted is called with
-        each write that the server accepted from client: an OnWrite.
+        each write that the server accepted from client: an OnWrite. A test's clock may be a FakeClock.
         """
         self.controller = controller
         self.id = id
         self.causes = causes
-        self.deadline = deadline or Deadline()
+        self.deadline = deadline or Deadline(clock=clock)
         self.log = log or structlog.get_logger(controller)
         self.wrote = wrote
         self.deleted = deleted
@@ -102,6 +105,7 @@ class Context:
         self._recorder = recorder
         self._applied = AppliedFields() if applied is None else applied
         self._accepted = accepted
+        self._clock = clock
 
     def __repr__(self) -> str:
         return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
@@ -134,7 +138,7 @@ class Context:
             raise RuntimeError("this Context was made without caches: Context(listers=...)")
         return self._listers.lister_for(kind)
 
-    def apply(self, obj: K, *, owner: Kind | None = None) -> K | None:
+    def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
         Create an object, or correct the fields of it that differ; what was applied earlier and is no longer
         in obj goes, too. Nothing is sent while all is as wanted, but one read of each object that an earlier
@@ -144,24 +148,46 @@ class Context:
         the function apply with the controller's name as field manager, which takes fields over from others.
 
         Args: owner controls the object; an object of that name which it does not control is left alone, and
-        a Warning Event of owner says so. The cache decides: an object without owner that is not in it yet is
-        taken over. None = no owner: any object of that name is taken for ours.
+        a Warning Event of owner says so. The server checks that, too: the apply has a precondition, that the
+        object is absent or the very one in the cache. If that does not hold, the live object is read, and
+        decides. None = no owner: any object of that name is taken for ours.
         Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
-        written: as the cache has it, or None.
+        written: as the cache has it, or else the object as it would be written.
         Raises: NameTakenError; OwnerError; as ResourceClient.patch and Manager.lister_for.
         """
         wanted = obj if owner is None else with_controller(obj, owner)
         present = self.lister_for(type(obj)).get(object_name(obj))
         if owner is not None:
             if is_being_deleted(owner):
-                return present
-            if present is not None and not is_controlled_by(present, owner):
-                raise self._name_taken(present, owner)
+                return wanted if present is None else present
+            self._require_ours(present, owner)
         if present is not None and is_applied(wanted, present) and self._wants_all(wanted, present):
             return present
-        stored = apply(self.client.resource(type(obj)), wanted, field_manager=self.controller)
+        stored = self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
         self._applied.remember(wanted, stored.metadata.uid)
         return stored
+
+    def _apply_ours(self, wanted: K, present: K | None, owner: Kind) -> K:
+        """The cache may lag: another object of that name may be there by now, and is not ours to change."""
+        try:
+            return self._applied_as(wanted, _that_of(present))
+        except (Conflict, Invalid) as error:
+            if isinstance(error, Invalid) and not _is_about_the_uid(error):
+                raise
+        live = self._live(wanted)
+        self._require_ours(live, owner)
+        return self._applied_as(wanted, _that_of(live))
+
+    def _applied_as(self, wanted: K, precondition: Mapping[str, str] = NO_PRECONDITION) -> K:
+        objects = self.client.resource(type(wanted))
+        return apply(objects, wanted, field_manager=self.controller, precondition=precondition)
+
+    def _live(self, wanted: K) -> K | None:
+        metadata = wanted.metadata
+        try:
+            return self.client.resource(type(wanted)).get(metadata.name, namespace=metadata.namespace)
+        except NotFound:
+            return None
 
     def _wants_all(self, wanted: Kind, present: Kind) -> bool:
         return self._applied.are_all_wanted(wanted, present, client=self.client, manager=self.controller)
@@ -190,6 +216,10 @@ class Context:
                 "the CustomResourceDefinition that is made of its type"
             ) from error
 
+    def set_condition(self, conditions: Conditions, condition: Condition) -> Conditions:
+        """The conditions with one more, or another in place of the one of its type: set_condition, now."""
+        return set_condition(conditions, condition, now=self._clock.time())
+
     def _has_status(self, resource: Resource) -> bool:
         """Whether the server serves it; also if the server does not tell."""
         try:
@@ -198,9 +228,24 @@ class Context:
             return True
         return served is None or served.find(resource.plural, "status") is not None
 
-    def _name_taken(self, present: Kind, owner: Kind) -> NameTakenError:
+    def _require_ours(self, present: Kind | None, owner: Kind) -> None:
+        """Raises: NameTakenError."""
+        if present is None or is_controlled_by(present, owner):
+            return
         holder = controller_of(present)
         whose = "has no controller" if holder is None else f"belongs to {holder.kind} {holder.name}"
         text = f"{present.resource.kind} {present.metadata.name} already exists and {whose}: left alone"
         self.event(owner, NAME_TAKEN, text, EVENT_TYPE_WARNING)
-        return NameTakenError(text)
+        raise NameTakenError(text)
+
+
+def _that_of(present: Kind | None) -> Mapping[str, str]:
+    """The precondition that the server has what we have seen."""
+    if present is None:
+        return ABSENT
+    uid = present.metadata.uid
+    return {"uid": uid} if uid else NO_PRECONDITION
+
+
+def _is_about_the_uid(error: Invalid) -> bool:
+    return any(cause.field == "metadata.uid" for cause in error.status.details.causes)

@@ -7,8 +7,6 @@ A Memcached's Deployment, status and end.
 
 from __future__ import annotations
 
-import time
-
 from handloop import (
     Condition,
     Context,
@@ -23,7 +21,6 @@ from handloop import (
     is_controlled_by,
     object_name,
     remove_finalizer,
-    set_condition,
 )
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec
@@ -46,7 +43,7 @@ def reconcile(memcached: Memcached, context: Context) -> None:
     except NameTakenError as error:
         _tell(memcached, context, "NameTaken", str(error))
         raise
-    size, ready = memcached.spec.size, (deployment and deployment.status.available_replicas) or 0
+    size, ready = memcached.spec.size, deployment.status.available_replicas or 0
     _tell(memcached, context, "Ready" if ready == size else "Waiting", f"{ready} of {size} nodes available")
 
 
@@ -78,7 +75,7 @@ def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> 
     available = Condition(
         type="Available", status="True" if reason == "Ready" else "False", reason=reason, message=message
     )
-    conditions = set_condition(memcached.status.conditions, available, now=time.time())
+    conditions = context.set_condition(memcached.status.conditions, available)
     nodes = tuple(sorted(pod.metadata.name for pod in pods))
     context.update_status(memcached, MemcachedStatus(nodes=nodes, conditions=conditions))
 

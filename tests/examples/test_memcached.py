@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, Literal
 
 import pytest
@@ -92,13 +93,18 @@ def test_its_pods_run_memcached(sandbox: ExampleCluster) -> None:
     assert [port.container_port for port in container.ports] == [11211]
 
 
-def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) -> None:
-    """The Memcached says so, goes to work once the name is free, and does not take it along at its end."""
+def foreign(cluster: ExampleCluster) -> Deployment:
+    """Create a Deployment `cache` that nobody controls."""
     labels = FrozenMap({"app": "theirs"})
     container = Container(name="theirs", image="busybox:1.37", command=("sleep", "infinity"))
     template = PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=PodSpec(containers=(container,)))
     spec = DeploymentSpec(replicas=0, selector=LabelSelector(match_labels=labels), template=template)
-    theirs = cluster.create(Deployment.named("cache", spec=spec))
+    return cluster.create(Deployment.named("cache", spec=spec))
+
+
+def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) -> None:
+    """The Memcached says so, goes to work once the name is free, and does not take it along at its end."""
+    theirs = foreign(cluster)
     with cluster.operator(set_up) as controller:
         wanted(cluster, 2)
         cluster.eventually(lambda: available(cluster).reason == "NameTaken", "told")
@@ -111,6 +117,28 @@ def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) ->
         cluster.eventually(lambda: is_another(cluster, theirs) and has_nodes(cluster, 2), "at work")
         cluster.delete(Memcached, "cache")
         cluster.eventually(lambda: is_gone(cluster), "gone")
+    assert controller.statistics().unexpected == 0
+
+
+def test_a_deployment_that_no_cache_has_seen_is_left_alone(cluster: ExampleCluster, tmp_path: Path) -> None:
+    """The watch of Deployments brings nothing: the server tells that the name is taken, before it changes."""
+    with (
+        cluster.proxy() as proxy,
+        cluster.operator(set_up, kubeconfig=proxy.kubeconfig(tmp_path / "proxy")) as controller,
+    ):
+        cluster.create(Memcached.named("first", spec=MemcachedSpec(size=0)))
+        cluster.eventually(lambda: cluster.get(Deployment, "first"), "caches filled")
+        proxy.silence("deployments")
+        theirs = foreign(cluster)
+        wanted(cluster, 2)
+        cluster.eventually(lambda: available(cluster).reason == "NameTaken", "told")
+        assert (
+            available(cluster).message == "Deployment cache already exists and has no controller: left alone"
+        )
+        there = cluster.get(Deployment, "cache")
+        assert there is not None
+        assert (there.spec, there.metadata.owner_references) == (theirs.spec, ())
+        assert not [write for write in proxy.writes if write.path.endswith("/deployments/cache")]
     assert controller.statistics().unexpected == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -24,6 +24,7 @@ from handloop.sandbox.faults.faults import Faults
 from handloop.testing.role_grants import grants, refused
 from support.cluster import CRDS, Cluster, RealCluster, SandboxCluster
 from support.deadline import until
+from support.recording_proxy import RecordingProxy, recording
 from support.threads import Background
 
 K = TypeVar("K", bound=Kind)
@@ -131,10 +132,16 @@ class ExampleCluster:
         """Wait until something is true."""
         until(look, what, seconds=self._cluster.seconds)
 
+    def proxy(self) -> AbstractContextManager[RecordingProxy]:
+        """A proxy before the server, for an operator."""
+        return recording("operator", self._cluster.transport)
+
     @contextmanager
-    def operator(self, set_up: Callable[[Manager], object]) -> Iterator[Controller]:
-        """Run an operator of one controller for as long as the block lasts."""
-        config = load_config(kubeconfig=str(self._cluster.kubeconfig))
+    def operator(
+        self, set_up: Callable[[Manager], object], *, kubeconfig: Path | None = None
+    ) -> Iterator[Controller]:
+        """Run an operator of one controller for as long as the block lasts. kubeconfig may be a proxy's."""
+        config = load_config(kubeconfig=str(kubeconfig or self._cluster.kubeconfig))
         stop = threading.Event()
         with closing(HTTPTransport(config, request_seconds=5.0, read_seconds=2.0)) as transport:
             manager = Manager(

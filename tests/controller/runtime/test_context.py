@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from handloop.apis.conditions import Condition
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
-from handloop.client.errors import Conflict, NotFound
+from handloop.client.errors import Conflict, Invalid, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
@@ -22,6 +23,8 @@ from handloop.informers.lister import Lister
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
+from handloop.testing import FakeClock
+from handloop.testing.request_trace import RequestTrace
 from support.deployments import deployment
 
 K = TypeVar("K", bound=Kind)
@@ -38,6 +41,7 @@ class Tools:
 
     def __init__(self) -> None:
         self.sandbox = Sandbox(token="", controllers=(), seed=1)
+        self.trace = RequestTrace(self.sandbox.engine, "", user_agent="")
         self.admin: Any = Client(self.sandbox.transport())  # type: ignore[arg-type] # the same shapes
         self.cache: Indexer[Any] = Indexer()
         self.recorder = FakeRecorder()
@@ -61,7 +65,7 @@ class Tools:
         """Implements handloop.controller.runtime.context.Listers."""
         return Lister(self.cache, kind.resource)
 
-    def apply(self, text: str, *, owner: Service | None = None) -> ConfigMap | None:
+    def apply(self, text: str, *, owner: Service | None = None) -> ConfigMap:
         """Apply the ConfigMap `a`."""
         wanted = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"text": text}))
         return self.context.apply(wanted, owner=owner or self.owner)
@@ -94,7 +98,6 @@ def test_an_apply_creates_repairs_and_is_quiet() -> None:
     """In the controller's name, under the owner's control, and only what differs."""
     tools = Tools()
     made = tools.apply("hello")
-    assert made is not None
     assert made.metadata.owner_references == (new_controller_ref(tools.owner),)
     assert tools.sync().data == {"text": "hello"}
     tools.accepted.clear()
@@ -103,7 +106,6 @@ def test_an_apply_creates_repairs_and_is_quiet() -> None:
     tools.admin.resource(ConfigMap).patch("a", {"data": {"text": "spoilt"}}, namespace="default")
     tools.sync()
     repaired = tools.apply("hello")
-    assert repaired is not None
     assert repaired.data == {"text": "hello"}
     assert tools.accepted == [("patch", 200)]
     assert tools.recorder.take() == []
@@ -149,8 +151,64 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     going = replace(
         tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     )
-    assert tools.apply("hello", owner=going) is None
+    assert tools.apply("hello", owner=going).metadata.uid == ""
     assert tools.accepted == []
+    made = tools.apply("hello")
+    tools.sync()
+    assert tools.apply("other", owner=going) == made
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_the_server_knows_better_than_the_cache_whose_an_object_is(cached: bool) -> None:
+    """A foreign object that the cache lacks, or that took the place of ours; both times two requests."""
+    tools = Tools()
+    maps = tools.admin.resource(ConfigMap)
+    if cached:
+        tools.apply("mine")
+        tools.sync()
+        maps.delete("a", namespace="default")
+    theirs = maps.create(ConfigMap.named("a", namespace="default"))
+    tools.accepted.clear()
+    before = len(tools.trace.asked())
+    with pytest.raises(NameTakenError, match="ConfigMap a already exists and has no controller: left alone"):
+        tools.apply("changed")
+    assert [one.verb for one in tools.trace.asked()[before:]] == ["patch", "get"]
+    assert (maps.get("a", namespace="default"), tools.accepted) == (theirs, [])
+    assert tools.recorder.take() == [
+        "Warning NameTaken ConfigMap a already exists and has no controller: left alone"
+    ]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_cache_that_lags_behind_ourselves_is_no_obstacle(cached: bool) -> None:
+    """Ours is there though the cache lacks it, or gone though the cache has it: the apply comes about."""
+    tools = Tools()
+    made = tools.apply("hello")
+    if cached:
+        tools.sync()
+        tools.admin.resource(ConfigMap).delete("a", namespace="default")
+    stored = tools.apply("hi")
+    assert stored.data == {"text": "hi"}
+    assert (stored.metadata.uid == made.metadata.uid) is not cached
+
+
+def test_a_creation_is_one_request_and_owned_like_an_apply() -> None:
+    """So a later apply removes what is no longer wanted; an error of another kind is not looked into."""
+    tools = Tools()
+    tools.apply("hello")
+    assert tools.trace.asked()[-1].creates
+    assert tools.trace.asked()[-2].resource == "services"
+    live = msgspec.json.decode(tools.admin.get_raw("/api/v1/namespaces/default/configmaps/a"))
+    (entry,) = live["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("greeter", "Apply")
+    tools.sync()
+    before = len(tools.trace.asked())
+    with pytest.raises(Invalid):
+        tools.context.apply(
+            ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"not valid": "x"})),
+            owner=tools.owner,
+        )
+    assert [one.verb for one in tools.trace.asked()[before:]] == ["patch"]
 
 
 def test_a_status_is_written_when_it_says_something_new() -> None:
@@ -169,6 +227,13 @@ def test_a_status_is_written_when_it_says_something_new() -> None:
         tools.context.update_status(service, ServiceStatus(load_balancer=other))
     with pytest.raises(TypeError, match=r"Service\.status: "):
         tools.context.update_status(told, LoadBalancerStatus())
+
+
+def test_a_condition_gets_the_time_of_the_context() -> None:
+    """Authors hand no time down, and a test says what time it is."""
+    context = Context(clock=FakeClock())
+    (condition,) = context.set_condition((), Condition(type="Ready", status="True", reason="Up"))
+    assert condition.last_transition_time == "2023-11-14T22:13:20Z"
 
 
 class Plain(Kind, group="example.org", version="v1"):
