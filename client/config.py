@@ -17,7 +17,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-import structlog
 
 from handloop.client.auth.credentials import Credentials, StaticCredentials
 from handloop.client.auth.in_cluster import (
@@ -42,8 +41,9 @@ from handloop.client.auth.user import credentials_for, decode_base64, impersonat
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.server_url import proxy_flaw, proxy_from_environment, server_url, shown_server
 from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import structlog
-
 from handloop.workqueue.seams import new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 LINE: Final = 6
 HEADERS: Final = 7

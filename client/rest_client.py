@@ -18,8 +18,6 @@ from copy import copy
 from functools import cache
 from typing import Final, NamedTuple, Self
 
-import structlog
-
 from handloop.client.errors import (
     MAX_WAIT_SECONDS,
     APIError,
@@ -42,9 +40,10 @@ from handloop.client.request_reports import (
 from handloop.client.transport import Transport
 from handloop.workqueue.rate_limiters import TokenBucket
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, new_condition
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 _FAILED: Final = 400
 MAX_RETRIES: Final = 10

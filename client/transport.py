@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
-import structlog
 from urllib3 import HTTPHeaderDict
 
 from handloop.client.auth.tls import KeyPair, TLSContexts
@@ -27,8 +26,9 @@ from handloop.client.http.sockets import arm
 from handloop.client.request_reports import NO_METRICS, RequestMetrics, log_headers
 from handloop.client.server_url import shown_server
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 REQUEST_SECONDS: Final = 30.0
 READ_SECONDS: Final = 75.0

@@ -19,7 +19,7 @@ NAMES: Final = ("foo", "myapp")
 
 
 def main() -> int:
-    """Run the command line of this process. Returns: the exit code; see docs/errors.md."""
+    """Run the command line of this process. Returns: the exit code; see `handloop errors`."""
     return run_command(EXAMPLES)
 
 
@@ -58,6 +58,7 @@ EXAMPLES: Final = Operator(
     version=version,
     names=NAMES,
     workers=2,
+    variables="CONTROLLER",
     transform=_transform,
     manifests="manifests",
     generator="python -m controller manifests",

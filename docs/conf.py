@@ -27,19 +27,20 @@ html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
 
-# pages of the root that are pages of the site, too
+# pages from elsewhere that are pages of the site, too
 PAGES = {
     "readme": "README.md",
     "architecture": "ARCHITECTURE.md",
     "benchmarks": "benchmarks/README.md",
     "changelog": "CHANGELOG.md",
     "contributing": "CONTRIBUTING.md",
+    "errors": "controller/cli/errors.md",
 }
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|https?:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
 def read(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Take pages of the root from there, lead links to them to the site's, and links to folders nowhere."""
+    """Take such pages from there, lead links to them to the site's, and links to folders nowhere."""
     here = ROOT / "docs" / Path(name).parent
     folder = here
     if name in PAGES:

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Object
 from handloop.client.decoding.pages import ListPage
 from handloop.client.errors import is_expired
@@ -21,8 +19,9 @@ from handloop.client.options import ListOptions
 from handloop.informers.initial_list import unchanged
 from handloop.informers.keys import CacheError, meta_namespace_key_func
 from handloop.workqueue.seams import Clock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Object)
 

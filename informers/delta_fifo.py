@@ -29,8 +29,6 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import structlog
-
 from handloop.informers.keys import (
     CacheError,
     DeletedFinalStateUnknown,
@@ -40,9 +38,10 @@ from handloop.informers.keys import (
     meta_namespace_key_func,
 )
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_condition
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
 
-log = structlog.get_logger("delta_fifo")
+log = get_logger("delta_fifo")
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind
 from handloop.informers.delta_fifo import Deltas, DeltaType
 from handloop.informers.history_guard import HistoryGuard
@@ -28,8 +26,9 @@ from handloop.informers.processor import (
     UpdateNotification,
 )
 from handloop.workqueue.seams import Clock, Lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEvent
@@ -27,8 +25,9 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.workqueue.seams import new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

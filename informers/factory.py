@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind
 from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
 from handloop.informers.lister import Cache, Lister, MergedCache
@@ -23,8 +21,9 @@ from handloop.informers.progress import INTERVAL_SECONDS, SyncProgress
 from handloop.informers.shared_informer import DEFAULT_OPTIONS, InformerOptions, SharedIndexInformer
 from handloop.informers.sync import wait_for_cache_sync
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, join_all, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

@@ -17,8 +17,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeAlias, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Object
 from handloop.informers.delta_fifo import DeltaType
 from handloop.informers.keys import (
@@ -30,9 +28,10 @@ from handloop.informers.keys import (
     deletion_handling_meta_namespace_key_func,
 )
 from handloop.workqueue.seams import new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T")
 

@@ -13,16 +13,15 @@ import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-import structlog
-
 from handloop.apis.labels import Selector, everything, parse_selector
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
 from handloop.informers.indexer import NAMESPACE_INDEX, IndexNotFound
 from handloop.informers.keys import ObjectName, parse_object_name
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
 
-log = structlog.get_logger("lister")
+log = get_logger("lister")
 
 T = TypeVar("T", bound=Object)
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import WatchEvent
@@ -33,8 +31,9 @@ from handloop.informers.initial_list import PagedList, StreamedList, unchanged
 from handloop.informers.listwatch import ListerWatcher, OpenResponse
 from handloop.informers.outage import Doing, Outage
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

@@ -17,7 +17,6 @@ from enum import IntEnum
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
-import structlog
 
 from handloop.apis.resource import Resource
 from handloop.client.errors import (
@@ -36,8 +35,9 @@ from handloop.client.errors import (
 from handloop.client.rest_client import Reachability
 from handloop.workqueue.backoff import ExponentialBackoff
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 REPEAT_SECONDS: Final = 60.0
 
@@ -255,7 +255,7 @@ class Outage:
 
     State: _trouble = the last one said, None while all is well; _repeats = the same again since that line.
            _worked = something has succeeded before; _forbidden_at = since when nothing but 403 comes.
-           last_error is for others to read, one step behind.
+           last_error, and fix for that last said, are for others to read, one step behind.
     Threads: the reflector's.
     """
 
@@ -284,7 +284,7 @@ class Outage:
         self._repeats = 0
         self._worked = False
         self._forbidden_at: float | None = None
-        self.last_error = ""
+        self.last_error = self.fix = ""
 
     def wait(self, doing: Doing, error: Exception | None, *, ends_round: bool = False) -> None:
         """
@@ -312,7 +312,7 @@ class Outage:
             return
         lasted = self._clock.now() - self._began_at
         log.info("Watching again", reflector=self.name, after=f"{lasted:.1f} s")
-        self._trouble, self.last_error = None, ""
+        self._trouble, self.last_error, self.fix = None, "", ""
 
     def _hand_over(self, error: Exception, handler: WatchErrorHandler) -> None:
         try:
@@ -352,7 +352,7 @@ class Outage:
     def _say(self, repeated: str, doing: Doing, error: Exception, delay: float) -> None:
         message = f"Failed to {'list' if doing is Doing.LIST else 'watch'}{repeated}"
         facts = {"reflector": self.name, "err": str(error), "retryIn": f"{delay:.1f} s"}
-        fix = fix_for(error, self._resource, self._namespace, hints=self._hints)
+        self.fix = fix = fix_for(error, self._resource, self._namespace, hints=self._hints)
         if self._trouble is not None and self._trouble.error == _FORBIDDEN_ANEW:
             facts["hint"] = _ROLES_HINT
         elif fix:

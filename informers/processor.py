@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
-import structlog
 
 from handloop.informers.handlers import ResourceEventHandler, handler_name
 from handloop.informers.informer_metrics import Counter
@@ -42,9 +41,10 @@ from handloop.workqueue.seams import (
     new_condition,
     new_lock,
 )
+from handloop.workqueue.stdlib_logs import get_logger
 from handloop.workqueue.step_trace import TRACE
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T")
 

@@ -187,6 +187,7 @@ class Reflector(Generic[T]):
             last_sync_resource_version=self.last_sync_resource_version(),
             last_event_at=self._tally.last_event_at,
             last_error=self._outage.last_error,
+            fix=self._outage.fix,
             retry_at=self._outage.pause.retry_at,
         )
 

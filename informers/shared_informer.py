@@ -24,7 +24,6 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 import msgspec
-import structlog
 
 from handloop.apis.immutable import mutable_parts
 from handloop.apis.meta import Kind
@@ -50,8 +49,9 @@ from handloop.informers.processor import (
 )
 from handloop.informers.reflector import Reflector
 from handloop.workqueue.seams import REAL_SEAMS, Seams, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("informers")
+log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 

@@ -50,8 +50,9 @@ def refused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Asked]:
 
 
 def unused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Grant]:
-    """The grants that no request needed."""
-    return {grant for grant in granted if not any(grant.allows(one) for one in asked)}
+    """The grants that no request needed, without rights that are no requests: owner_access."""
+    requests = (one for one in granted if not (one.verb == "update" and one.resource.endswith("/finalizers")))
+    return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
 
 class Accessing(Protocol):

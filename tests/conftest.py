@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from handloop.workqueue.seams import set_lock_factory
@@ -26,6 +27,15 @@ _slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", _slow, derandomize=True)
 settings.register_profile("new-examples", _slow, print_blob=True)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _as_structlog_was() -> Iterator[None]:
+    """Its capture_logs leaves structlog configured, and our loggers would follow that from then on."""
+    was_configured = structlog.is_configured()
+    yield
+    if not was_configured:
+        structlog.reset_defaults()
 
 
 def pytest_configure(config: pytest.Config) -> None:

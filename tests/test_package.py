@@ -144,6 +144,7 @@ def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     bin_ = environment.bin
     run(bin_ / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=project)
     assert "handloop" in run(bin_ / "handloop", "version", cwd=project)
+    assert "**leadership was lost.**" in run(bin_ / "handloop", "errors", "E12", cwd=project)
     run(bin_ / "handloop", "init", "my-operator", "--domain", "example.com", cwd=project)
     templates = ROOT / "controller/cli/templates/project"
     made = [path for path in (project / "my-operator").rglob("*") if path.is_file()]

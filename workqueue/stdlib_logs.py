@@ -1,15 +1,18 @@
 """
 Where the lines of a library go: to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
 
-Every module logs by structlog.get_logger(name). By itself structlog writes each line to stdout, those for
-debugging too, which a library must not. So the first import of this folder, which all parts that log need,
-configures structlog, unless the application has done so: its own configuration counts, before or after.
+Every module logs by get_logger(name). By itself structlog writes each line to stdout, those for debugging
+too, which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
+process: the application's own structlog loggers stay as they are. If the application configures structlog,
+before or after, our loggers follow that.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import structlog
@@ -93,13 +96,40 @@ def raised(exc_info: object) -> BaseException | None:
     return sys.exc_info()[1] if exc_info else None
 
 
-def log_to_stdlib() -> None:
-    """Configure structlog for a library, unless it is configured."""
-    if structlog.is_configured():
-        return
-    structlog.configure(
-        processors=[drop_unwanted, structlog.contextvars.merge_contextvars, _Rendered()],
-        logger_factory=StdlibLogger,
-        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
-        cache_logger_on_first_use=False,
-    )
+_PROCESSORS: Final = (drop_unwanted, structlog.contextvars.merge_contextvars, _Rendered())
+_ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
+
+
+class _Logger:
+    """
+    One of our loggers: by structlog's configuration where there is one, else by our own. Threads: any.
+
+    It makes what it needs at its first line: a reconcile has a logger of its own, and often writes nothing.
+    """
+
+    def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
+        self._name = name
+        self._facts = facts
+
+    @cached_property
+    def _configured(self) -> Any:
+        return structlog.get_logger(self._name, **self._facts)
+
+    @cached_property
+    def _ours(self) -> Any:
+        out = StdlibLogger(self._name)
+        return structlog.wrap_logger(
+            out, _PROCESSORS, _ALL_LEVELS, cache_logger_on_first_use=True, **self._facts
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._configured if structlog.is_configured() else self._ours, name)
+
+
+def get_logger(name: str, **facts: Any) -> Any:
+    """
+    The logger of a part of handloop, or of a controller: structlog's interface over `handloop.<name>`.
+
+    Args: facts are in each of its lines.
+    """
+    return _Logger(name, facts)

@@ -10,15 +10,14 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
-import structlog
-
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.auth.credentials import TokenFile, read_token
 from handloop.client.auth.tls import TLSOptions, build_context
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.workqueue.seams import Clock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 

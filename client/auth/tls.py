@@ -11,13 +11,12 @@ import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import structlog
-
 from handloop.client.auth.bounded_file import read_file
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.workqueue.seams import new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 _LOCK_RANK: Final = 96
 

@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
-import structlog
 
 from handloop.apis.meta import Object
 from handloop.apis.resource import Resource
@@ -26,8 +25,9 @@ from handloop.client.errors import APIError, ClientError, DeadlineExceeded, Deco
 from handloop.client.errors.status import status_from_json
 from handloop.client.http.response import Stream
 from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("client")
+log = get_logger("client")
 
 T = TypeVar("T", bound=Object)
 I = TypeVar("I")  # noqa: E741 - an item: the object itself, or its JSON

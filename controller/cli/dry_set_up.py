@@ -25,15 +25,20 @@ class DrySetUp:
     """
 
     def __init__(
-        self, functions: Sequence[Callable[[Manager], object]], kinds: Sequence[type[Kind]] | None
+        self,
+        functions: Sequence[Callable[[Manager], object]],
+        kinds: Sequence[type[Kind]] | None,
+        sample: str = "",
     ) -> None:
         """
         Prepare.
 
         Args: kinds that need a CRD, None = the custom kinds that controllers reconcile, but no partial views.
+        sample is the path of a manifest to try them with.
         """
         self._functions = tuple(functions)
         self._kinds = kinds
+        self._sample = sample
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
@@ -67,7 +72,7 @@ class DrySetUp:
         if kinds is None:
             kinds = [kind for kind in manager.reconciled_kinds() if has_own_definition(kind)]
         name = names[0] if len(self._functions) > 1 else ",".join(names)
-        return Setup(name=name, kinds=tuple(kinds), access=manager.access())
+        return Setup(name=name, kinds=tuple(kinds), access=manager.access(), sample=self._sample)
 
 
 def has_own_definition(kind: type[Kind]) -> bool:

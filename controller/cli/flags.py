@@ -80,7 +80,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
     parser = _Parser(
         prog=operator.command if command == "run" else f"{operator.command} {command}",
         description=COMMANDS[command],
-        epilog=_commands_text(command, operator) + _environment(flags) + _examples(operator),
+        epilog=_commands_text(command, operator) + _environment(flags, operator) + _examples(operator),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -121,8 +121,9 @@ examples:
 """
 
 
-def _environment(flags: Mapping[str, Flag]) -> str:
-    rows = [f"  {flag.variable(name):42} {spelling(name)}" for name, flag in flags.items() if flag.env]
+def _environment(flags: Mapping[str, Flag], operator: Operator) -> str:
+    named = {flag.variable(name, operator): name for name, flag in flags.items() if flag.env}
+    rows = [f"  {variable:42} {spelling(name)}" for variable, name in named.items()]
     return "\nenvironment (a flag wins):\n" + "\n".join(rows) + "\n" if rows else ""
 
 
@@ -183,10 +184,10 @@ def parse_options(
         _require_sandbox()
     for name in FLAGS:
         if name != "controllers":
-            given |= _given(name, FLAGS[name].parse, parsed.get(name), environment)
+            given |= _given(name, FLAGS[name].parse, parsed.get(name), environment, operator)
         elif operator.names:
             choose = partial(controller_names, names=operator.names)
-            given |= _given(name, choose, parsed.get(name), environment)
+            given |= _given(name, choose, parsed.get(name), environment, operator)
     if command not in ASKING:
         return Options(**given)
     try:
@@ -196,14 +197,18 @@ def parse_options(
 
 
 def _given(
-    name: str, parse: Callable[[str], Any], word: str | None, environment: Mapping[str, str]
+    name: str,
+    parse: Callable[[str], Any],
+    word: str | None,
+    environment: Mapping[str, str],
+    operator: Operator,
 ) -> dict[str, Any]:
     """The option and its value; {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
     # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded
     if word is None and flag.env and name != "kubeconfig":
-        variable = flag.variable(name)
+        variable = flag.variable(name, operator)
         word, source = environment.get(variable) or None, f"${variable}"
     if word is None:
         return {}

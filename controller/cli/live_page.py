@@ -11,14 +11,13 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import structlog
-
 from handloop.client.config import ClientConfig
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.flags import LEARN_INSTALL, is_live_page_installed
 from handloop.controller.cli.options import Options
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("controller")
+log = get_logger("controller")
 
 
 class Running(Protocol):

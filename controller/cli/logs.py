@@ -34,10 +34,10 @@ from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, raised
+from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, get_logger, raised
 from handloop.workqueue.traceback_places import TracebackPlaces
 
-log = structlog.get_logger("controller")
+log = get_logger("controller")
 
 REPEAT_WINDOW_SECONDS: Final = 60.0
 TRACEBACK_VERBOSITY: Final = 4

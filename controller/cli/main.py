@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 from handloop.controller.cli.flags import UsageError, parse_options
@@ -32,6 +33,7 @@ def main(
     kinds: Sequence[type[Any]] | None = None,
     version: str = "",
     transform: Callable[[Any], Any] | None = None,
+    sample: str | Path = "",
     argv: Sequence[str] | None = None,
 ) -> NoReturn:
     """
@@ -42,14 +44,15 @@ def main(
     so it sends no requests, and registers metrics of its own with `manager.registry`. Several such functions
     can be chosen by `--controllers`, by the name of the first controller that each of them adds.
 
-    Args: name is that of the lease, the roles and the user agent. kinds are those that need a CRD, None = the
-    custom kinds that controllers reconcile. version is the operator's own. transform is the Manager's. argv
-    None = the words after the program's.
-    Raises: SystemExit with the exit code; see docs/errors.md.
+    Args: name is that of the lease, the roles and the user agent; environment variables begin with it. kinds
+    are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's
+    own. transform is the Manager's. sample is a manifest, or a folder of them, that hints name, as in
+    `kubectl apply -f sample.yaml`. argv None = the words after the program's.
+    Raises: SystemExit with the exit code; see `handloop errors`.
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
 
-    dry = DrySetUp((set_up,) if callable(set_up) else tuple(set_up), kinds)
+    dry = DrySetUp((set_up,) if callable(set_up) else tuple(set_up), kinds, str(sample))
     try:
         operator = Operator(
             name=name,
@@ -74,7 +77,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     Run one command line of an operator.
 
     Args: argv None = this process's.
-    Returns: the exit code; see docs/errors.md.
+    Returns: the exit code; see `handloop errors`.
     """
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in operator.own_commands:
@@ -126,12 +129,11 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
 
     Logs an unexpected error: in one line, or from level 4 on with its traceback.
     """
-    import structlog  # noqa: PLC0415
-
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.signals import SignalHandler  # noqa: PLC0415
+    from handloop.workqueue.stdlib_logs import get_logger  # noqa: PLC0415
 
-    log = structlog.get_logger("controller")
+    log = get_logger("controller")
     level = logs.configure_logging(options.log_format, options.verbosity, stream=err)
     stop = threading.Event()
 

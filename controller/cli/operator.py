@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,8 @@ class Setup:
     One controller, as far as it is known without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; access is an Access for
-    each thing that it asks of the server; sample is a manifest with an object of such a kind; shown is what
-    `kubectl get` should list, "" = the kinds.
+    each thing that it asks of the server; sample is the path of a manifest with an object of such a kind;
+    shown is what `kubectl get` should list, "" = the kinds.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Setup:
         Args: options of kubectl, after a space.
         """
         if self.sample and Path(self.sample).exists():
-            return f"kubectl apply -f {self.sample}{options}"
+            return f"kubectl apply -f {shlex.quote(shown_path(Path(self.sample)))}{options}"
         first = self.kinds[0].resource
         told = f"a {first.kind}; its fields: kubectl explain {first.group_resource}"
         return f"kubectl apply -f FILE{options}   ({told})"
@@ -58,7 +59,8 @@ class Operator:
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
     names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
     own_commands are commands that no other operator has, with their help. version() is the operator's own,
-    "" = unknown. transform() is the Manager's. generator stands in the first line of printed manifests.
+    "" = unknown. variables begins the names of environment variables, "" = the name does. transform() is the
+    Manager's. generator stands in the first line of printed manifests.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Operator:
     version: Callable[[], str]
     names: tuple[str, ...] = ()
     workers: int = 1
+    variables: str = ""
     transform: Callable[[], Callable[[Any], Any] | None] = lambda: None
     manifests: str = ""
     generator: str = ""
@@ -76,6 +79,11 @@ class Operator:
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
         """The controllers of these names; all of an operator whose controllers cannot be chosen."""
         return tuple(one for one in self.setups() if not self.names or one.name in names)
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of its environment variables: `MY_OPERATOR` of my-operator."""
+        return self.variables or re.sub("[^A-Z0-9]", "_", self.name.upper())
 
     @property
     def crd_command(self) -> str:
@@ -96,6 +104,12 @@ class Operator:
         """`greeter/1.2`, without what the client adds."""
         version = self.version()
         return f"{self.name}/{version}" if version else self.name
+
+
+def shown_path(path: Path) -> str:
+    """A path as people type it: without the working directory."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def typed_command(started: str, module: str = "") -> str:

@@ -38,7 +38,11 @@ _SANDBOX: Final = ("run", "sandbox")
 
 
 class Flag(NamedTuple):
-    """How one option is read. `kube_api_qps` is `--kube-api-qps` and `$CONTROLLER_KUBE_API_QPS`."""
+    """
+    How one option is read. kube_api_qps is `--kube-api-qps`, and `$GREETER_KUBE_API_QPS` of the greeter.
+
+    env is a format of the operator's prefix and the option's name, "" = no variable.
+    """
 
     parse: Callable[[str], Any]
     metavar: str
@@ -47,9 +51,9 @@ class Flag(NamedTuple):
     short: str
     env: str
 
-    def variable(self, name: str) -> str:
+    def variable(self, name: str, operator: Operator) -> str:
         """The environment variable of the option with this name, "" = none."""
-        return self.env.format(name.upper())
+        return self.env.format(operator.prefix, name.upper())
 
 
 def spelling(name: str) -> str:
@@ -65,7 +69,7 @@ def _option(
     commands: Sequence[str] = ("run",),
     *,
     short: str = "",
-    env: str = "CONTROLLER_{}",
+    env: str = "{}_{}",
 ) -> Any:
     return field(default=default, metadata={"flag": Flag(parse, metavar, text, commands, short, env)})
 
@@ -109,7 +113,7 @@ class Options:
         "log level: 0 always, 2 steady state, 4 decisions, 6 requests, 8 bodies",
         _LOGGING,
         short="v",
-        env="CONTROLLER_V",
+        env="{}_V",
     )
     log_format: str = _option(
         "",

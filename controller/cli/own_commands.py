@@ -1,5 +1,5 @@
 """
-The commands that `handloop` alone has: to learn by, and to make a project with.
+The commands that `handloop` alone has: to learn by, to look errors up, and to make a project with.
 
 They read their own arguments, and some stand on extras: each is imported when it is run.
 """
@@ -16,6 +16,7 @@ from handloop.controller.cli.terminal import show
 OWN_COMMANDS: Final = {
     "walkthrough": "learn in eleven chapters how a controller works inside; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
+    "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
     "create": "add a kind to it: handloop create api --group web --version v1 --kind Site",
 }
@@ -29,6 +30,10 @@ def run_own_command(name: str, arguments: Sequence[str]) -> int:
         from handloop.controller.cli.scaffold_command import run_scaffold  # noqa: PLC0415 - tomllib, argparse
 
         return run_scaffold(name, arguments)
+    if name == "errors":
+        from handloop.controller.cli.errors_command import run_errors  # noqa: PLC0415 - importlib.resources
+
+        return run_errors(arguments)
     try:
         if name == "top":
             from handloop.walkthrough.top.program import main as run_top  # noqa: PLC0415 - an extra

@@ -1,9 +1,9 @@
 """
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
-Every problem has a code (E01 to E16), an exit code and a section in docs/errors.md. E01 to E06 stand in
-connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in program.py. E14 is the
-Foo controller's.
+Every problem has a code (E01 to E16), an exit code and a section in errors.md, which `handloop errors`
+prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
+program.py. E14 is the Foo controller's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ EXIT_FORBIDDEN: Final = 5
 EXIT_NO_CRD: Final = 6
 EXIT_PORT: Final = 7
 
-DOCS: Final = "docs/errors.md"
 OLDEST: Final = (1, 28)
 NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
@@ -59,8 +58,8 @@ class Problem:
 
     @property
     def more(self) -> str:
-        """Where to read on."""
-        return f"{DOCS}#{self.code.lower()}"
+        """The command that prints more."""
+        return f"handloop errors {self.code}"
 
     def facts(self) -> dict[str, str]:
         """The same as pairs for a log line whose message is `what`."""

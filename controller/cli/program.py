@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import structlog
 from prometheus_client import CollectorRegistry
 
 from handloop.client.access_review import Permission, check_access
@@ -23,8 +22,9 @@ from handloop.controller.runtime.runnable import Runnable
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("controller")
+log = get_logger("controller")
 
 NOTHING_TO_DO_SECONDS: Final = 15.0
 _HINT_SECONDS: Final = 1.0
@@ -146,7 +146,7 @@ def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: i
     where = f'in namespace "{namespace}"' if namespace else "in any namespace"
     others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
     there = f" -n {namespaces[0]}" if namespaces else ""
-    fixes = [setup.sample_fix(there) for setup in idle]
+    fixes = list(dict.fromkeys(setup.sample_fix(there) for setup in idle))
     if namespace:
         fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
     return Problem(

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import Any, TextIO
 
-import structlog
-
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.server_url import shown_server
@@ -36,8 +34,9 @@ from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.controller.runtime.surroundings import Closing, Surroundings
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("controller")
+log = get_logger("controller")
 
 
 def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams = REAL_SEAMS) -> int:

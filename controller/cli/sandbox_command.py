@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,7 +21,7 @@ from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import SANDBOX_LIMITS
 from handloop.controller.cli.logs import tell
-from handloop.controller.cli.operator import Setup
+from handloop.controller.cli.operator import Setup, shown_path
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, port_in_use
 from handloop.controller.cli.terminal import show
@@ -102,8 +101,7 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
     """Say what to type next. Args: setups are the controllers whose kinds are installed, () = a bare one."""
-    shown = os.path.relpath(kubeconfig) if kubeconfig.is_relative_to(Path.cwd()) else str(kubeconfig)
-    lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown}"]
+    lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     if setups:
         lines += [f"  {setups[0].sample_fix()}", f"  kubectl get {setups[0].watched} -w"]
     else:

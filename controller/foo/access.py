@@ -7,11 +7,12 @@ from typing import Final
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.core_v1 import Event
 from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.access import Access, owner_access
 
 FOO_ACCESS: Final = (
     Access(resource=Foo.resource, verbs=("get", "list", "watch")),
     Access(resource=Foo.resource, subresource="status", verbs=("update",)),
+    owner_access(Foo.resource),
     Access(resource=Deployment.resource, verbs=("create", "list", "patch", "watch")),
     Access(resource=Event.resource, verbs=("create", "patch")),
 )

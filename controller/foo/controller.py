@@ -33,7 +33,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-import structlog
 from cachetools import LRUCache
 from msgspec.structs import replace
 
@@ -84,8 +83,9 @@ from handloop.workqueue.rate_limiters import (
 )
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import REAL_CLOCK, REAL_SEAMS, Clock, Seams, join_all, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("foo")
+log = get_logger("foo")
 
 CONTROLLER_AGENT_NAME: Final = "sample-controller"
 FIELD_MANAGER: Final = CONTROLLER_AGENT_NAME

@@ -27,7 +27,7 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics
 from handloop.controller.runtime.own_writes import OWN_WRITE_TIMEOUT_SECONDS, OwnWrites
 from handloop.controller.runtime.predicates import Predicate
-from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.access import Access, owner_access
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
 from handloop.controller.runtime.reconciler import ByObject, ReconcileFunc, Reconciler, function_of
@@ -118,7 +118,7 @@ class ControllerBuilder(Generic[K]):
         self, kind: type[Kind], *, predicates: Sequence[Predicate] = (), every_owner: bool = False
     ) -> Self:
         """
-        When an object of a kind changes, reconcile its controlling owner.
+        When an object of a kind changes, reconcile its controlling owner; access: see owner_access.
 
         Args: every_owner = also owners that do not control the object.
         """
@@ -246,11 +246,13 @@ class ControllerBuilder(Generic[K]):
         return controller
 
     def _implied_access(self, kind: type[Kind]) -> list[Access]:
-        """Watches, the look at an owner whose children disappear, and Events in the controller's name."""
+        """Watches, the look at an owner whose children disappear, owning, and Events of the controller."""
+        owning = [owner_access(kind.resource)] if any(one.names_of is None for one in self._asked) else []
         watched = [Access(resource=asked.kind.resource, verbs=("list", "watch")) for asked in self._asked]
         return [
             Access(resource=kind.resource, verbs=("get",)),
             *watched,
+            *owning,
             Access(resource=Event.resource, verbs=("create", "patch")),
         ]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol, TypeVar
 
-import structlog
-
 from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind, controller_of, is_controlled_by
@@ -29,6 +27,7 @@ from handloop.controller.runtime.reconcile import Deadline, ReconcileError
 from handloop.informers.keys import object_name
 from handloop.informers.lister import Lister
 from handloop.workqueue.seams import REAL_CLOCK, Clock
+from handloop.workqueue.stdlib_logs import get_logger
 
 K = TypeVar("K", bound=Kind)
 
@@ -97,7 +96,7 @@ class Context:
         self.id = id
         self.causes = causes
         self.deadline = deadline or Deadline(clock=clock)
-        self.log = log or structlog.get_logger(controller)
+        self.log = log or get_logger(controller)
         self.wrote = wrote
         self.deleted = deleted
         self._client = client

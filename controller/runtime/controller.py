@@ -35,6 +35,7 @@ from handloop.informers.keys import ObjectName
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
@@ -143,7 +144,7 @@ class Controller:
         self._new_id = new_id
         self._clock = seams.clock
         self._spawn = seams.spawn
-        self._log = structlog.get_logger(name)
+        self._log = get_logger(name)
         self._stop = threading.Event()
         self._watches: list[Watch] = []
         self._started = False
@@ -331,7 +332,7 @@ class Controller:
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
-            log=structlog.get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
+            log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
             wrote=partial(self._own_writes.note, name, gone=False),
             deleted=partial(self._own_writes.note, name, gone=True),
             accepted=partial(self._own_writes.accepted, name),

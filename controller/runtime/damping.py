@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-import structlog
 from cachetools import LRUCache
 
 from handloop.apis.meta import Kind
@@ -29,6 +28,7 @@ from handloop.controller.runtime.kind_source import OwnerCache, OwnerNames
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName, final_state
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
 FIRST_SECONDS: Final = 10.0
 MAX_SECONDS: Final = 300.0
@@ -97,7 +97,7 @@ class Damper:
             self._last[key] = done
 
 
-log = structlog.get_logger("ownerrecheck")
+log = get_logger("ownerrecheck")
 
 T = TypeVar("T", bound=Kind)
 C = TypeVar("C", bound=Kind)

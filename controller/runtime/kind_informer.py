@@ -130,5 +130,7 @@ class KindInformer(Lister[T]):
 
 def _trouble(informer: SharedIndexInformer[T]) -> str:
     reflector = informer.statistics().reflector
-    error = "" if reflector is None else reflector.last_error
-    return f"{informer.name}: {error or 'no complete list yet'}"
+    if reflector is None or not reflector.last_error:
+        return f"{informer.name}: no complete list yet"
+    fix = f" (fix: {reflector.fix})" if reflector.fix else ""
+    return f"{informer.name}: {reflector.last_error}{fix}"

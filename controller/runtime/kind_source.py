@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-import structlog
-
 from handloop.apis.meta import Kind, OwnerReference, controller_of
 from handloop.client.decoding.pages import Undecodable
 from handloop.controller.runtime.events.recorder import (
@@ -36,8 +34,9 @@ from handloop.informers.keys import (
     object_name,
 )
 from handloop.workqueue.priority import DEFAULT_PRIORITY, LOW_PRIORITY
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("source")
+log = get_logger("source")
 
 T = TypeVar("T", bound=Kind)
 

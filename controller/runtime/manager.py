@@ -20,7 +20,6 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
-import structlog
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
@@ -69,8 +68,9 @@ from handloop.informers.outage import NO_HINTS, Hints
 from handloop.informers.progress import INTERVAL_SECONDS
 from handloop.informers.shared_informer import InformerOptions, SharedIndexInformer
 from handloop.workqueue.seams import REAL_SEAMS, Joinable, Seams, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("manager")
+log = get_logger("manager")
 
 T = TypeVar("T", bound=Kind)
 

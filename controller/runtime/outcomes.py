@@ -10,8 +10,6 @@ import sys
 import traceback
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from handloop.client.errors import AlreadyExists, ClientError, Conflict, NotFound
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.damping import HeldBackError
@@ -19,6 +17,7 @@ from handloop.controller.runtime.metrics.controller_metrics import ControllerMet
 from handloop.controller.runtime.reconcile import ReconcileError, TerminalError
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
 _LOST_RACES: Final = (Conflict, AlreadyExists)
 
@@ -55,7 +54,7 @@ class SyncOutcomes:
     def __init__(
         self, logger_name: str, *, metrics: ControllerMetrics | None = None, clock: Clock = REAL_CLOCK
     ) -> None:
-        self._log = structlog.get_logger(logger_name)
+        self._log = get_logger(logger_name)
         self._metrics = metrics
         self._clock = clock
         self._lock = new_lock("SyncOutcomes._lock", 95)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
-import structlog
 
 from handloop.apis.meta import Kind, Object
 from handloop.client.http.response import Response
@@ -25,8 +24,9 @@ from handloop.controller.runtime.metrics.controller_metrics import ControllerOwn
 from handloop.informers.history_guard import is_older
 from handloop.informers.keys import ObjectName, object_name
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("ownwrites")
+log = get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
 LOOK_AGAIN_SECONDS: Final = 0.25

@@ -90,7 +90,7 @@ def test_a_service_account_with_the_printed_role_is_enough(
         tell_myapp_life(cluster)
         assert 'code="403"' not in program.page("metrics", "/metrics")[1]
         assert program.stop() == 0
-        assert not program.lines_with(r"[Ff]orbidden|errors\.md#e09")
+        assert not program.lines_with(r"[Ff]orbidden|errors E09")
 
 
 def test_roles_of_one_namespace_are_enough_there(cluster: Cluster, run: Run, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_roles_of_one_namespace_are_enough_there(cluster: Cluster, run: Run, tmp
         tell_story(cluster)
         assert 'code="403"' not in program.page("metrics", "/metrics")[1]
         assert program.stop() == 0
-        assert not program.lines_with(r"[Ff]orbidden|errors\.md#e09")
+        assert not program.lines_with(r"[Ff]orbidden|errors E09")
 
 
 def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_the_role_without_a_verb_is_not_enough(sandbox: SandboxCluster, run: Run
         rules = [rule for rule in role["rules"] if "deployments" not in rule["resources"]]
         sandbox.change(f"{RBAC}/clusterroles", name, {"rules": rules})
         with run(kubeconfig=kubeconfig) as program:
-            program.wait_line("docs/errors.md#e09")
+            program.wait_line("handloop errors E09")
             program.wait_line('Failed to (list|watch)".*deployments.* cannot .*403')
             assert 'code="403"' in program.page("metrics", "/metrics")[1]
             sandbox.change(f"{RBAC}/clusterroles", name, {"rules": role["rules"]})

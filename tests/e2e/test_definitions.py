@@ -59,7 +59,7 @@ def test_a_definition_without_status_is_said_once(open_cluster: Open, tmp_path: 
     """Where the server takes no status that is said once and not tried for ever; all else works."""
     cluster = open_cluster(stock_definition(status=status))
     with running(*arguments_for(cluster), "--resync=1s", folder=tmp_path) as program:
-        program.wait_line("docs/errors.md#e08")
+        program.wait_line("handloop errors E08")
         program.wait_ready()
         for name in ("one", "two"):
             cluster.create_foo(name, replicas=1)
@@ -83,7 +83,7 @@ def test_a_missing_definition_is_waited_for(tmp_path: Path) -> None:
         sandbox_cluster(tmp_path, definition=None) as cluster,
         running(*arguments_for(cluster), folder=tmp_path) as program,
     ):
-        program.wait_line("docs/errors.md#e07")
+        program.wait_line("handloop errors E07")
         program.wait_line('Failed to (list|watch)".*manifests crd')
         assert program.page("health", "/readyz")[0] == 500
         cluster.install(usual_definition())

@@ -49,7 +49,7 @@ def kubeconfig(folder: Path, server: str, **cluster: str) -> str:
 
 def assert_problem(log: str, code: str, *words: str) -> None:
     """The shape of every problem, and what this one says."""
-    assert f"more: docs/errors.md#{code}" in log
+    assert f"more: handloop errors {code.upper()}" in log
     for word in ("error: ", "  fix: ", *words):
         assert word in log
 
@@ -91,7 +91,7 @@ def test_a_kubeconfig_that_cannot_be_read(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     code, log = ended(tmp_path, *NO_SERVERS, "--kubeconfig", str(path))
     assert code == 3
-    assert "docs/errors.md#e02" in log or "docs/errors.md#e01" in log
+    assert "handloop errors E02" in log or "handloop errors E01" in log
 
 
 def test_a_context_that_is_not_there(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
             tmp_path, f"https://127.0.0.1:{port}", **{"certificate-authority": str(other.certificate)}
         )
         with running(*NO_SERVERS, "--kubeconfig", path, folder=tmp_path) as program:
-            program.wait_line("docs/errors.md#e05")
+            program.wait_line("handloop errors E05")
             assert program.stop() == 0
     log = "\n".join(program.log)
     assert_problem(log, "e05", f"https://127.0.0.1:{port}", "certificate")

@@ -50,7 +50,7 @@ def replicas(cluster: Cluster, run: Run, tmp_path: Path) -> Iterator[Replicas]:
         logs = [line for replica in replicas.all for line in replica.program.log]
         stack.pop_all().close()
         replicas.check_history()
-        assert not [line for line in logs if "forbidden" in line.lower() or "errors.md#e09" in line]
+        assert not [line for line in logs if "forbidden" in line.lower() or "handloop errors E09" in line]
 
 
 def hand_over(replicas: Replicas, end: Callable[[Replica], object]) -> tuple[Replica, Replica, float]:

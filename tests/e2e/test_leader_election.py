@@ -94,7 +94,7 @@ def test_a_leader_that_cannot_renew_ends_before_another_begins(replicas: Replica
         rf"error: lost leadership: lease \S+ not renewed for {DEADLINE_SECONDS} s "
         r"\(last error: .*no complete answer"
     )
-    assert leader.program.lines_with("docs/errors.md#e12")
+    assert leader.program.lines_with("handloop errors E12")
     renewed_at = max(write.began_at for write in leader.renewals)
     assert [write for write in leader.work if write.began_at > renewed_at + LEASE_SECONDS] == []
     assert standby.program.stop() == 0

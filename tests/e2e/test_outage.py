@@ -52,7 +52,7 @@ def test_a_start_without_an_api_server_waits_for_it(sandbox: SandboxCluster, run
     """Started too early it says what is wrong and how to check, is alive but not ready, and then works."""
     port = sandbox.stop_serving()
     with run() as program:
-        program.wait_line("docs/errors.md#e04")
+        program.wait_line("handloop errors E04")
         program.wait_line('Failed to (list|watch)".*foos')
         assert program.page("health", "/healthz")[0] == 200
         assert program.page("health", "/readyz")[0] == 500

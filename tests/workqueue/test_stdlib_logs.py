@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import structlog
@@ -14,7 +15,7 @@ import structlog
 from handloop.apis.meta import ObjectMeta
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.eventually import eventually
-from handloop.workqueue.stdlib_logs import log_to_stdlib
+from handloop.workqueue.stdlib_logs import get_logger
 from support.greeter import Greeting, set_up
 from support.managed_sandbox import ManagedSandbox
 
@@ -27,7 +28,6 @@ def _as_imported() -> Iterator[None]:
     before, ours = structlog.get_config(), logging.getLogger("handloop")
     level = ours.level
     structlog.reset_defaults()
-    log_to_stdlib()
     ours.setLevel(logging.NOTSET)
     yield
     structlog.configure(**before)
@@ -71,18 +71,46 @@ def test_a_bug_shows_its_place_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_debug_lines_are_there_for_whoever_asks(caplog: pytest.LogCaptureFixture) -> None:
     """By the levels of stdlib logging."""
-    log = structlog.get_logger("some")
+    log = get_logger("some")
     log.debug("unasked")
     with caplog.at_level(logging.DEBUG, "handloop.some"):
         log.debug("asked", v=4, a="b")
     assert [one.getMessage() for one in caplog.records] == ["asked a='b'"]
 
 
-def test_an_application_that_has_configured_structlog_keeps_that() -> None:
-    """A library does not undo it."""
-    structlog.configure(processors=[])
-    log_to_stdlib()
-    assert structlog.get_config()["processors"] == []
+def test_an_application_that_configures_structlog_gets_our_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """Also one that does so after our loggers were made and used; and back."""
+    log, lines = get_logger("some"), []
+
+    def note(_logger: object, _method: str, event: structlog.typing.EventDict) -> NoReturn:
+        lines.append(event)
+        raise structlog.DropEvent
+
+    log.warning("before")
+    structlog.configure(processors=[note])
+    log.warning("after", a=1)
+    structlog.reset_defaults()
+    log.warning("again")
+    assert lines == [{"event": "after", "a": 1}]
+    assert [one.getMessage() for one in caplog.records] == ["before", "again"]
+
+
+def test_an_applications_own_loggers_are_not_touched() -> None:
+    """Structlog is as it is without us, though a manager was made and has logged."""
+    code = """
+import structlog
+from handloop.controller.runtime.manager import Manager
+from handloop.workqueue.stdlib_logs import get_logger
+get_logger("some").debug("ours")
+assert not structlog.is_configured()
+structlog.get_logger().info("theirs", a=1)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "theirs" in ended.stdout
+    assert "[info" in ended.stdout
+    assert "ours" not in ended.stdout + ended.stderr
 
 
 def test_a_library_says_nothing_below_a_warning() -> None:

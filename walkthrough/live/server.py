@@ -25,7 +25,6 @@ from importlib.resources import files
 from typing import Any, Final
 from weakref import WeakSet
 
-import structlog
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 from cachetools import LRUCache
@@ -42,8 +41,9 @@ from handloop.walkthrough.live.source import snippets
 from handloop.walkthrough.live.stacks import stacks
 from handloop.walkthrough.live.why import why
 from handloop.workqueue.seams import Joinable, Spawn, spawn_thread
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("live")
+log = get_logger("live")
 
 MOST_VIEWERS: Final = 64
 TICK_SECONDS: Final = 0.05

@@ -15,7 +15,6 @@ from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
-import structlog
 from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import LeaseSpec
@@ -25,8 +24,9 @@ from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.controller.runtime.serving.health import Well
 from handloop.workqueue.seams import Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("leaderelection")
+log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
 _RELEASED_SECONDS: Final = 1

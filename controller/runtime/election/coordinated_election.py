@@ -17,7 +17,6 @@ from functools import partial
 from math import inf
 from typing import Final
 
-import structlog
 from msgspec.structs import replace
 
 from handloop.apis.coordination_v1 import LeaseSpec
@@ -33,8 +32,9 @@ from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("leaderelection")
+log = get_logger("leaderelection")
 
 REQUEUE_SECONDS: Final = 300.0
 QUEUE_NAME: Final = "leasecandidate"

@@ -26,16 +26,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-import structlog
-
 from handloop.controller.runtime.election.candidacy import Candidacy, ElectionStatistics
 from handloop.controller.runtime.election.config import LeaderElection
 from handloop.controller.runtime.election.coordinated_election import CoordinatedCandidacy
 from handloop.controller.runtime.election.durations import JITTER_FACTOR
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("leaderelection")
+log = get_logger("leaderelection")
 
 LOOKS_PER_RETRY: Final = 4
 

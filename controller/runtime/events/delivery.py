@@ -20,7 +20,6 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-import structlog
 from msgspec.structs import replace
 
 from handloop.apis import events_v1
@@ -28,8 +27,9 @@ from handloop.apis.core_v1 import Event, ObjectReference
 from handloop.client.errors import AlreadyExists, APIError, NotFound
 from handloop.client.resource_client import PatchType
 from handloop.workqueue.seams import REAL_SEAMS, Seams, new_condition, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("events")
+log = get_logger("events")
 
 E = TypeVar("E")
 EventT = TypeVar("EventT", bound=Event | events_v1.Event)
@@ -199,7 +199,7 @@ class EventFanout(Generic[E]):
         return not late
 
 
-log = structlog.get_logger("events")
+log = get_logger("events")
 
 MAX_TRIES_PER_EVENT: Final = 12
 SLEEP_SECONDS: Final = 10.0

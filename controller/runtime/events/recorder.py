@@ -17,15 +17,15 @@ from collections.abc import Callable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
-import structlog
 
 from handloop.apis.core_v1 import ObjectReference
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.client.decoding.pages import Undecodable
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("events")
+log = get_logger("events")
 
 E = TypeVar("E")
 

@@ -36,6 +36,16 @@ class Access:
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
 
+def owner_access(resource: Resource) -> Access:
+    """
+    The right to set blockOwnerDeletion in references to owners of a kind: update of its finalizers.
+
+    It is no request. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs, looks
+    for it when an object is written with such a reference.
+    """
+    return Access(resource=resource, subresource="finalizers", verbs=("update",))
+
+
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """The union of declarations: each verb on a resource once, in the order of first mention."""
     found: dict[Access, set[str]] = {}

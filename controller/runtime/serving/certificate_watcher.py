@@ -10,12 +10,12 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-import structlog
 from prometheus_client import CollectorRegistry, Counter
 
 from handloop.workqueue.seams import Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("metrics")
+log = get_logger("metrics")
 
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import structlog
-
 from handloop.controller.runtime.serving.page_server import TEXT, Page
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("health")
+log = get_logger("health")
 
 
 class Well(NamedTuple):

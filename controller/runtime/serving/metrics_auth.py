@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-import structlog
 from cachetools import TTLCache
 
 from handloop.client.access_review import Identity, check_path_access, whose_token
 from handloop.client.errors import ClientError
 from handloop.client.rest_client import RESTClient
 from handloop.workqueue.seams import Clock, new_lock
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("metrics")
+log = get_logger("metrics")
 
 TOKEN_SECONDS: Final = 60.0
 ALLOWED_SECONDS: Final = 300.0

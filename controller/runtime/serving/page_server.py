@@ -20,12 +20,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import structlog
-
 from handloop.controller.runtime.serving.listening import listen_error
 from handloop.workqueue.seams import Joinable, Spawn, new_lock, spawn_thread
+from handloop.workqueue.stdlib_logs import get_logger
 
-log = structlog.get_logger("health")
+log = get_logger("health")
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """A page: query -> (status, content type, body)."""

@@ -96,7 +96,7 @@ def test_the_exit_code_is_that_of_the_first_class_that_fails(bare: SandboxCluste
     assert f"✗ CRD            {CRD}  E07" in text
     assert '✗ permission     patch events in namespace "demo"  E09' in text
     assert "checks failed" in text
-    assert text.index("docs/errors.md#e07") < text.index("docs/errors.md#e09")
+    assert text.index("handloop errors E07") < text.index("handloop errors E09")
     assert "fix: python -m controller manifests rbac -n demo | kubectl apply -f -" in text
 
 
@@ -123,7 +123,7 @@ def test_what_is_missing_is_exactly_what_is_denied(bare: SandboxCluster, tmp_pat
     assert left <= {"patch", "delete"}
     assert "patch" in left
     (problem,) = [problem for problem in report["problems"] if problem["code"] == "E09"]
-    assert (problem["exitCode"], problem["more"]) == (5, "docs/errors.md#e09")
+    assert (problem["exitCode"], problem["more"]) == (5, "handloop errors E09")
     assert report["user"] == f"system:serviceaccount:{bare.namespace}:poor"
     assert (report["ok"], report["exitCode"]) == (False, 6)
 
@@ -134,7 +134,7 @@ def test_a_configuration_that_cannot_be_used_ends_it(tmp_path: Path) -> None:
     assert code == 3
     assert text.startswith("✗ configuration")
     assert "1 of 1 checks failed" in text
-    assert "docs/errors.md#e02" in text
+    assert "handloop errors E02" in text
 
 
 def test_a_server_that_is_not_there_is_the_only_finding(tmp_path: Path) -> None:

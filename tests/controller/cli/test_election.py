@@ -58,7 +58,7 @@ def test_a_standby_says_whom_it_waits_for() -> None:
         "info: standby: lease demo/handloop held by pod-a (renewed 1 s ago, expires in 14 s)",
         "  cause: this is normal: one replica works, the others wait with warm caches",
         "  fix: kubectl -n demo get lease handloop   (who holds it, and since when)",
-        "  more: docs/errors.md#e11",
+        "  more: handloop errors E11",
     ]
     assert problem.exit_code == EXIT_OK
 

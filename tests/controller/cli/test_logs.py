@@ -360,7 +360,7 @@ def test_json_logs_stay_json(severity: str, level: str | None) -> None:
         "code": "E04",
         "cause": "c; d",
         "fix": "f",
-        "more": "docs/errors.md#e04",
+        "more": "handloop errors E04",
     }
 
 
@@ -398,6 +398,6 @@ def test_what_others_say_is_no_line_of_ours() -> None:
         f"  cause: {shown}",
         "  cause: é 字",
         f"  fix: {shown}",
-        "  more: docs/errors.md#e11",
+        "  more: handloop errors E11",
         "",
     ]

@@ -318,6 +318,7 @@ def test_a_program_prints_its_own_roles(greeter: Callable[..., Ended]) -> None:
     assert {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]} == {
         "greetings": ["get", "list", "watch"],
         "configmaps": ["get", "list", "patch", "watch"],
+        "greetings/finalizers": ["update"],
         "events": ["create", "patch"],
     }
     lease = list(yaml.safe_load_all(greeter("rbac", "--leader-elect").out))[1]
@@ -453,9 +454,12 @@ def test_a_program_works_on_a_sandbox_of_its_own(
     monkeypatch.setattr("sys.stderr", text)
     stopping = Background(greet_and_stop)
     words = ("--sandbox-kubeconfig", str(tmp_path / "k"), "--debug-listen=0", "--log-format=klog")
-    assert greeter("--sandbox", *words, set_up=lambda manager: set_up(manager, seen)).code == 0
+    sample = tmp_path / "sample.yaml"
+    sample.touch()
+    trying = greeter("--sandbox", *words, set_up=lambda manager: set_up(manager, seen), sample=sample)
+    assert trying.code == 0
     stopping.result()
-    assert "kubectl get greetings.m.example.com -w\n" in text.text()
+    assert f"  kubectl apply -f {sample}\n  kubectl get greetings.m.example.com -w\n" in text.text()
     assert "warning" not in text.text()
     assert seen.seen == [ObjectName("default", "world")]
 

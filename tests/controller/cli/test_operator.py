@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,8 @@ def test_a_sample_that_is_not_there_is_not_named(tmp_path: Path, monkeypatch: py
     (tmp_path / "samples").mkdir()
     (tmp_path / "samples" / "greeting.yaml").touch()
     assert setup.sample_fix() == "kubectl apply -f samples/greeting.yaml"
+    absolute = replace(setup, sample=str(tmp_path / "samples" / "greeting.yaml"))
+    assert absolute.sample_fix() == "kubectl apply -f samples/greeting.yaml"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert absolute.sample_fix() == f"kubectl apply -f {absolute.sample}"

@@ -137,7 +137,7 @@ def test_all_is_well_for_an_administrator(sandbox: Sandbox) -> None:
     install(sandbox)
     report = check(sandbox)
     assert (report.problems, report.exit_code) == ((), 0)
-    assert report.summary == "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 10/10"
+    assert report.summary == "✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 11/11"
     assert report.server_version.startswith("v1.")
     assert report.user == "sandbox-admin"
 
@@ -172,10 +172,10 @@ def test_e09_everything_that_is_denied_at_once(sandbox: Sandbox) -> None:
     assert (only(report).code, report.exit_code) == ("E09", 5)
     assert only(report).what.startswith('"alice" may not get foos.samplecontroller.k8s.io at cluster scope')
     cause = only(report).causes[0]
-    assert cause.startswith("missing 10 of 10 permissions: get foos.samplecontroller.k8s.io, list foos")
+    assert cause.startswith("missing 11 of 11 permissions: get foos.samplecontroller.k8s.io, list foos")
     assert "update foos.samplecontroller.k8s.io/status" in cause
     assert cause.endswith("create events, patch events")
-    assert report.summary.endswith("✗ RBAC 0/10")
+    assert report.summary.endswith("✗ RBAC 0/11")
 
 
 def test_the_printed_role_is_enough(sandbox: Sandbox) -> None:

@@ -114,7 +114,7 @@ def test_a_second_taken_port_gives_the_first_back(cluster: SandboxCluster) -> No
 def test_a_terminal_gets_the_banner(cluster: SandboxCluster) -> None:
     """With what was found by the checks."""
     with running(options_for(cluster, *NO_SERVERS), is_terminal=True) as text:
-        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 10/10\n")
+        text.wait_for("  checks    ✓ reachable  ✓ CRD foos.samplecontroller.k8s.io  ✓ RBAC 11/11\n")
         text.wait_for("  identity  sandbox-admin · namespaces: all")
 
 
@@ -194,7 +194,7 @@ def test_an_end_that_is_not_clean_is_exit_code_1(
     monkeypatch.setattr("handloop.controller.cli.program.Program.run", raising(error))
     text = WatchedText()
     assert run(options_for(cluster, *NO_SERVERS), threading.Event(), text) == 1
-    assert [line.partition("#")[2].upper() for line in text.text().splitlines() if "more:" in line] == said
+    assert [line.rpartition(" ")[2] for line in text.text().splitlines() if "more:" in line] == said
 
 
 def test_what_nobody_expected_goes_to_whoever_prints_it(

@@ -98,7 +98,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         f"error: cannot write {given}",
         "  cause: file exists",
         "  fix: --sandbox-kubeconfig PATH",
-        "  more: docs/errors.md#e02",
+        "  more: handloop errors E02",
     ]
 
 

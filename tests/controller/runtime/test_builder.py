@@ -262,10 +262,11 @@ def test_declared_access_is_kept_by_the_manager(cluster: ManagedSandbox) -> None
     assert {entry.rule_resource for entry in manager.access()} == {
         "foos",
         "foos/status",
+        "foos/finalizers",
         "deployments",
         "events",
     }
-    assert len(manager.access()) == 4
+    assert len(manager.access()) == 5
 
 
 def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
@@ -385,10 +386,13 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
     assert {(*rule["resources"], *rule["verbs"]) for rule in role["rules"]} == {
         ("foos", "get", "list", "watch"),
         ("foos/status", "update"),
+        ("foos/finalizers", "update"),
         ("services", "create", "get", "list", "patch", "watch"),
         ("configmaps", "list", "watch"),
         ("events", "create", "patch"),
     }
+    controller_for(other := Manager(cluster.client), "reader").for_(Foo).complete(lambda _foo, _context: None)
+    assert "foos/finalizers" not in {one.rule_resource for one in other.access()}
     with pytest.raises(ValueError, match=r'name the verbs: \.writes\(Service, "create", "patch"\)'):
         builder.writes(Service)
 

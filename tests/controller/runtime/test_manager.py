@@ -91,6 +91,10 @@ class Free(Worker):
     needs_leader_election = False
 
 
+class Misplaced(Kind, group="app", version="v1", kind="Deployment"):
+    """A Deployment, but for its group."""
+
+
 @pytest.fixture
 def cluster() -> ManagedSandbox:
     """A sandbox without our CRDs."""
@@ -122,6 +126,14 @@ def test_caches_that_never_fill_end_the_process(cluster: ManagedSandbox) -> None
         "controller foos: timed out after 0.3s waiting for caches to sync: foos.samplecontroller.k8s.io: "
     )
     assert cluster.stop.is_set()
+
+
+def test_caches_that_never_fill_end_with_what_was_meant(cluster: ManagedSandbox) -> None:
+    """A kind of a wrong group: the error has the nearest one that the server knows, and the fix."""
+    manager = cluster.manager(cache_sync_timeout_seconds=1.0)
+    controller_for(manager, "events").for_(Misplaced).complete_by_name(Counting())
+    with pytest.raises(CacheSyncTimeoutError, match=r"\(did you mean deployments\.apps/v1\?\): install its"):
+        manager.run(cluster.stop)
 
 
 @pytest.mark.parametrize("elects", [False, True])

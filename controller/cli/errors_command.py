@@ -1,0 +1,30 @@
+"""`handloop errors`: what the codes E01 to E16 mean. errors.md, which it prints, is part of every wheel."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+
+from handloop.controller.cli.problems import EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.terminal import show
+from handloop.controller.cli.values import nearest
+
+PACKAGE: Final = "handloop.controller.cli"
+_SECTIONS: Final = re.compile(r"^(?=## )", re.MULTILINE)
+
+
+def run_errors(arguments: Sequence[str]) -> int:
+    """Print the sections of some codes, such as E12, or the whole page. Returns: the exit code."""
+    page = (files(PACKAGE) / "errors.md").read_text(encoding="utf-8")
+    sections = {part.split(maxsplit=2)[1]: part for part in _SECTIONS.split(page)[1:]}
+    codes = [word.upper() for word in arguments]
+    for code in codes:
+        if code not in sections:
+            have = f"; have: {', '.join(sections)}"
+            show(f'error: unknown code "{code}"{nearest(code, sections, otherwise=have)}\n', sys.stderr)
+            return EXIT_USAGE
+    show("".join(sections[code] for code in codes) if codes else page, sys.stdout)
+    return EXIT_OK

@@ -1,0 +1,29 @@
+"""The explanation of errors, where the docs are not at hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.controller.cli.errors_command import run_errors
+
+
+def test_without_a_code_it_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit codes and all."""
+    assert run_errors([]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("# Errors E01 to E16")
+    assert said.count("\n## E") == 16
+
+
+def test_several_codes_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order asked for."""
+    assert run_errors(["e12", "E01"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("## E12\n")
+    assert "\n## E01\n" in said
+
+
+def test_an_unknown_code_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """With those that exist."""
+    assert run_errors(["E17"]) == 2
+    assert 'error: unknown code "E17"' in capsys.readouterr().err
