@@ -17,11 +17,15 @@ def _drop(*_: Any) -> NoReturn:
 @contextmanager
 def quiet_logs() -> Iterator[None]:
     """Drop every log line of this process for the length of the context."""
-    before, level = structlog.get_config(), logging.root.manager.disable
+    was_configured, before = structlog.is_configured(), structlog.get_config()
+    level = logging.root.manager.disable
     structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         logging.disable(level)
-        structlog.configure(**before)
+        if was_configured:
+            structlog.configure(**before)
+        else:
+            structlog.reset_defaults()

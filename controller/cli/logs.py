@@ -20,7 +20,7 @@ import threading
 import traceback
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TextIO
 
 import structlog
@@ -72,7 +72,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> Log
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
         processors=[structlog.contextvars.merge_contextvars, level, RepeatFilter(), *renderers],
-        logger_factory=StdlibLogger,
+        logger_factory=cache(StdlibLogger),
         cache_logger_on_first_use=False,
     )
     _write_to(stream)
