@@ -75,8 +75,8 @@ def signing_request(new: Object, old: Object | None, subresource: str) -> list[C
 
 
 def _request(spec: Object) -> list[Cause]:
-    given = spec.get("request") or ""
-    kind, content = next(_pem_blocks(base64.b64decode(given)), (b"", b""))
+    given = spec.get("request") or None
+    kind, content = next(_pem_blocks(base64.b64decode(given or "")), (b"", b""))
     if kind != b"CERTIFICATE REQUEST":
         return [invalid_value("spec.request", given, "PEM block type must be CERTIFICATE REQUEST")]
     if not _is_certificate_request(content):

@@ -87,7 +87,7 @@ _NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
     ("", "replicationcontrollers"): lambda name, prefix: [] if prefix else names.dns_1123_subdomain(name),
     ("", "services"): _rule(names.dns_1123_label),
     ("", "events"): lambda _name, _prefix: [],
-    ("certificates.k8s.io", "certificatesigningrequests"): lambda _name, _prefix: [],
+    ("certificates.k8s.io", "certificatesigningrequests"): lambda name, _prefix: names.path_segment(name),
     ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
     ("apps", "statefulsets"): _rule(names.dns_1123_label),
     ("batch", "cronjobs"): _rule(_cron_job_name),

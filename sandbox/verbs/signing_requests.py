@@ -37,10 +37,10 @@ def changed(call: Call, new: Object, old: Object) -> Object:
     conditions = sent.get("conditions") or []
     match call.path.subresource:
         case "approval":
-            return {**new, "status": {**before, "conditions": _with_times(call, conditions, before)}}
+            return _with_conditions(new, before, _with_times(call, conditions, before))
         case "status":
             conditions = _with_times(call, _with_approvals(conditions, before), before)
-            return {**new, "status": {**sent, "conditions": conditions}}
+            return _with_conditions(new, sent, conditions)
     return {**new, "status": before}
 
 
@@ -56,6 +56,12 @@ def check_signer(call: Call, new: Object, old: Object) -> None:
             return
     text = f'user not permitted to {verb} requests with signerName "{signer}"'
     raise forbidden(call.resource, call.name, text)
+
+
+def _with_conditions(request: Object, status: Object, conditions: list[Object]) -> Object:
+    """The request with that status and these conditions; a status without any has no list of them."""
+    rest = {key: value for key, value in status.items() if key != "conditions"}
+    return {**request, "status": {**rest, "conditions": conditions} if conditions else rest}
 
 
 def _with_approvals(conditions: list[Object], before: Object) -> list[Object]:

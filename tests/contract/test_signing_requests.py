@@ -132,6 +132,32 @@ def test_texts_about_signers(requests: Requests) -> None:
     ]
 
 
+def test_nothing_is_there_that_has_to_be(requests: Requests) -> None:
+    """Each field that a request needs is missed."""
+    refused = requests.server.create(_PATH, {**requests.new(), "spec": {}})
+    text = "Invalid value: null: PEM block type must be CERTIFICATE REQUEST"
+    assert sorted(refused.causes) == [
+        ("FieldValueInvalid", "spec.request", text),
+        ("FieldValueRequired", _SIGNER, "Required value"),
+        ("FieldValueRequired", "spec.usages", "Required value"),
+    ]
+
+
+@pytest.mark.parametrize(("name", "status"), [("Any Thing", 201), ("a/b", 422)])
+def test_names_fit_into_a_path(requests: Requests, name: str, status: int) -> None:
+    """They have no other rule."""
+    request = {**requests.new(), "metadata": {"name": name}}
+    assert requests.server.create(f"{_PATH}?dryRun=All", request).status == status
+
+
+@pytest.mark.parametrize("subresource", ["approval", "status"])
+def test_no_conditions_are_no_list(requests: Requests, subresource: str) -> None:
+    """A status without any is empty, and writing it changes nothing."""
+    made = requests.create()
+    answer = requests.write(requests.with_conditions(made), subresource)
+    assert (answer.status, answer.body) == (200, made)
+
+
 def test_ten_minutes_are_enough(requests: Requests) -> None:
     """The shortest duration is taken as it is."""
     assert requests.create(expirationSeconds=600)["spec"]["expirationSeconds"] == 600

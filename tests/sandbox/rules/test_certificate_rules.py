@@ -21,7 +21,6 @@ def _pem(content: bytes) -> bytes:
     [
         (_PEM, ""),
         (b"subject: robot\n" + _PEM + b"more", ""),
-        (b"", "PEM block type must be CERTIFICATE REQUEST"),
         (_PEM.replace(b"-----END", b"-----AND"), "PEM block type must be CERTIFICATE REQUEST"),
         (b"-----BEGIN CERT", "PEM block type must be CERTIFICATE REQUEST"),
         (_PEM.replace(b"\nM", b"\n!"), "PEM block type must be CERTIFICATE REQUEST"),
