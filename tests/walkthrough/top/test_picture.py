@@ -21,11 +21,11 @@ def drawn(*messages: Told, width: int = 120) -> str:
 
 def test_it_shows_what_the_page_shows() -> None:
     """Health, steps with their counts, the sentence, queues, workers, syncs, objects, reflectors."""
-    seen = drawn(CONNECTED, snapshot(), Told("steps", [step(12, "default/a failed.")]))
+    seen = drawn(CONNECTED, snapshot(), Told("steps", [step(11, "default/a failed.")]))
     for text in (
         "✓ caches synced",
-        "▶12 add rate limited",
-        "(12) default/a failed.",
+        "▶11 forget, or add rate limited",
+        "(11) default/a failed.",
         "1: default/a in 2.56 s, failures 2",
         "▶ default/b, 500 ms",
         "· idle",
