@@ -150,16 +150,22 @@ PROBES: Final = (
     ),
     Probe(
         11,
-        "Queue.done",
-        lambda seen: _sets(seen["self"]),
-        lambda seen, _: _sets(seen["self"]),
+        "RateLimitingQueue.forget",
+        lambda seen: f"{seen['item']}, a success",
+        lambda seen, _: f"failures {seen['self'].num_requeues(seen['item'])}",
     ),
     Probe(
-        12,
+        11,
         "DelayingQueue.add_after",
         lambda seen: f"{seen['item']}, failure {seen['self'].num_requeues(seen['item'])}",
         lambda seen, _: f"again after {seen['delay_seconds'] * 1000:g} ms",
-        times=FAILURES,
+        times=1 + FAILURES,
+    ),
+    Probe(
+        12,
+        "Queue.done",
+        lambda seen: _sets(seen["self"]),
+        lambda seen, _: _sets(seen["self"]),
     ),
 )
 

@@ -37,7 +37,8 @@ class Probe(NamedTuple):
 
     function is the qualified name of a function. It is looked at where the step's comment stands, or at its
     beginning if the comment stands elsewhere. arrives reads the local variables there. leaves reads the local
-    variables at the end, and what is returned. times = how often to look.
+    variables at the end, and what is returned. times = how often to look, counted over all
+    probes of the step.
     """
 
     step: int

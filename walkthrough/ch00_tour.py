@@ -5,23 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import add_foo
 from handloop.walkthrough.line_trace import LineTrace
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
-from handloop.walkthrough.source import steps
+from handloop.walkthrough.source import Place, cut, steps
 from handloop.walkthrough.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 from handloop.walkthrough.waiting import until
 
 
 class End(NamedTuple):
-    """Who created the Deployment, its two UIDs, and which steps ran before and after the deletion."""
+    """Who created the Deployment, its two UIDs, the steps before and after the deletion, and the retries."""
 
     creator: str
     first_uid: str
     second_uid: str
     before: set[int]
     after: set[int]
+    retries: int
 
 
 def chapter(screen: Screen) -> End:
@@ -32,7 +34,8 @@ def chapter(screen: Screen) -> End:
     )
     screen.show(**SAMPLE["spec"])
     screen.ask("Who creates the Deployment?")
-    watched = LineTrace(step.place for step in steps())
+    retry = Place(*cut(FooController._report_outcome, "add_rate_limited")[:2])
+    watched = LineTrace((retry, *(step.place for step in steps())))
     with watched as trace, Stage() as stage, stage.running(partial(add_foo, workers=2)):
         screen.show(created=stage.apply()["metadata"]["name"])
         first = _available(stage, screen, "")
@@ -41,15 +44,14 @@ def chapter(screen: Screen) -> End:
         screen.reveal(f"{creator}, a client like any other. The server itself only stores objects.")
         screen.tell("A controller is twelve numbered lines. * = it ran, first on this thread:")
         before = _strip(screen, trace)
-        screen.tell("(12) puts a failed name back. It runs when a write loses a race against another.")
         screen.break_it("delete the Deployment, while the server refuses the first try to make another.")
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
         stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
         last = _available(stage, screen, first["metadata"]["uid"])
-        after = _strip(screen, trace)
-    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
-    screen.tell("It is back, as a new object. The first try failed, so (12) ran, and a worker tried again.")
-    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after)
+        retries, after = trace.hits[retry], _strip(screen, trace)
+    screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"], retries=retries)
+    screen.tell("It is back, as a new object. (11) put the name back when a try failed or lost a race.")
+    return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, retries)
 
 
 def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
@@ -68,10 +70,9 @@ def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
 def _strip(screen: Screen, trace: LineTrace) -> set[int]:
     hits = trace.take()
     for step in steps():
-        ran = bool(hits[step.place])
-        where = f"{step.place!s:<38} {trace.threads.get(step.place, '')}"
-        text = f"{'*' if ran else ' '} ({step.number:>2}) {step.words:<20} {where}".rstrip()
-        screen.line(text, Colour.GREEN if ran else Colour.DIM)
+        mark, colour = ("*", Colour.GREEN) if hits[step.place] else (" ", Colour.DIM)
+        where = f"{step.place!s:<33} {trace.threads.get(step.place, '')}"
+        screen.line(f"{mark} ({step.number:>2}) {step.words:<28} {where}".rstrip(), colour)
     return {step.number for step in steps() if hits[step.place]}
 
 

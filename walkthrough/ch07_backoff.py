@@ -32,7 +32,7 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell("The worker of the Foo controller asks a rate limiter when to try a failed key again:")
-    screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.done"))
+    screen.code(cut(FooController._report_outcome, "if error", "self._workqueue.add_rate_limited"))
     screen.code(cut(default_rate_limiter, "return", "    )"))
     screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
     clock = HandClock()

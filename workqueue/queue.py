@@ -207,12 +207,12 @@ class Queue(Generic[T]):
             acquire_contended(self._lock)
         try:
             try:
-                # (11) done, forget
+                # (12) done
                 self._processing.remove(item)
             except KeyError:
                 return
             if TRACE.on:
-                TRACE.tell(11, self.name, item, again=item in self._dirty)
+                TRACE.tell(12, self.name, item, again=item in self._dirty)
             if item in self._dirty:
                 self._container.push(item)
                 if self._waiting:

@@ -200,7 +200,6 @@ class RateLimitingQueue(DelayingQueue[T]):
 
         The limiter counts also while shutting down.
         """
-        # (12) add rate limited
         self.add_after(item, self._delay(item, at_least_seconds))
 
     def forget(self, item: T) -> None:
@@ -217,5 +216,5 @@ class RateLimitingQueue(DelayingQueue[T]):
         """Count one more failure; seconds to wait before the next try."""
         seconds = max(self._rate_limiter.when(item), at_least_seconds)
         if TRACE.on:
-            TRACE.tell(12, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
         return seconds

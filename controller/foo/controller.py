@@ -236,14 +236,21 @@ class FooController:
         try:
             self.sync_handler(name)
         except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
-            self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
-            self.outcomes.failed(name, error)
+            self._report_outcome(name, error)
         else:
-            self._workqueue.forget(name)
-            self.outcomes.succeeded(name)
+            self._report_outcome(name, None)
         finally:
             self._workqueue.done(name)
         return True
+
+    def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
+        """Tell the rate limiter and the log how a sync went."""
+        if error is None:  # (11) forget, or add rate limited
+            self._workqueue.forget(name)
+            self.outcomes.succeeded(name)
+        else:
+            self._workqueue.add_rate_limited(name, at_least_seconds=seconds_asked_for(error))
+            self.outcomes.failed(name, error)
 
     def sync_handler(self, name: ObjectName) -> None:
         """

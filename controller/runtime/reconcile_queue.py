@@ -190,7 +190,7 @@ class ReconcileQueue:
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
         if TRACE.on:
-            TRACE.tell(12, self._queue.name, name, seconds=delay, failures=self._queue.num_requeues(name))
+            TRACE.tell(11, self._queue.name, name, seconds=delay, failures=self._queue.num_requeues(name))
         self._set_given_up(name, given_up=False)
         detail = f"{self._queue.num_requeues(name)} after {reason}"
         self._later(name, delay, Cause("retry", detail=detail))

@@ -44,7 +44,7 @@ CONTROLS: Final = (
     Control(
         "fail",
         f"Fail a key {FAILURES} times",
-        "12 doubles the delay: 5, 10, 20 ms. The success after it forgets the failures (11).",
+        "11 doubles the delay: 5, 10, 20 ms. The success after it forgets the failures, also at 11.",
     ),
     Control(
         "kill-watch",

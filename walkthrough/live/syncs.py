@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from handloop.walkthrough.live.recorder import Step
 
 _GET: Final = 8
-_DONE_OR_FORGET: Final = 11
-_ADD_RATE_LIMITED: Final = 12
+_FORGET_OR_ADD_RATE_LIMITED: Final = 11
+_DONE: Final = 12
 
 
 class Sync(NamedTuple):
@@ -40,10 +40,10 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
         sync = under_way.get(step.thread)
         if sync is None or (sync.queue, sync.key) != (step.component, step.key):
             continue
-        if step.number == _ADD_RATE_LIMITED:
-            under_way[step.thread] = sync._replace(outcome="failed", retry_seconds=step.facts["seconds"])
-        elif step.number == _DONE_OR_FORGET and "forgotten" in step.facts:
+        if step.number == _FORGET_OR_ADD_RATE_LIMITED and "forgotten" in step.facts:
             under_way[step.thread] = sync._replace(outcome="ok")
-        elif step.number == _DONE_OR_FORGET:
+        elif step.number == _FORGET_OR_ADD_RATE_LIMITED:
+            under_way[step.thread] = sync._replace(outcome="failed", retry_seconds=step.facts["seconds"])
+        elif step.number == _DONE:
             ended.append(under_way.pop(step.thread)._replace(ended_at=step.at))
     return ended + list(under_way.values())

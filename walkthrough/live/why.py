@@ -95,22 +95,21 @@ def _write(step: Step, facts: Mapping[str, Any]) -> str:
     return f"{facts['verb']} {step.component} in {where}: the server answered {facts['code']} after {took}."
 
 
-def _done_or_forget(step: Step, facts: Mapping[str, Any]) -> str:
-    if "forgotten" in facts:
-        failures = facts["forgotten"]
-        if failures:
-            return f"The sync of {step.key} succeeded: forget() drops its {_count(failures, 'failure')}."
-        return f"The sync of {step.key} succeeded: forget() finds no failure to drop."
+def _forget_or_add_rate_limited(step: Step, facts: Mapping[str, Any]) -> str:
+    if "forgotten" not in facts:
+        return (
+            f"{step.key} failed, {_count(facts['failures'], 'failure')} in a row: "
+            f"it comes back in {seconds_text(facts['seconds'])}."
+        )
+    if failures := facts["forgotten"]:
+        return f"The sync of {step.key} succeeded: forget() drops its {_count(failures, 'failure')}."
+    return f"The sync of {step.key} succeeded: forget() finds no failure to drop."
+
+
+def _done(step: Step, facts: Mapping[str, Any]) -> str:
     if facts["again"]:
         return f"done(): {step.key} was added meanwhile, so it goes back to the end of the queue."
     return f"done(): {step.key} left processing. The next change may queue it again."
-
-
-def _add_rate_limited(step: Step, facts: Mapping[str, Any]) -> str:
-    return (
-        f"{step.key} failed, {_count(facts['failures'], 'failure')} in a row: "
-        f"it comes back in {seconds_text(facts['seconds'])}."
-    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -128,6 +127,6 @@ _SENTENCES: Final[Mapping[int, Callable[[Step, Mapping[str, Any]], str]]] = {
     8: _get_key,
     9: _get_object,
     10: _write,
-    11: _done_or_forget,
-    12: _add_rate_limited,
+    11: _forget_or_add_rate_limited,
+    12: _done,
 }

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.columns import Columns
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
 from rich.table import Table
 from rich.text import Text
 
@@ -28,6 +29,15 @@ def picture(board: Board) -> Group:
         parts += [_queues(state["queues"]), _workers(state), _objects(state["objects"])]
         parts.append(_informers(state["informers"]))
     return Group(*parts)
+
+
+def with_footer(shown: RenderableType, footer: str, console: Console) -> Layout:
+    """The picture above a footer, which keeps its place whatever is cut off."""
+    words = Text("\n".join(map(visible, footer.splitlines())), "dim")
+    lines = len(words.wrap(console, console.width))
+    both = Layout()
+    both.split_column(Layout(shown), Layout(words, size=lines))
+    return both
 
 
 def _health(board: Board) -> Columns:

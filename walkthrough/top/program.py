@@ -1,8 +1,8 @@
 """
 The command line `top [--address ADDRESS] [--plain]`.
 
-Exit codes: 0 = Ctrl-C or a closed pipe, as there is no other end; 2 = the command line makes no sense, or
-rich is not installed.
+Exit codes: 0 = the key q, Ctrl-C or a closed pipe, as there is no other end; 2 = the command line makes no
+sense, or rich is not installed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,25 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, TextIO
 
 from handloop.walkthrough.top.address import parse_address, sandbox_url
 from handloop.walkthrough.top.board import Board
+from handloop.walkthrough.top.desk import Desk
+from handloop.walkthrough.top.inbox import Inbox
 from handloop.walkthrough.top.plain_lines import PlainLines
 from handloop.walkthrough.top.stream import Stream, Told
 
 EXIT_OK: Final = 0
 EXIT_USAGE: Final = 2
+_KEYBOARD: Final = 0
+"""The descriptor of the standard input."""
 
 
 def main(arguments: Sequence[str], out: TextIO | None = None, told: Iterable[Told] | None = None) -> int:
     """
-    Show a running program until Ctrl-C. In the main thread only.
+    Show a running program until q or Ctrl-C. In the main thread only.
 
     Args: out None = the terminal; told None = the stream at the address. Returns: the exit code.
     Raises: ModuleNotFoundError where rich is needed and not installed.
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, told: Iterable[Tol
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="top",
-        description="A running program in the terminal: steps, queues, workers, caches. Ctrl-C ends it.",
+        description="A running program in the terminal: steps, queues, workers, caches. q or Ctrl-C ends it.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -89,13 +94,30 @@ def _draw(messages: Iterable[Told], out: TextIO) -> None:
     from rich.console import Console  # noqa: PLC0415 - --plain needs no library
     from rich.live import Live  # noqa: PLC0415 - the same
 
-    from handloop.walkthrough.top.picture import picture  # noqa: PLC0415 - the same
+    from handloop.walkthrough.top.acts import act  # noqa: PLC0415 - the same
+    from handloop.walkthrough.top.keyboard import has_keys, single_keys, typed  # noqa: PLC0415 - the same
+    from handloop.walkthrough.top.picture import picture, with_footer  # noqa: PLC0415 - the same
 
     board = Board()
     with Live(picture(board), console=Console(file=out), screen=True, auto_refresh=False) as live:
-        for told in messages:
-            board.take(told)
-            live.update(picture(board), refresh=True)
+        if not has_keys(_KEYBOARD):
+            for told in messages:
+                board.take(told)
+                live.update(picture(board), refresh=True)
+            return
+        with single_keys(_KEYBOARD):
+            inbox = Inbox()
+            desk = Desk(board, partial(inbox.follow, "top-act"), act)
+            inbox.follow("top-stream", messages)
+            inbox.follow("top-keys", (Told("key", key) for key in typed(_KEYBOARD)))
+            shown = picture(board)
+            for told in inbox:
+                board.take(told)
+                desk.take(told)
+                if desk.ended:
+                    return
+                shown = shown if desk.held else picture(board)
+                live.update(with_footer(shown, desk.footer(), live.console), refresh=True)
 
 
 def _drop_output() -> None:

@@ -21,8 +21,8 @@ class Told(NamedTuple):
     """
     One message.
 
-    event is `snapshot`, `steps` or `state` with the data of docs/live.md; `connected` with the page's URL; or
-    `lost` with a sentence.
+    event is `snapshot`, `steps` or `state` with the data of docs/live.md; `connected` with the page's URL;
+    `lost` with a sentence; or, from a reader, `key` with a key, and `said` with the answer to it.
     """
 
     event: str
@@ -62,7 +62,7 @@ class Stream:
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
         request = urllib.request.Request(url + _PATH, headers=headers)  # noqa: S310 - http or https
-        with _opened(request) as answer:
+        with opened(request) as answer:
             if answer.headers.get_content_type() != "text/event-stream":
                 raise ValueError(f"{url} serves something else than a live page")
             yield Told("connected", url)
@@ -90,7 +90,16 @@ def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
             fields, data = {}, []
 
 
-def _opened(request: urllib.request.Request) -> Any:
+class RefusedError(ValueError):
+    """The program refused a request; said is its reason, of one line."""
+
+    def __init__(self, host: str, status: int, said: str) -> None:
+        super().__init__(f"{host} answered {status}: {said}")
+        self.said = said
+
+
+def opened(request: urllib.request.Request) -> Any:
+    """The answer to a request, a context. Raises: RefusedError, OSError, HTTPException."""
     # without the environment's proxies: the page is on loopback, or where the address says
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -98,7 +107,7 @@ def _opened(request: urllib.request.Request) -> Any:
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(500).decode(errors="replace").strip().partition("\n")[0]
-        raise ValueError(f"{request.host} answered {error.code}: {said}") from error
+        raise RefusedError(request.host, error.code, said) from error
     except urllib.error.URLError as error:
         reason = (isinstance(error.reason, OSError) and error.reason.strerror) or str(error.reason)
         raise OSError(f"nothing answers at {request.host}: {reason.lower()}") from error

@@ -151,17 +151,25 @@ def test_only_a_retry_counts_as_a_failure(ends_with: str) -> None:
     assert queue.retry(NAME, "x") == 0.005
 
 
-def test_a_retry_is_told_as_the_twelfth_step() -> None:
-    """With its delay and the failures so far, while a viewer looks."""
+def test_each_end_of_a_reconcile_is_told_as_the_last_two_steps() -> None:
+    """A retry with its delay and the failures so far, a requeue as a success; only while a viewer looks."""
     queue = new_queue()
+    queue.add(NAME, UPDATED)
+    queue.get()
     told: list[Any] = []
     TRACE.start(lambda *step: told.append(step))
     try:
         queue.retry(NAME, "x")
+        queue.requeue(NAME, 30)
+        queue.done(NAME)
     finally:
         TRACE.stop()
     queue.retry(NAME, "x")
-    assert told == [(12, "q", str(NAME), {"seconds": 0.005, "failures": 1})]
+    assert told == [
+        (11, "q", str(NAME), {"seconds": 0.005, "failures": 1}),
+        (11, "q", str(NAME), {"forgotten": 1}),
+        (12, "q", str(NAME), {"again": False}),
+    ]
 
 
 def test_a_shut_down_queue_ends_its_workers() -> None:

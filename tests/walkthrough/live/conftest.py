@@ -52,6 +52,10 @@ class FooProgram:
         """The steps of a number and key so far."""
         return [step for step in self.recorder.steps() if (step.number, step.key) == (number, key)]
 
+    def retries(self, key: str = "default/a") -> list[float]:
+        """The seconds of each add rate limited of a key so far."""
+        return [step.facts["seconds"] for step in self.told(11, key) if "seconds" in step.facts]
+
     def get(self, path: str) -> Any:
         """An object, as the server has it."""
         return json.loads(self.cluster.transport().request("GET", path).body)
@@ -59,7 +63,7 @@ class FooProgram:
     def wait_idle(self, key: str = "default/a") -> None:
         """Wait until a Foo was synced and nothing is left to do."""
         queue = self.parts.queues()["foo"]
-        eventually(lambda: self.told(11, key), "a sync")
+        eventually(lambda: self.told(12, key), "a sync")
         eventually(lambda: queue.statistics() == (0, 0, 0, 0), "nothing to do")
 
 

@@ -48,7 +48,7 @@ def lit(page: Page) -> list[int]:
 
 
 def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path: Path) -> None:
-    """Within ten seconds eleven, as nothing fails; then the page says how to see the twelfth."""
+    """All twelve, within ten seconds of the apply."""
     kubeconfig = tmp_path / "kubeconfig"
     arguments = ("--sandbox", "--sandbox-kubeconfig", str(kubeconfig), *ON_FREE_PORTS)
     with running(*arguments, folder=tmp_path) as program:
@@ -60,17 +60,11 @@ def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path:
             page.evaluate(NOTE_WHAT_LIGHTS_UP)
             began = time.monotonic()
             apply_sample(kubeconfig)
-            until(lambda: len(lit(page)) >= 11, "eleven steps", seconds=AT_MOST_SECONDS)
+            until(lambda: len(lit(page)) >= 12, "twelve steps", seconds=AT_MOST_SECONDS)
             assert time.monotonic() - began < AT_MOST_SECONDS
-            assert lit(page) == list(range(1, 12))
+            assert lit(page) == list(range(1, 13))
             times = [one["at"] for one in page.evaluate("lit")]
             # milliseconds; a busy machine may draw two of them in one frame
             assert times[-1] - times[0] > 50 * len(times)
-            page.wait_for_selector("#twelfth:not([hidden])")
-            page.locator('[data-control="fail"] button').click()
-            page.click("#live")
-            # LIVE shows the last of several steps at once: the twelfth is counted, and may not be seen
-            page.wait_for_selector('#picture [data-step="12"]:not([data-hits="0"])')
-            page.wait_for_selector("#twelfth", state="hidden")
             assert opened.complaints == []
         assert program.stop() == 0

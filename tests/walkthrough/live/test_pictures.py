@@ -87,7 +87,7 @@ def test_the_comparison_sees_what_a_person_would_see() -> None:
 
 
 def test_readmes_animation_is_there_and_small(browser: Browser, live: LiveServer, program: Any) -> None:
-    """One Foo through eleven steps, below half a megabyte."""
+    """One Foo through the twelve steps, below half a megabyte."""
     if WRITE:
         with tab(browser, live.url, height=900) as opened:
             show_example(opened.page, program)

@@ -56,9 +56,9 @@ def test_a_viewer_gets_a_snapshot_and_then_every_step(live: LiveServer, program:
         assert first.event == "snapshot"
         assert first.data["state"]["ready"] is True
         program.foo("a")
-        steps = viewer.steps(11, "default/a")
+        steps = viewer.steps(12, "default/a")
         assert [step["seq"] for step in steps] == list(range(steps[0]["seq"], steps[0]["seq"] + len(steps)))
-        assert {step["step"] for step in steps} >= set(range(1, 12))
+        assert {step["step"] for step in steps} >= set(range(1, 13))
         assert all(step["why"].endswith(".") for step in steps)
         eventually(lambda: viewer.wait("state").data["results"], "the sync in the state")
 
@@ -106,7 +106,7 @@ def test_the_state_comes_while_steps_have_no_end(live: LiveServer) -> None:
 
     def work() -> None:
         while not stop.wait(0.001):
-            TRACE.tell(11, "foo", "default/a", again=False)
+            TRACE.tell(12, "foo", "default/a", again=False)
 
     with Viewer(live.port) as viewer:
         viewer.read()
@@ -127,7 +127,7 @@ def test_twenty_viewers_see_the_same(live: LiveServer, program: Any) -> None:
         for viewer in viewers:
             viewer.read()
         program.foo("a")
-        told = [[step["seq"] for step in viewer.steps(11, "default/a")] for viewer in viewers]
+        told = [[step["seq"] for step in viewer.steps(12, "default/a")] for viewer in viewers]
     shortest = min(map(len, told))
     assert all(numbers[:shortest] == told[0][:shortest] for numbers in told)
 
@@ -152,7 +152,7 @@ def test_a_viewer_that_is_killed_harms_nobody(live: LiveServer, program: Any) ->
         viewer.read()
         killed.close()
         program.foo("a")
-        assert viewer.steps(11, "default/a")
+        assert viewer.steps(12, "default/a")
 
 
 def test_the_streams_end_with_the_server(program: Any) -> None:

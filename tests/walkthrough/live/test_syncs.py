@@ -20,10 +20,10 @@ def test_a_sync_goes_from_get_to_done() -> None:
         step(1, 8, "a"),
         step(2, 8, "b", thread="w1"),
         step(3, 10, "x", component="deployments.apps"),
-        step(4, 12, "b", thread="w1", seconds=0.005, failures=1),
-        step(5, 11, "b", thread="w1", again=False),
+        step(4, 11, "b", thread="w1", seconds=0.005, failures=1),
+        step(5, 12, "b", thread="w1", again=False),
         step(6, 11, "a", forgotten=0),
-        step(7, 11, "a", again=False),
+        step(7, 12, "a", again=False),
         step(8, 8, "c"),
     ]
     assert syncs(told) == [
@@ -35,4 +35,4 @@ def test_a_sync_goes_from_get_to_done() -> None:
 
 def test_a_sync_that_began_before_the_recording_is_left_out() -> None:
     """Its key is not known."""
-    assert syncs([step(1, 11, "a", forgotten=0), step(2, 11, "a", again=False)]) == []
+    assert syncs([step(1, 11, "a", forgotten=0), step(2, 12, "a", again=False)]) == []

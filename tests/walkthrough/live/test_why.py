@@ -46,9 +46,9 @@ def step(number: int, component: str = "foo", key: str = "default/a", **facts: A
         ),
         (step(11, forgotten=0), "finds no failure to drop"),
         (step(11, forgotten=3), "drops its 3 failures"),
-        (step(11, again=True), "goes back to the end of the queue"),
-        (step(11, again=False), "left processing"),
-        (step(12, seconds=0.01, failures=2), "2 failures in a row: it comes back in 10 ms"),
+        (step(12, again=True), "goes back to the end of the queue"),
+        (step(12, again=False), "left processing"),
+        (step(11, seconds=0.01, failures=2), "2 failures in a row: it comes back in 10 ms"),
     ],
 )
 def test_a_sentence_says_what_the_facts_mean(told: Step, words: str) -> None:

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from handloop.walkthrough.top.picture import picture
+from handloop.walkthrough.top.picture import picture, with_footer
 from handloop.walkthrough.top.stream import Told
 from support.board_messages import CONNECTED, board, snapshot, state, step
 
@@ -21,11 +21,11 @@ def drawn(*messages: Told, width: int = 120) -> str:
 
 def test_it_shows_what_the_page_shows() -> None:
     """Health, steps with their counts, the sentence, queues, workers, syncs, objects, reflectors."""
-    seen = drawn(CONNECTED, snapshot(), Told("steps", [step(12, "default/a failed.")]))
+    seen = drawn(CONNECTED, snapshot(), Told("steps", [step(11, "default/a failed.")]))
     for text in (
         "✓ caches synced",
-        "▶12 add rate limited",
-        "(12) default/a failed.",
+        "▶11 forget, or add rate limited",
+        "(11) default/a failed.",
         "1: default/a in 2.56 s, failures 2",
         "▶ default/b, 500 ms",
         "· idle",
@@ -34,6 +34,19 @@ def test_it_shows_what_the_page_shows() -> None:
         "1 expired",
     ):
         assert text in seen
+
+
+def test_the_footer_keeps_its_place_on_a_small_terminal() -> None:
+    """Its lines are the last ones, wrapped as they must be; nothing of it is obeyed by the terminal."""
+    out = io.StringIO()
+    console = Console(file=out, width=40, height=10, force_terminal=True, color_system=None)
+    footer = "q quit · " + " · ".join(f"{key} {'word ' * 4}" for key in "abc") + "\n[bold]\x1b[2J said"
+    console.print(with_footer(picture(board(CONNECTED, snapshot())), footer, console))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 10
+    assert lines[-1].rstrip() == "[bold]\N{REPLACEMENT CHARACTER}[2J said"
+    assert any(line.startswith("q quit") for line in lines)
+    assert max(map(len, lines)) <= 40
 
 
 def test_before_the_first_message_it_says_what_to_do() -> None:

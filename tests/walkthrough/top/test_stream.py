@@ -38,7 +38,7 @@ def test_a_program_that_goes_away_and_comes_back() -> None:
     told = messages(f"http://127.0.0.1:{port}")
     assert next(told) == Told("connected", f"http://127.0.0.1:{port}")
     assert next(told).data["state"]["ready"] is False
-    TRACE.tell(11, "foo", "default/a", again=False)
+    TRACE.tell(12, "foo", "default/a", again=False)
     assert next_of(told, "steps").data[0]["key"] == "default/a"
     first.stop()
     assert "ended the stream" in next_of(told, "lost").data or "broke" in next_of(told, "lost").data

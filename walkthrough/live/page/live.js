@@ -31,8 +31,8 @@ const hue = (key) => {
 const STEPS = [null,
   ["list & watch", 95, 108, "right"], ["add object", 222, 181], ["pop", 480, 181], ["update index", 565, 262, "left"],
   ["store", 645, 262, "right"], ["dispatch", 722, 181], ["enqueue key", 932, 181], ["get key", 1050, 254, "right"],
-  ["get object", 742, 366], ["write", 990, 108, "right"], ["done, forget", 1130, 302, "right"],
-  ["add rate limited", 1215, 350, "right"],
+  ["get object", 742, 366], ["write", 990, 108, "right"], ["forget, or add rate limited", 1130, 370],
+  ["done", 1215, 302, "right"],
 ];
 const PLACES = [
   ["API server", 20, 16, 150, 44, ""], ["Reflector", 20, 150, 150, 62, "reflector"],
@@ -43,7 +43,7 @@ const PLACES = [
 ];
 const WIRES = [
   "M95 60V150", "M170 181H275", "M430 181H530", "M565 212V336", "M645 212V336", "M680 181H765", "M875 181H1020",
-  "M1050 212V352H1005", "M690 366H800", "M990 336V60", "M1005 370H1130V212", "M1005 386H1215V212",
+  "M1050 212V352H1005", "M690 366H800", "M990 336V60", "M1005 370H1215V212",
 ];
 const WORDS = {
   left: { x: -21, y: 4, "text-anchor": "end" }, right: { x: 21, y: 4, "text-anchor": "start" },
@@ -138,12 +138,12 @@ export function reduce(view, step) {
     view.worker.set(thread, id);
     return move(view, id, key, 8, { count: 1 });
   }
-  if (number === 12) return move(view, id, key, 12, { count: facts.failures, wait: facts.seconds, at: step.t });
-  if (facts.forgotten !== undefined) return move(view, id, key, 11, { done: true });
+  if (number === 11) return move(view, id, key, 11, facts.seconds === undefined ? { done: true } : { count: facts.failures, wait: facts.seconds, at: step.t });
   view.worker.delete(thread);
   if (facts.again) return move(view, id, key, 7, { count: 1 });
-  if (token && token.place === 12) return view;
-  return move(view, id, key, 11, { fades: true });
+  // a key that failed waits where it was added back
+  if (token && token.wait) return view;
+  return move(view, id, key, 12, { fades: true });
 }
 
 function move(view, id, key, place, change = {}) {
@@ -253,7 +253,6 @@ function render() {
     }
   });
   if (view.step) $("why").textContent = view.step.why;
-  $("twelfth").hidden = view.hits[12] > 0 || !view.hits.slice(1, 12).every(Boolean);
   drawTokens();
   const total = dropped + ring.length;
   Object.assign($("scrub"), { min: dropped, max: total, value: played });
@@ -428,7 +427,7 @@ const relists = (from) => sum(Object.values(foos(from).relists || {}), (count) =
 const OBSERVED = {
   pause: (seen) => seen.steps.some((one) => one.step === 7 && one.facts.merged) && state.queues.some((row) => row.counts.queued > 0),
   touch: (seen) => seen.steps.some((one) => one.step === 7 && (one.facts.merged || one.facts.in_flight)),
-  fail: (seen) => seen.steps.some((one) => one.step === 12 && one.facts.failures >= 3),
+  fail: (seen) => seen.steps.some((one) => one.step === 11 && one.facts.failures >= 3),
   "kill-watch": (seen) => foos(state).watches > foos(seen.state).watches && relists(state) === relists(seen.state),
   expire: (seen) => relists(state) > relists(seen.state) && seen.steps.some((one) => one.step === 2 && one.facts.tombstone),
   scale: (seen) => seen.steps.some((one) => one.step === 10 && one.facts.verb === "patch" && one.component.startsWith("deployments")),

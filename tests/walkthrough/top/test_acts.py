@@ -1,0 +1,24 @@
+"""The experiments of the page, from `top`."""
+
+from __future__ import annotations
+
+import pytest
+
+from handloop.walkthrough.top.acts import act
+from support.page_controls import page_with_controls
+
+
+@pytest.mark.parametrize(
+    ("allowed", "control", "says"),
+    [
+        (True, "pause", "no worker gets a key"),
+        (True, "fail", "no fail of 'default/a' here"),
+        (False, "fail", "the controls are off: start with --debug-controls"),
+    ],
+)
+def test_the_program_answers(*, allowed: bool, control: str, says: str) -> None:
+    """With what was done, or with its reason; a program that is gone is one, too."""
+    with page_with_controls(allowed=allowed) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        assert act(url, control, "default/a") == says
+    assert act(url, control, "default/a") == "the program did not answer"

@@ -1,0 +1,68 @@
+"""What a reader's keys do in `top`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handloop.walkthrough.live.controls import CONTROLS as PAGES
+from handloop.walkthrough.top.desk import CONTROLS, Desk
+from handloop.walkthrough.top.stream import Told
+from support.board_messages import CONNECTED, board, snapshot
+
+
+def offer(name: str, *, blocked: str = "") -> dict[str, Any]:
+    return {"name": name, "title": f"Do {name}", "blocked": blocked}
+
+
+class Reader:
+    """A desk whose experiments are carried out at once, and say what they were asked for."""
+
+    def __init__(self, *messages: Told) -> None:
+        self.desk = Desk(board(*messages), lambda answers: [*map(self.desk.take, answers)].clear(), self.act)
+
+    def act(self, *asked: str) -> str:
+        return " ".join(asked)
+
+    def press(self, key: str) -> str:
+        self.desk.take(Told("key", key))
+        return self.desk.said
+
+
+def test_an_experiment_is_about_the_first_foo_of_the_program() -> None:
+    """At the program's address, by the page's name; without a Foo the program is asked, and says so."""
+    assert Reader(CONNECTED, snapshot()).press("f") == "http://127.0.0.1:8082 fail default/a"
+    assert Reader(CONNECTED, snapshot(objects=[])).press("f") == "http://127.0.0.1:8082 fail "
+
+
+def test_each_key_is_a_control_of_the_page() -> None:
+    """Only those that need a number or end the program have no key."""
+    names = {control.name for control in PAGES}
+    assert names - set(CONTROLS.values()) == {"scale", "steal-lease"}
+    assert set(CONTROLS.values()) <= names
+
+
+def test_the_footer_names_the_keys_that_do_something() -> None:
+    """What is blocked is left out; without controls it says so."""
+    controls = [offer("fail"), offer("expire", blocked="only on the sandbox"), offer("scale")]
+    words = Reader(CONNECTED, snapshot(controls=controls)).desk.footer()
+    assert words == "q quit · p pause the display · f Do fail"
+    assert "the experiments are off here" in Reader(CONNECTED, snapshot(controls=[])).desk.footer()
+
+
+def test_q_ends_it_and_p_holds_the_display() -> None:
+    """The second p lets it go on."""
+    reader = Reader(CONNECTED, snapshot())
+    seen = []
+    for key in "ppq":
+        reader.press(key)
+        seen.append((reader.desk.held, "p go on" in reader.desk.footer(), reader.desk.ended))
+    assert seen == [(True, True, False), (False, False, False), (False, False, True)]
+
+
+def test_a_key_that_does_nothing_says_so() -> None:
+    """One that is none, and one for a program that is away; the next key takes the sentence away."""
+    reader = Reader(Told("lost", "the connection broke"))
+    assert reader.press("x") == "x does nothing here"
+    assert reader.press("f") == "not connected: the connection broke"
+    assert reader.desk.footer().endswith("\nnot connected: the connection broke")
+    assert reader.press("p") == ""

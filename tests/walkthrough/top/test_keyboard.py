@@ -1,0 +1,157 @@
+"""Single keys of a terminal, and `top` on one."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import pytest
+
+from handloop.walkthrough.top.keyboard import has_keys, single_keys, typed
+from support.page_controls import page_with_controls
+from support.program import ROOT, inherited
+
+SECONDS: Final = 30.0
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """The keyboard's end of a terminal, and the program's."""
+    ends = pty.openpty()
+    yield ends
+    for end in ends:
+        with suppress(OSError):
+            os.close(end)
+
+
+def test_keys_come_at_once_and_the_terminal_is_as_before(terminal: tuple[int, int]) -> None:
+    """Without Return; arrows are no keys; a keyboard that is gone ends it."""
+    keyboard, program = terminal
+    before = termios.tcgetattr(program)
+    with suppress(LookupError), single_keys(program):
+        assert termios.tcgetattr(program) != before
+        keys = typed(program)
+        os.write(keyboard, b"pf")
+        assert [next(keys), next(keys)] == ["p", "f"]
+        raise LookupError
+    assert termios.tcgetattr(program) == before
+    with single_keys(program):
+        os.write(keyboard, b"\x1b[A")
+        assert select.select([program], [], [], SECONDS)[0]
+        keys = typed(program)
+        os.close(keyboard)
+        assert list(keys) == []
+
+
+def test_a_pipe_has_no_keys() -> None:
+    """And neither has a terminal in whose foreground another program is."""
+    ends = os.pipe()
+    assert not has_keys(ends[0])
+    for end in ends:
+        os.close(end)
+
+
+class Top:
+    """`top` on a terminal of its own, as its session's foreground."""
+
+    def __init__(self, port: int, terminal: tuple[int, int]) -> None:
+        self.keyboard, program = terminal
+        self.shown = ""
+        # a small program in between makes the terminal its own, as a shell does
+        code = (
+            "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+            "os.execv(sys.executable, [sys.executable, '-m', 'handloop', 'top', *sys.argv[1:]])"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, f"--address=127.0.0.1:{port}"],
+            cwd=ROOT,
+            env={**inherited(), "TERM": "xterm", "LINES": "40", "COLUMNS": "150"},
+            stdin=program,
+            stdout=program,
+            stderr=program,
+            start_new_session=True,
+        )
+
+    def press(self, key: str) -> None:
+        os.write(self.keyboard, key.encode())
+
+    def wait(self, text: str) -> None:
+        """Wait until the text is written from now on."""
+        self.shown = ""
+        ends_at = time.monotonic() + SECONDS
+        while text not in self.shown:
+            assert time.monotonic() < ends_at, self.shown
+            self._read()
+
+    def end(self) -> int:
+        """Wait for its end, and read on meanwhile; the exit code."""
+        ends_at = time.monotonic() + SECONDS
+        while self.process.poll() is None:
+            assert time.monotonic() < ends_at, self.shown
+            self._read()
+        return self.process.returncode
+
+    def _read(self) -> None:
+        if select.select([self.keyboard], [], [], 0.05)[0]:
+            self.shown += os.read(self.keyboard, 65536).decode(errors="replace")
+
+
+@contextmanager
+def top_on(terminal: tuple[int, int], port: int) -> Iterator[Top]:
+    top = Top(port, terminal)
+    try:
+        yield top
+    finally:
+        top.process.kill()
+        top.process.wait()
+
+
+@pytest.mark.parametrize("ending", ["q", "\x03", signal.SIGTERM])
+def test_every_end_gives_the_terminal_back(terminal: tuple[int, int], ending: str | signal.Signals) -> None:
+    """By a key, Ctrl-C or a signal: exit code 0, and the settings as before."""
+    before = termios.tcgetattr(terminal[1])
+    with page_with_controls(allowed=False) as server, top_on(terminal, server.port) as top:
+        top.wait("q quit")
+        assert termios.tcgetattr(terminal[1]) != before
+        if isinstance(ending, str):
+            top.press(ending)
+        else:
+            top.process.send_signal(ending)
+        assert top.end() == 0
+        assert termios.tcgetattr(terminal[1]) == before
+
+
+def test_keys_act_on_the_program(terminal: tuple[int, int]) -> None:
+    """Each answer is shown, also a refusal; with the program gone, keys are still obeyed."""
+    with page_with_controls(allowed=True) as server, top_on(terminal, server.port) as top:
+        top.wait("w Pause the workers")
+        top.press("w")
+        top.wait("no worker gets a key")
+        top.press("f")
+        top.wait("no fail of '' here")
+        top.press("p")
+        top.wait("p go on")
+        server.stop()
+        top.press("p")
+        top.wait("nothing answers")
+        top.press("w")
+        top.wait("not connected: ")
+        top.press("q")
+        assert top.end() == 0
+
+
+def test_where_the_controls_are_off_a_key_says_so(terminal: tuple[int, int]) -> None:
+    """As on a real cluster: the footer leaves the experiments out."""
+    with page_with_controls(allowed=False) as server, top_on(terminal, server.port) as top:
+        top.wait("the experiments are off here")
+        top.press("f")
+        top.wait("the controls are off: start with --debug-controls")

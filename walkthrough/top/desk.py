@@ -1,0 +1,84 @@
+"""What a reader's keys do in `top`: end it, hold the display, and carry out the page's experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from handloop.walkthrough.top.board import Board
+from handloop.walkthrough.top.stream import Told
+
+QUIT: Final = "q"
+HOLD: Final = "p"
+CONTROLS: Final[Mapping[str, str]] = {
+    "w": "pause",
+    "c": "touch",
+    "f": "fail",
+    "k": "kill-watch",
+    "e": "expire",
+    "d": "delete-deployment",
+    "s": "slow-handler",
+    "l": "lose-done",
+    "m": "many",
+    "r": "clean",
+}
+"""The page's control for each key. Its others need a number, or end the program."""
+
+
+class Desk:
+    """
+    Obeys keys. Threads: the caller's.
+
+    State: ended, whether the reader is done; held, whether the display stands still; said, the answer to the
+    last key.
+    """
+
+    def __init__(
+        self, board: Board, start: Callable[[Iterator[Told]], None], act: Callable[..., str]
+    ) -> None:
+        """Args: start reads messages in the background; act carries out (url, control, key), in words."""
+        self._board = board
+        self._start = start
+        self._act = act
+        self.ended = False
+        self.held = False
+        self.said = ""
+
+    def take(self, told: Told) -> None:
+        """Obey a `key`, and remember what was `said`; other messages are the board's."""
+        if told.event == "said":
+            self.said = told.data
+        elif told.event == "key":
+            self._obey(told.data)
+
+    def footer(self) -> str:
+        """The keys that do something now, and the answer to the last one."""
+        offers = self._board.state.get("controls", ())
+        titles = {offer["name"]: offer["title"] for offer in offers if not offer["blocked"]}
+        keys = [f"{QUIT} quit", f"{HOLD} {'go on' if self.held else 'pause the display'}"]
+        keys += [f"{key} {titles[name]}" for key, name in CONTROLS.items() if name in titles]
+        if not offers:
+            keys.append("the experiments are off here")
+        return " · ".join(keys) + (f"\n{self.said}" if self.said else "")
+
+    def _obey(self, key: str) -> None:
+        self.said = ""
+        if key == QUIT:
+            self.ended = True
+        elif key == HOLD:
+            self.held = not self.held
+        elif key not in CONTROLS:
+            self.said = f"{key} does nothing here"
+        elif self._board.trouble:
+            self.said = f"not connected: {self._board.trouble}"
+        else:
+            self.said = "…"
+            self._start(self._answer(self._board.url, CONTROLS[key], self._first_foo()))
+
+    def _answer(self, url: str, control: str, key: str) -> Iterator[Told]:
+        yield Told("said", self._act(url, control, key))
+
+    def _first_foo(self) -> str:
+        """The Foo that the page has chosen, too, before somebody chooses another; "" = there is none."""
+        kinds = self._board.state.get("objects", ())
+        return next((row["key"] for kind in kinds if kind["kind"] == "Foo" for row in kind["rows"]), "")

@@ -1,0 +1,40 @@
+"""The messages of several sources in one line: a stream, a keyboard, the answers to what a reader does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
+
+from handloop.walkthrough.top.stream import Told
+from handloop.workqueue.seams import spawn_thread
+
+
+class Inbox:
+    """
+    Hands on what its sources tell, in the order of arrival.
+
+    Threads: each source is read on a daemon thread of its own, which nothing waits for; one thread iterates.
+    """
+
+    def __init__(self) -> None:
+        self._arrived: SimpleQueue[Told | BaseException] = SimpleQueue()
+
+    def follow(self, name: str, source: Iterable[Told]) -> None:
+        """Read a source on a thread of this name. What it raises is raised by the iteration."""
+
+        def read() -> None:
+            try:
+                for told in source:
+                    self._arrived.put(told)
+            except BaseException as error:  # noqa: BLE001 - raised again, on the thread that iterates
+                self._arrived.put(error)
+
+        spawn_thread(name, read)
+
+    def __iter__(self) -> Iterator[Told]:
+        """Every message, without an end. Blocks: until the next one."""
+        while True:
+            arrived = self._arrived.get()
+            if isinstance(arrived, BaseException):
+                raise arrived
+            yield arrived
