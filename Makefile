@@ -66,6 +66,7 @@ bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benc
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py
 	$(BIN)/python benchmarks/myapps.py
+	$(BIN)/python benchmarks/memcached_side_by_side.py
 	$(BIN)/python benchmarks/live_page.py
 
 manifests: venv ## write the generated manifests from the types and the declared access

@@ -85,25 +85,21 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
 
 def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"{operator.command} bundle",
-        description=COMMANDS["bundle"],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
+        prog=f"{operator.command} bundle", description=COMMANDS["bundle"], allow_abbrev=False
     )
 
-    def add(name: str, help_text: str, default: str | None = None, *, required: bool = False) -> None:
-        parser.add_argument(
-            f"--{name}", metavar=name.upper(), help=help_text, default=default, required=required
-        )
+    def add(name: str, metavar: str, text: str, default: str = "") -> None:
+        told = f"{text}; by default {default}" if default else text
+        parser.add_argument(f"--{name}", metavar=metavar, help=told, default=default)
 
-    add("image", "the operator's image", required=True)
-    add("version", "by default the program's, else that of pyproject.toml")
-    add("replaces", "the version that this one follows in the channel", "")
-    add("channel", "by default candidate for versions 0.x and pre-releases, else stable")
-    add("output", "the folder to write to", "manifests/bundle")
-    add("deployment", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
-    add("samples", "the folder with an object of each kind", "manifests/samples")
-    add("base", "a file with fields of the ClusterServiceVersion that replace or add to those made here")
+    parser.add_argument("--image", metavar="IMG", help="the operator's image", required=True)
+    add("version", "V", "by default the program's, else that of pyproject.toml")
+    add("replaces", "V", "the version that this one follows in the channel")
+    add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, else stable")
+    add("output", "DIR", "the folder to write to", "manifests/bundle")
+    add("deployment", "FILE", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
+    add("samples", "DIR", "the folder with an object of each kind", "manifests/samples")
+    add("base", "FILE", "fields of the ClusterServiceVersion that replace or add to those made here")
     return parser
 
 
