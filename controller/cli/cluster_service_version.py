@@ -3,7 +3,7 @@ The ClusterServiceVersion of an operator: what the Operator Lifecycle Manager (O
 
 Follows: operators.coreos.com/v1alpha1; operator-sdk's `generate bundle` for the fields and annotations. OLM
 makes a Role of `permissions` in each namespace that the operator is to watch, and a ClusterRole where that is
-all of them: pkg/controller/operators/olm/operatorgroup.go @master.
+all of them: pkg/controller/operators/olm/operatorgroup.go @992bb0977.
 """
 
 from __future__ import annotations
