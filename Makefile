@@ -10,7 +10,7 @@ INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures docs lint format bench manifests lock audit distributions size clean
-.PHONY: image build-installer install uninstall deploy undeploy e2e e2e-local
+.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local
 
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,7 @@ bench: $(VENV)/.installed-bench ## measure side by side with the peers; see benc
 	$(BIN)/python benchmarks/sandbox_start.py
 	$(BIN)/python benchmarks/api_requests.py
 	$(BIN)/python benchmarks/myapps.py
+	$(BIN)/python benchmarks/memcached_side_by_side.py
 	$(BIN)/python benchmarks/live_page.py
 
 manifests: venv ## write the generated manifests from the types and the declared access
@@ -74,6 +75,9 @@ manifests: venv ## write the generated manifests from the types and the declared
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS) > manifests/rbac/role.yaml
 # the flags of the Deployment
 RBAC_FLAGS := --leader-elect --leader-elect-resource-namespace=handloop-system
+
+bundle: venv ## write manifests/bundle, for the Operator Lifecycle Manager; REPLACES= names the version before
+	$(BIN)/python -m controller bundle --image $(IMG) $(if $(REPLACES),--replaces $(REPLACES))
 
 install: venv ## make .venv, and apply the CRDs to the current context's cluster; without one apply nothing
 	@if context=$$($(KUBECTL) config current-context 2>/dev/null); then \

@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "crd": "print the CustomResourceDefinitions of the controllers' kinds",
     "rbac": "print the roles that the controllers need",
     "manifests": "the same, as `manifests crd` and `manifests rbac`",
+    "bundle": "write what the Operator Lifecycle Manager (OLM) installs, to be made an image",
     "version": "print the version",
 }
 

@@ -82,6 +82,10 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] in operator.own_commands:
         return run_own_command(words[0], words[1:])
+    if words and words[0] == "bundle":
+        from handloop.controller.cli.bundle_command import run_bundle  # noqa: PLC0415 - tomllib, argparse
+
+        return run_bundle(operator, words[1:])
     try:
         options = parse_options(words, operator=operator)
     except UsageError as error:

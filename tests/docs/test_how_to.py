@@ -304,10 +304,42 @@ def test_the_manifests_of_the_deployment_fit_together(
     bound = [(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in deployed if "roleRef" in each]
     assert sorted(bound) == sorted((role["kind"], role["metadata"]["name"]) for role in roles)
     container = deployed[-1]["spec"]["template"]["spec"]["containers"][0]
-    assert [flag for flag in rbac.split() if flag.startswith("--")] == container["args"][:2]
+    in_pod = {"POD_NAMESPACE": deployed[-1]["metadata"]["namespace"]}
+    here, there = (
+        parse_options(words, environment, operator=EXAMPLES)
+        for words, environment in ((rbac.split()[2:-2], {}), (container["args"], in_pod))
+    )
+    assert here.leader_elect
+    assert there.leader_elect
+    assert here.leader_elect_resource_namespace == there.leader_elect_resource_namespace
     flags = blocks_of("how-to/leader-election.md")["flags"].split()[2:]
-    assert parse_options(container["args"], operator=EXAMPLES).leader_elect
     assert parse_options(flags, operator=EXAMPLES).leader_elect_resource_namespace == "default"
+
+
+def test_the_bundle_of_the_page_is_made_of_its_deployment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its command works as it stands, and writes the files of the table, with the page's Deployment."""
+    greeter = module_of("your-first-controller.md", "greeter.py", tmp_path, monkeypatch)
+    page = blocks_of("how-to/packaging-and-deploying.md")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deployment.yaml").write_text(page["deployment.yaml"], encoding="utf-8")
+    command, build = page["bundle"].splitlines()
+    with pytest.raises(SystemExit) as ended:
+        handloop.main(greeter.set_up, name="greeter", argv=command.split()[2:])
+    assert ended.value.code == 0
+    wrote = [line.removeprefix("wrote: ") for line in capsys.readouterr().out.splitlines() if ": b" in line]
+    csv, definition, *rest = (tmp_path / path for path in wrote)
+    assert definition.name == "example.org_greetings.yaml"
+    assert [path.name for path in rest] == ["annotations.yaml", "bundle.Dockerfile"]
+    assert rest[1] == tmp_path / build.split()[3]
+    made = documents(csv.read_text(encoding="utf-8"))[0]
+    assert made["metadata"]["name"] == "greeter.v1.0.0"
+    (installed,) = made["spec"]["install"]["spec"]["deployments"]
+    deployment = documents(page["deployment.yaml"])[-1]["spec"]
+    pod = installed["spec"]["template"]["spec"]
+    del pod["containers"][0]["env"]
+    assert installed == {"name": "greeter", "spec": deployment}
 
 
 def _collection(document: dict[str, Any]) -> str:

@@ -18,7 +18,9 @@ from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
 from support.options import parse_options
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
-FILES = sorted(MANIFESTS.rglob("*.yaml"))
+BUNDLE = MANIFESTS / "bundle"
+"""Applied by the Operator Lifecycle Manager, and not by kustomize."""
+FILES = sorted(path for path in MANIFESTS.rglob("*.yaml") if BUNDLE not in path.parents)
 OBJECTS = [path for path in FILES if path.name != "kustomization.yaml" and not path.stem.endswith("_patch")]
 END_SECONDS = 8.0
 """What may pass after the drain: 6 s for lease, caches and events, the servers' ends, the interpreter's."""

@@ -117,7 +117,7 @@ def test_the_sandbox_listens_on_free_loopback_ports_unless_told() -> None:
             ["zzzz"],
             (
                 'unknown command "zzzz"; '
-                "have: run, sandbox, doctor, crd, rbac, manifests, version, walkthrough, top"
+                "have: run, sandbox, doctor, crd, rbac, manifests, bundle, version, walkthrough, top"
             ),
         ),
         (["--workers", "0"], "--workers: at least 1 worker is needed"),

@@ -97,6 +97,22 @@ def test_its_manifests_belong_together(project: Project) -> None:
     }
 
 
+def test_its_bundle_is_of_its_own_files(project: Project) -> None:
+    """`make bundle`: the version of pyproject.toml, both kinds, and a sample of each."""
+    ran(project, *MAKE, "bundle", "IMG=example.org/my-operator:1", "REPLACES=0.0.9")
+    (made,) = manifests_of(project, "bundle/manifests/my-operator.clusterserviceversion.yaml")
+    assert (made["metadata"]["name"], made["spec"]["replaces"]) == (
+        "my-operator.v0.1.0",
+        "my-operator.v0.0.9",
+    )
+    examples = json.loads(made["metadata"]["annotations"]["alm-examples"])
+    owned = made["spec"]["customresourcedefinitions"]["owned"]
+    kinds = {"HTTPRoutePolicy", "Site"}
+    assert {each["kind"] for each in examples} == {each["kind"] for each in owned} == kinds
+    (image,) = made["spec"]["relatedImages"]
+    assert image["image"] == "example.org/my-operator:1"
+
+
 def test_its_program_runs_on_the_sandbox(project: Project) -> None:
     """`make run` is this: an object that somebody creates is reconciled, and SIGINT ends it in order."""
     kubeconfig = project.folder / ".sandbox/kubeconfig"

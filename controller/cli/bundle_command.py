@@ -1,0 +1,246 @@
+"""
+`bundle`: a bundle for the Operator Lifecycle Manager, from the types, the declared access, the Deployment and
+the samples. The same input gives the same bytes.
+
+Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.cli.cluster_service_version import (
+    NAMESPACES_VARIABLE,
+    Release,
+    cluster_service_version,
+)
+from handloop.controller.cli.declarations import declared_kinds
+from handloop.controller.cli.flags import COMMANDS, UsageError, parse_options
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.terminal import printable, show
+
+_HEADER: Final = "# made by `{name} bundle`; do not edit\n"
+_LABELS: Final = "operators.operatorframework.io.bundle."
+_SOMEWHERE: Final = "olm-chooses"
+_VERSION: Final = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9a-z-]+(\.[0-9a-z-]+)*)?", re.ASCII
+)
+_MAX_NAME: Final = 63
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML without references, and with a text of several lines as such."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
+    """
+    Write the bundle of an operator, by the files of the working directory.
+
+    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments;
+    SetUpError.
+    """
+    given = _parser(operator).parse_args(arguments)
+    try:
+        files = _files(_release(operator, given), given)
+        folder = Path(given.output)
+        for path in _outdated(folder, operator.name, files):
+            path.unlink()
+            show(f"removed: {path}\n", sys.stdout)
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            show(f"wrote: {path}\n", sys.stdout)
+    except UsageError as error:
+        fix = error.fix or f"{operator.command} bundle --help"
+        show(f"error: {printable(str(error))}\n  fix: {printable(fix)}\n", sys.stderr)
+        return EXIT_USAGE
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
+        show(f"error: {printable(str(error))}\n", sys.stderr)
+        return EXIT_FATAL
+    show(f"next:\n  docker build -f {folder / 'bundle.Dockerfile'} -t BUNDLE_IMG {folder}\n", sys.stdout)
+    return EXIT_OK
+
+
+def _parser(operator: Operator) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{operator.command} bundle", description=COMMANDS["bundle"], allow_abbrev=False
+    )
+
+    def add(name: str, metavar: str, text: str, default: str = "") -> None:
+        told = f"{text}; by default {default}" if default else text
+        parser.add_argument(f"--{name}", metavar=metavar, help=told, default=default)
+
+    parser.add_argument("--image", metavar="IMG", help="the operator's image", required=True)
+    add("version", "V", "by default the program's, else that of pyproject.toml")
+    add("replaces", "V", "the version that this one follows in the channel")
+    add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, else stable")
+    add("output", "DIR", "the folder to write to", "manifests/bundle")
+    add("deployment", "FILE", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
+    add("samples", "DIR", "the folder with an object of each kind", "manifests/samples")
+    add("base", "FILE", "fields of the ClusterServiceVersion that replace or add to those made here")
+    return parser
+
+
+def _release(operator: Operator, given: argparse.Namespace) -> Release:
+    """Raises: UsageError, OSError, and the parsers' errors."""
+    path = Path("pyproject.toml")
+    document = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    scaffolded = document.get("tool", {}).get("handloop", {}).get("name", operator.name)
+    if scaffolded != operator.name:
+        package = scaffolded.replace("-", "_")
+        raise UsageError(
+            f"this is the project of {scaffolded}, and the program is {operator.name}",
+            fix=f"python -m {package} bundle --image IMG",
+        )
+    project = document.get("project", {})
+    deployment = _deployment(Path(given.deployment))
+    options = _options(operator, deployment["spec"]["template"]["spec"]["containers"][0])
+    version = given.version or operator.version() or project.get("version", "")
+    kinds = {(kind.resource.api_version, kind.resource.kind) for kind in declared_kinds(options)}
+    return Release(
+        options=options,
+        deployment=deployment,
+        image=given.image,
+        version=_checked(operator.name, "--version", version),
+        replaces=_replaced(operator.name, given.replaces, version),
+        project=project,
+        samples=[
+            document
+            for path in sorted(Path(given.samples).glob("*.yaml"))
+            for document in _documents(path)
+            if (document.get("apiVersion"), document.get("kind")) in kinds
+        ],
+    )
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
+    return [
+        found for found in yaml.safe_load_all(path.read_text(encoding="utf-8")) if isinstance(found, dict)
+    ]
+
+
+def _deployment(path: Path) -> dict[str, Any]:
+    found = [document for document in _documents(path) if document.get("kind") == "Deployment"]
+    if len(found) != 1:
+        raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
+    return found[0]
+
+
+def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
+    """
+    The options of a container, as the program reads them in whatever namespace it runs.
+
+    Raises: UsageError for arguments that it would refuse, or that keep it from following OLM's choice.
+    """
+    variables = {entry["name"]: entry["value"] for entry in container.get("env", ()) if "value" in entry}
+    variables["POD_NAMESPACE"] = _SOMEWHERE
+    try:
+        options = parse_options(container.get("args", []), variables, operator=operator)
+    except UsageError as error:
+        raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None
+    if options.namespace:
+        raise UsageError(
+            "the Deployment names the namespaces to watch, and OLM chooses them",
+            fix=f"remove --namespace from its args; the bundle sets ${NAMESPACES_VARIABLE}",
+        )
+    if options.leader_elect_resource_namespace not in ("", _SOMEWHERE):
+        raise UsageError(
+            f'the Deployment puts the lease into "{options.leader_elect_resource_namespace}", '
+            "and OLM chooses where the operator runs",
+            fix="remove --leader-elect-resource-namespace: in a pod the default is its own namespace",
+        )
+    return options
+
+
+def _checked(name: str, flag: str, version: str) -> str:
+    """The version. Raises: UsageError for one that OLM does not take, or that makes too long a name."""
+    if not _VERSION.fullmatch(version):
+        problem = f'"{version}" is not a semantic version' if version else "no version is known"
+        raise UsageError(problem, fix=f"{flag} 1.2.3, or 1.2.3-rc.1")
+    if len(f"{name}.v{version}") > _MAX_NAME:
+        raise UsageError(f"{name}.v{version} is longer than {_MAX_NAME} characters")
+    return version
+
+
+def _replaced(name: str, replaces: str, version: str) -> str:
+    """The version of `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays."""
+    replaces = replaces.removeprefix(f"{name}.v")
+    if replaces and _checked(name, "--replaces", replaces) == version:
+        raise UsageError(f"version {version} cannot replace itself", fix="--replaces with the version before")
+    return replaces
+
+
+def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
+    """The files of a bundle by path. Raises: UsageError, OSError, YAMLError for the base."""
+    manifest = cluster_service_version(release)
+    if given.base:
+        for document in _documents(Path(given.base)):
+            manifest = _merged(manifest, document)
+    channel = given.channel or ("candidate" if release.maturity == "alpha" else "stable")
+    annotations = {
+        "mediatype.v1": "registry+v1",
+        "manifests.v1": "manifests/",
+        "metadata.v1": "metadata/",
+        "package.v1": release.name,
+        "channels.v1": channel,
+        "channel.default.v1": channel,
+    }
+    labels = {_LABELS + name: value for name, value in annotations.items()}
+    documents = {
+        f"manifests/{release.name}.clusterserviceversion.yaml": manifest,
+        **{
+            f"manifests/{kind.resource.group}_{kind.resource.plural}.yaml": custom_resource_definition(kind)
+            for kind in declared_kinds(release.options)
+        },
+        "metadata/annotations.yaml": {"annotations": labels},
+    }
+    header = _HEADER.format(name=release.name)
+    files = {
+        path: header + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+        for path, document in documents.items()
+    }
+    lines = [f"LABEL {name}={value}\n" for name, value in labels.items()]
+    copied = "COPY manifests /manifests/\nCOPY metadata /metadata/\n"
+    return {**files, "bundle.Dockerfile": f"{header}FROM scratch\n{''.join(lines)}{copied}"}
+
+
+def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of both, at any depth; given's win."""
+    return {**made} | {
+        name: _merged(made[name], value)
+        if isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
+        else value
+        for name, value in given.items()
+    }
+
+
+def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
+    """What an earlier run made of a kind or name that is gone: OLM would install it."""
+    current = {folder / path for path in files}
+    return [
+        path
+        for path in sorted((folder / "manifests").glob("*.yaml"))
+        if path not in current and path.read_text(encoding="utf-8").startswith(_HEADER.format(name=name))
+    ]

@@ -1,0 +1,192 @@
+"""
+The ClusterServiceVersion of an operator: what the Operator Lifecycle Manager (OLM) needs to install it.
+
+Follows: operators.coreos.com/v1alpha1; operator-sdk's `generate bundle` for the fields and annotations. OLM
+makes a Role of `permissions` in each namespace that the operator is to watch, and a ClusterRole where that is
+all of them: pkg/controller/operators/olm/operatorgroup.go @992bb0977.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from handloop.apis.core_v1 import Event
+from handloop.apis.crd import custom_resource_definition
+from handloop.apis.declaration import is_built_in
+from handloop.controller.cli.declarations import declared_access, declared_kinds
+from handloop.controller.cli.operator import Setup
+from handloop.controller.cli.options import FLAGS, Options
+from handloop.controller.cli.problems import OLDEST
+from handloop.controller.runtime.rbac.roles import roles
+
+API_VERSION: Final = "operators.coreos.com/v1alpha1"
+NAMESPACES_VARIABLE: Final = FLAGS["namespace"].variable("namespace")
+"""The variable of the flag --namespace."""
+_TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
+"""Where OLM tells a pod the namespaces to watch: `a,b`, "" = all."""
+_SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """
+    One version of an operator. Nothing here loads or runs it.
+
+    Args: options are those of its Deployment's container; deployment is the manifest; version and replaces
+    are semantic versions, replaces "" = none; project is the table [project] of a pyproject.toml; samples are
+    manifests of its kinds.
+    """
+
+    options: Options
+    deployment: Mapping[str, Any]
+    image: str
+    version: str
+    replaces: str
+    project: Mapping[str, Any]
+    samples: Sequence[Mapping[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """The operator's name, which is the package's in a catalog."""
+        return self.options.operator.name
+
+    @property
+    def maturity(self) -> str:
+        """`alpha` for versions 0.x and pre-releases, else `stable`."""
+        return "alpha" if self.version.startswith("0.") or "-" in self.version else "stable"
+
+
+def cluster_service_version(release: Release) -> dict[str, Any]:
+    """The manifest of a release. Pure: the same release gives the same fields in the same order."""
+    kinds = declared_kinds(release.options)
+    spec = {
+        "displayName": release.name.replace("-", " ").title(),
+        "description": _description(release, kinds),
+        "version": release.version,
+        "maturity": release.maturity,
+        "minKubeVersion": "{}.{}.0".format(*OLDEST),
+        "provider": {"name": _provider(release)},
+        "keywords": list(release.project.get("keywords", ())) or [release.name],
+        "links": [{"name": name, "url": url} for name, url in release.project.get("urls", {}).items()],
+        "maintainers": [person for person in _people(release) if {"name", "email"} <= set(person)],
+        "installModes": _install_modes(kinds),
+        "install": {"strategy": "deployment", "spec": _install(release)},
+        "customresourcedefinitions": {"owned": list(_owned(release.options.setups()))},
+        "relatedImages": _images(_deployment_spec(release)["template"]["spec"]),
+        "replaces": f"{release.name}.v{release.replaces}" if release.replaces else "",
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterServiceVersion",
+        "metadata": {
+            "name": f"{release.name}.v{release.version}",
+            # OLM puts it where the operator is installed
+            "namespace": "placeholder",
+            "annotations": {
+                "alm-examples": json.dumps(_examples(release.samples), indent=2),
+                "capabilities": "Basic Install",
+                "containerImage": release.image,
+            },
+        },
+        "spec": {name: value for name, value in spec.items() if value},
+    }
+
+
+def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
+    """Markdown: the project's own sentence, and one for each kind."""
+    first = release.project.get("description") or f"The operator {release.name}."
+    return "\n".join([first, "", *(f"* `{kind.resource.kind}`: {_told(kind)}" for kind in kinds)])
+
+
+def _told(kind: type[Any]) -> str:
+    """What the CRD says of a kind."""
+    schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    text: str = schema.get("description", "") or f"A {kind.resource.kind}."
+    return text
+
+
+def _people(release: Release) -> list[dict[str, str]]:
+    people: list[dict[str, str]] = release.project.get("maintainers") or release.project.get("authors") or []
+    return people
+
+
+def _provider(release: Release) -> str:
+    named = (person["name"] for person in _people(release) if "name" in person)
+    return next(named, release.name)
+
+
+def _install_modes(kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
+    """All of them, as --namespace takes one name, several or none. A kind without a namespace needs all."""
+    some = all(kind.resource.namespaced for kind in kinds)
+    modes: list[dict[str, Any]] = [{"type": mode, "supported": some} for mode in _SOME_NAMESPACES]
+    return [*modes, {"type": "AllNamespaces", "supported": True}]
+
+
+def _install(release: Release) -> dict[str, Any]:
+    """The Deployment, and the roles of its account: the namespaces are OLM's choice."""
+    spec = _deployment_spec(release)
+    account = spec["template"]["spec"].get("serviceAccountName", "default")
+    access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
+    made = roles(access, namespaces=("",), name=release.name)
+
+    def rules(kind: str) -> list[dict[str, Any]]:
+        found = [rule for role in made if role["kind"] == kind for rule in role["rules"]]
+        return [{"serviceAccountName": account, "rules": found}] if found else []
+
+    deployment = {"name": release.deployment["metadata"]["name"], "spec": spec}
+    granted = {"clusterPermissions": rules("ClusterRole"), "permissions": rules("Role")}
+    return {"deployments": [deployment]} | {name: entries for name, entries in granted.items() if entries}
+
+
+def _deployment_spec(release: Release) -> dict[str, Any]:
+    """The Deployment's, with the image of the release, and the namespaces that OLM names."""
+    spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
+    container = spec["template"]["spec"]["containers"][0]
+    container["image"] = release.image
+    others = [entry for entry in container.get("env", ()) if entry["name"] != NAMESPACES_VARIABLE]
+    targets = {"name": NAMESPACES_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}
+    container["env"] = [*others, targets]
+    return spec
+
+
+def _images(pod: Mapping[str, Any]) -> list[dict[str, str]]:
+    containers = [*pod.get("initContainers", ()), *pod["containers"]]
+    return [{"name": container["name"], "image": container["image"]} for container in containers]
+
+
+def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
+    """The description of each CRD, with the kinds of objects that its controller creates."""
+    for setup in setups:
+        created = dict.fromkeys(
+            entry.resource
+            for entry in setup.access
+            if "create" in entry.verbs and not entry.subresource and entry.resource != Event.resource
+        )
+        for kind in setup.kinds:
+            yield {
+                "name": kind.resource.group_resource,
+                "kind": kind.resource.kind,
+                "version": kind.resource.version,
+                "displayName": kind.resource.kind,
+                "description": _told(kind),
+                "resources": [
+                    {
+                        "name": "" if is_built_in(resource.group) else resource.group_resource,
+                        "kind": resource.kind,
+                        "version": resource.version,
+                    }
+                    for resource in created
+                ],
+            }
+
+
+def _examples(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The samples without their namespace, which whoever creates one chooses."""
+    return [
+        {**sample, "metadata": {k: v for k, v in sample["metadata"].items() if k != "namespace"}}
+        for sample in samples
+    ]

@@ -1,0 +1,197 @@
+"""`bundle` as people type it: the files, what it reads, and what it refuses."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+import yaml
+
+from handloop.apis.crd import custom_resource_definition
+from handloop.controller.cli.main import run_command
+from handloop.controller.example_operator import EXAMPLES
+from handloop.controller.foo.types import Foo
+from handloop.controller.myapp.types import MyApp
+
+ROOT: Final = Path(__file__).parents[3]
+CSV: Final = "manifests/handloop.clusterserviceversion.yaml"
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
+    """Runs `bundle` in a copy of what it reads of this repository; writes to made/."""
+    for path in ("manifests/manager", "manifests/samples"):
+        shutil.copytree(ROOT / path, tmp_path / path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(*words: str) -> Ended:
+        command = ["bundle", "--image=handloop:latest", "--output=made", *words]
+        return Ended(run_command(EXAMPLES, command), *capsys.readouterr())
+
+    return run_it
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files of a folder, by path."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def documents() -> dict[str, Any]:
+    """The YAML of made/, by path."""
+    return {path: yaml.safe_load(text) for path, text in files(Path("made")).items() if path.endswith("yaml")}
+
+
+def edit_deployment(edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change the container of the Deployment."""
+    path = Path("manifests/manager/deployment.yaml")
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    edit(document["spec"]["template"]["spec"]["containers"][0])
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+
+def test_the_repository_holds_what_the_command_writes(bundle: Callable[..., Ended]) -> None:
+    """Byte for byte, and again the same: `make bundle` mends it."""
+    ended = bundle()
+    assert (ended.code, ended.err) == (0, "")
+    made = files(Path("made"))
+    assert made == files(ROOT / "manifests/bundle")
+    assert [f"wrote: made/{path}" in ended.out for path in made] == [True] * len(made)
+    bundle()
+    assert files(Path("made")) == made
+
+
+def test_it_holds_the_definitions_and_says_where_all_is(bundle: Callable[..., Ended]) -> None:
+    """An image of nothing but metadata, with the labels that annotations.yaml has."""
+    assert bundle("--channel=fast").code == 0
+    made = documents()
+    assert made["manifests/samplecontroller.k8s.io_foos.yaml"] == custom_resource_definition(Foo)
+    assert made["manifests/example.com_myapps.yaml"] == custom_resource_definition(MyApp)
+    annotations = made["metadata/annotations.yaml"]["annotations"]
+    told = {name.removeprefix("operators.operatorframework.io.bundle."): v for name, v in annotations.items()}
+    assert told == {
+        "mediatype.v1": "registry+v1",
+        "manifests.v1": "manifests/",
+        "metadata.v1": "metadata/",
+        "package.v1": "handloop",
+        "channels.v1": "fast",
+        "channel.default.v1": "fast",
+    }
+    lines = Path("made/bundle.Dockerfile").read_text(encoding="utf-8").splitlines()[1:]
+    assert lines == [
+        "FROM scratch",
+        *(f"LABEL {name}={value}" for name, value in annotations.items()),
+        "COPY manifests /manifests/",
+        "COPY metadata /metadata/",
+    ]
+
+
+def test_what_the_deployment_runs_is_what_is_installed(bundle: Callable[..., Ended]) -> None:
+    """With --controllers=foo in its args there is neither the kind MyApp nor its sample; an old file goes."""
+    assert bundle().code == 0
+    Path("made/manifests/mine.yaml").write_text("kind: Service\n", encoding="utf-8")
+    edit_deployment(lambda container: container["args"].append("--controllers=foo"))
+    ended = bundle()
+    assert "removed: made/manifests/example.com_myapps.yaml\n" in ended.out
+    made = documents()
+    assert set(made) == {
+        CSV,
+        "manifests/samplecontroller.k8s.io_foos.yaml",
+        "manifests/mine.yaml",
+        "metadata/annotations.yaml",
+    }
+    assert "MyApp" not in made[CSV]["metadata"]["annotations"]["alm-examples"]
+    assert [owned["kind"] for owned in made[CSV]["spec"]["customresourcedefinitions"]["owned"]] == ["Foo"]
+
+
+def test_a_base_adds_and_replaces_fields(bundle: Callable[..., Ended]) -> None:
+    """At any depth: an icon, a creation time, another name for people."""
+    base: dict[str, Any] = {
+        "metadata": {"annotations": {"createdAt": "2026-01-01T00:00:00Z"}},
+        "spec": {"displayName": "By hand", "icon": [{"base64data": "eA==", "mediatype": "image/png"}]},
+    }
+    Path("base.yaml").write_text(yaml.safe_dump(base), encoding="utf-8")
+    assert bundle("--base=base.yaml").code == 0
+    made = documents()[CSV]
+    assert made["metadata"]["annotations"]["createdAt"] == "2026-01-01T00:00:00Z"
+    assert made["metadata"]["annotations"]["containerImage"] == "handloop:latest"
+    assert made["spec"]["displayName"] == "By hand"
+    assert made["spec"]["icon"] == base["spec"]["icon"]
+    assert made["spec"]["version"] == "0.1.0"
+
+
+@pytest.mark.parametrize("replaces", ["0.1.0", "handloop.v0.1.0"])
+def test_a_version_follows_another(bundle: Callable[..., Ended], replaces: str) -> None:
+    """The upgrade edge from 0.1.0, by version or by name."""
+    assert bundle("--version=0.2.0", f"--replaces={replaces}").code == 0
+    made = documents()[CSV]
+    assert (made["metadata"]["name"], made["spec"]["replaces"]) == ("handloop.v0.2.0", "handloop.v0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--version=1.0"], '"1.0" is not a semantic version'),
+        (["--version=1.0.0rc1"], '"1.0.0rc1" is not a semantic version'),
+        (["--version=1.0.0-" + "x" * 60], "is longer than 63 characters"),
+        (["--replaces=old"], '"old" is not a semantic version'),
+        (["--version=0.1.0", "--replaces=0.1.0"], "version 0.1.0 cannot replace itself"),
+        (["--deployment=manifests/samples/foo.yaml"], "manifests/samples/foo.yaml has 0 Deployments"),
+    ],
+)
+def test_a_mistake_is_told_with_its_fix(bundle: Callable[..., Ended], words: list[str], message: str) -> None:
+    """Exit code 2, and nothing is written."""
+    ended = bundle(*words)
+    assert ended.code == 2
+    assert message in ended.err
+    assert "\n  fix: " in ended.err
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--namespace=demo", "the Deployment names the namespaces to watch, and OLM chooses them"),
+        ("--leader-elect-resource-namespace=x", 'the Deployment puts the lease into "x", and OLM chooses'),
+        ("--worker=2", "the program would refuse the Deployment's args: unknown flag --worker"),
+    ],
+)
+def test_a_deployment_that_olm_cannot_place_is_refused(
+    bundle: Callable[..., Ended], argument: str, message: str
+) -> None:
+    """Its args would win over what OLM says."""
+    edit_deployment(lambda container: container["args"].append(argument))
+    ended = bundle()
+    assert (ended.code, message in ended.err) == (2, True), ended.err
+
+
+def test_the_project_of_another_operator_is_refused(bundle: Callable[..., Ended]) -> None:
+    """`handloop bundle` in a project of one's own names the command that makes its bundle."""
+    text = '[tool.handloop]\nname = "my-operator"\ndomain = "example.com"\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    ended = bundle()
+    assert ended.code == 2
+    assert ended.err == (
+        "error: this is the project of my-operator, and the program is handloop\n"
+        "  fix: python -m my_operator bundle --image IMG\n"
+    )
+
+
+def test_a_file_that_cannot_be_read_is_named(bundle: Callable[..., Ended]) -> None:
+    """Exit code 1."""
+    ended = bundle("--deployment=absent.yaml")
+    assert (ended.code, "absent.yaml" in ended.err) == (1, True)
