@@ -12,7 +12,7 @@ from handloop.apis.meta import FrozenMap, ObjectMeta, controller_of, format_time
 from handloop.kinds.core_v1 import Container, Pod, PodCondition, PodSpec, PodStatus
 from support.example_cluster import OURS, ExampleCluster
 
-KIND: Final = AppCluster
+KINDS: Final = (AppCluster,)
 
 
 def wanted(cluster: ExampleCluster, size: int) -> AppCluster:

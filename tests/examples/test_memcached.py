@@ -15,7 +15,7 @@ from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
 from support.example_cluster import OURS, ExampleCluster
 
-KIND: Final = Memcached
+KINDS: Final = (Memcached,)
 WRITES: Final = ("create", "update", "patch", "delete")
 
 
