@@ -114,6 +114,26 @@ def test_a_deployment_of_somebody_else_is_left_alone(cluster: ExampleCluster) ->
     assert controller.statistics().unexpected == 0
 
 
+def test_a_watch_that_is_held_back_and_broken_changes_nothing(cluster: ExampleCluster) -> None:
+    """The operator sees neither its Deployment nor its Pods change: the same Deployment, all nodes, quiet."""
+    with cluster.operator(set_up) as controller:
+        wanted(cluster, 1)
+        cluster.eventually(lambda: has_nodes(cluster, 1), "1 node")
+        cluster.watches.hold("pods", "deployments")
+        cluster.patch(Memcached, "cache", spec={"size": 2})
+        cluster.eventually(lambda: len(pods(cluster)) == 2, "2 Pods")
+        made = cluster.get(Deployment, "cache")
+        assert made is not None
+        cluster.patch(Memcached, "cache", spec={"size": 4})
+        cluster.watches.drop()
+        cluster.watches.hold()
+        cluster.eventually(lambda: has_nodes(cluster, 4), "4 nodes")
+        assert not is_another(cluster, made)
+        cluster.assert_quiet(controller, Memcached, Deployment, Pod)
+        cluster.delete(Memcached, "cache")
+        cluster.eventually(lambda: is_gone(cluster), "gone")
+
+
 @pytest.mark.parametrize("how", ["end", "cut", "reset"])
 def test_a_lagging_and_dropped_watch_changes_nothing(
     sandbox: ExampleCluster, how: Literal["end", "cut", "reset"]

@@ -38,15 +38,15 @@ def test_a_life(cluster: ExampleCluster, printed: Printed) -> None:
         wait_for(f"{name}: a -> hello")
         with pytest.raises(Invalid):
             cluster.patch(Sample, "one", testString="x" * 101)
-        cluster.watches.flowing.clear()
+        cluster.watches.hold("samples")
         cluster.patch(Sample, "one", testString="b")
         cluster.watches.drop()
-        cluster.watches.flowing.set()
+        cluster.watches.hold()
         wait_for(f"{name}: hello -> b")
-        cluster.watches.flowing.clear()
+        cluster.watches.hold("samples")
         cluster.delete(Sample, "one")
         cluster.watches.drop()
-        cluster.watches.flowing.set()
+        cluster.watches.hold()
         wait_for(f"{name} is gone")
     lines = [f"{name}: a", f"{name}: a -> hello", f"{name}: hello -> b", f"{name} is gone"]
     assert printed.lines() == lines

@@ -171,7 +171,7 @@ class ExampleCluster:
                 (controller,) = manager.runnables().values()
                 yield controller
             finally:
-                self.watches.flowing.set()
+                self.watches.hold()
                 stop.set()
                 running.result()
             self._assert_declared(manager)

@@ -11,17 +11,26 @@ from handloop.client.transport import ForwardingTransport, Transport
 
 class HeldWatches(ForwardingTransport):
     """
-    Hands everything on, but what watches say is held back while flowing is clear.
+    Hands everything on, but holds back what the watches of some collections say.
 
-    State, under _lock: _open, the streams so far. Threads: any.
+    State, under _lock: _open, the streams so far; _held, the collections, such as `pods`. Threads: any.
     """
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
-        self.flowing = threading.Event()
-        self.flowing.set()
         self._lock = threading.Lock()
         self._open: list[Stream] = []
+        self._held: tuple[str, ...] = ()
+
+    def hold(self, *plurals: str) -> None:
+        """From now on hold back what is said of these, in place of any before; of none without one."""
+        with self._lock:
+            self._held = plurals
+
+    def holds(self, path: str) -> bool:
+        """Whether what is said of a collection is held back."""
+        with self._lock:
+            return path.rpartition("/")[2] in self._held
 
     def stream(
         self,
@@ -38,7 +47,7 @@ class HeldWatches(ForwardingTransport):
         )
         with self._lock:
             self._open.append(stream)
-        return _Held(stream, self.flowing)
+        return _Held(stream, self, path)
 
     def drop(self) -> None:
         """Break the streams that are open: their readers lose what they have not read."""
@@ -49,18 +58,19 @@ class HeldWatches(ForwardingTransport):
 
 
 class _Held:
-    """Implements Stream. A block is read when it comes, and handed over while `flowing` is set."""
+    """Implements Stream. A block is read when it comes, and handed over once nothing holds it."""
 
-    def __init__(self, stream: Stream, flowing: threading.Event) -> None:
+    def __init__(self, stream: Stream, watches: HeldWatches, path: str) -> None:
         self._stream = stream
-        self._flowing = flowing
+        self._watches = watches
+        self._path = path
         self._closed = threading.Event()
         self.status = stream.status
         self.headers = stream.headers
 
     def read_block(self) -> bytes:
         block = self._stream.read_block()
-        while not self._closed.is_set() and not self._flowing.wait(0.05):
+        while self._watches.holds(self._path) and not self._closed.wait(0.05):
             pass
         return block
 
