@@ -6,7 +6,7 @@ KUBECTL ?= kubectl
 DOCKER ?= docker
 IMG ?= handloop:latest
 DEPLOYED := build/deploy
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
+INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures docs lint format bench manifests lock audit distributions size clean
@@ -120,6 +120,7 @@ lock: ## pin the dependencies again, with hashes: of the program, with the sandb
 	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --constraint=requirements.lock --output-file=requirements-sandbox.lock pyproject.toml
 	$(COMPILE) --extra=sandbox --extra=tls --extra=learn --extra=dev --constraint=requirements-sandbox.lock --output-file=requirements-dev.lock pyproject.toml
 	printf 'lightkube\nkopf\n' | $(COMPILE) --constraint=requirements.lock --output-file=benchmarks/requirements.lock -
+	printf 'uv\n' | $(COMPILE) --output-file=tools/uv.lock -
 # LOCK= adds new dependencies, and leaves every other version as it is
 LOCK ?= --upgrade
 COMPILE = $(VENV)-lock/bin/pip-compile --quiet $(LOCK) --generate-hashes --allow-unsafe --strip-extras --no-annotate \
@@ -151,15 +152,15 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: requirements-sandbox.lock | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV) ..."
-	@$(PIP_INSTALL) -r requirements-sandbox.lock
+	@$(INSTALL) requirements-sandbox.lock
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock | $(VENV)/bin/python
 	@echo "installing the dependencies and the tools into $(VENV) ..."
-	@$(PIP_INSTALL) -r requirements-dev.lock
+	@$(INSTALL) requirements-dev.lock
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: benchmarks/requirements.lock $(VENV)/.installed
 	@echo "installing the peers into $(VENV) ..."
-	@$(PIP_INSTALL) -r benchmarks/requirements.lock
+	@$(INSTALL) benchmarks/requirements.lock
 	@touch $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,85 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+UNASKED = """
+import sys
+
+def test_nothing():
+    assert "handloop.sandbox.server" not in sys.modules
+    assert "aiohttp" not in sys.modules
+"""
+
+ASKS = """
+import pytest
+
+seen = []
+
+def test_one(sandbox):
+    sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    seen.append(sandbox.url)
+    assert sandbox.kubeconfig.exists()
+
+@pytest.mark.sandbox(tls=True, seed=3, controllers=())
+def test_two(sandbox):
+    assert sandbox.url.startswith("https://")
+    assert sandbox.get("/api/v1/configmaps")["items"] == []
+    assert sandbox.url not in seen
+"""
+
+SCOPES = """
+import pytest
+
+pytestmark = pytest.mark.sandbox(controllers=())
+KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+def test_one(sandbox_module, sandbox_session):
+    for each in (sandbox_module, sandbox_session):
+        each.apply({**KIND, "metadata": {"name": "a"}})
+
+def test_two(sandbox, sandbox_module, sandbox_session):
+    path = "/api/v1/configmaps"
+    found = [len(each.get(path)["items"]) for each in (sandbox, sandbox_module)]
+    assert found == [0, 1]
+    assert "a" in [one["metadata"]["name"] for one in sandbox_session.get(path)["items"]]
+"""
+
+OPERATOR = """
+import pytest
+from handloop import ReconcileError, controller_for
+from handloop.kinds.core_v1 import ConfigMap
+
+def set_up_with(reconcile):
+    return lambda manager: controller_for(manager, "c").for_(ConfigMap).complete(reconcile)
+
+def fail(config_map, context):
+    raise ReconcileError("not today")
+
+@pytest.mark.sandbox(controllers=())
+@pytest.mark.parametrize("reconcile", [lambda config_map, context: None, fail])
+def test_it(sandbox, operator, reconcile):
+    running = operator(set_up_with(reconcile))
+    sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    assert running.writes() == []
+"""
+
+NAMELESS = "import pytest\n@pytest.mark.sandbox(50)\ndef test_it(sandbox):\n    pass\n"
+
+FAILS = """
+def test_it(sandbox):
+    assert False
+
+def test_next(sandbox):
+    sandbox.get("/version")
+
+def test_silent(sandbox):
+    sandbox.faults.silence()
+    assert False
+
+def test_after(sandbox):
+    sandbox.get("/version")
+"""
 
 
 def _pytest(folder: Path, **files: str) -> str:
@@ -29,7 +109,7 @@ def _pytest(folder: Path, **files: str) -> str:
         "--strict-markers",
     ]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-q", *options],
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-rA", *options],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -49,91 +129,61 @@ def test_pytest_finds_it_by_its_entry_point() -> None:
     assert fnmatch(name.rpartition(".")[0], packages)
 
 
-def test_a_test_asks_for_it(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One run of several modules: a start costs a second. It begins with the one that asks for nothing."""
+    return _pytest(
+        tmp_path_factory.mktemp("project"),
+        test_a_unasked=UNASKED,
+        test_asks=ASKS,
+        test_scopes=SCOPES,
+        test_operator=OPERATOR,
+        test_nameless=NAMELESS,
+        test_fails=FAILS,
+    )
+
+
+def outcomes(report: str, module: str) -> list[str]:
+    """What became of the tests of a module, by name; an error at a test's end stands beside its outcome."""
+    found = re.findall(rf"^(PASSED|FAILED|ERROR) {module}\.py::(\w+)", report, re.MULTILINE)
+    return [f"{name} {outcome}" for outcome, name in sorted(found, key=lambda each: (each[1], each[0]))]
+
+
+def test_a_test_asks_for_it(report: str) -> None:
     """Each test has a server of its own; the marker hands it arguments."""
-    text = """
-import pytest
-
-seen = []
-
-def test_one(sandbox):
-    sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-    seen.append(sandbox.url)
-    assert sandbox.kubeconfig.exists()
-
-@pytest.mark.sandbox(tls=True, seed=3, controllers=())
-def test_two(sandbox):
-    assert sandbox.url.startswith("https://")
-    assert sandbox.get("/api/v1/configmaps")["items"] == []
-    assert sandbox.url not in seen
-"""
-    assert "2 passed" in _pytest(tmp_path, test_mine=text)
+    assert outcomes(report, "test_asks") == ["test_one PASSED", "test_two PASSED"]
 
 
-def test_a_longer_scope_is_a_fixture_of_its_own(tmp_path: Path) -> None:
+def test_a_longer_scope_is_a_fixture_of_its_own(report: str) -> None:
     """Tests of a module share sandbox_module, those of a run sandbox_session; a module's mark counts."""
-    text = """
-import pytest
-
-pytestmark = pytest.mark.sandbox(controllers=())
-KIND = {"apiVersion": "v1", "kind": "ConfigMap"}
-
-def test_one(sandbox_module, sandbox_session):
-    for each in (sandbox_module, sandbox_session):
-        each.apply({**KIND, "metadata": {"name": "a"}})
-
-def test_two(sandbox, sandbox_module, sandbox_session):
-    path = "/api/v1/configmaps"
-    found = [len(each.get(path)["items"]) for each in (sandbox, sandbox_module)]
-    assert found == [0, 1]
-    assert "a" in [one["metadata"]["name"] for one in sandbox_session.get(path)["items"]]
-"""
-    assert "2 passed" in _pytest(tmp_path, test_mine=text)
+    assert outcomes(report, "test_scopes") == ["test_one PASSED", "test_two PASSED"]
 
 
-def test_an_operator_is_checked_at_the_end_of_its_test(tmp_path: Path) -> None:
+def test_an_operator_is_checked_at_the_end_of_its_test(report: str) -> None:
     """The checks are those of running_operator: what they find is an error of the test."""
-    text = """
-import pytest
-from handloop import ReconcileError, controller_for
-from handloop.kinds.core_v1 import ConfigMap
-
-def set_up_with(reconcile):
-    return lambda manager: controller_for(manager, "c").for_(ConfigMap).complete(reconcile)
-
-def fail(config_map, context):
-    raise ReconcileError("not today")
-
-@pytest.mark.sandbox(controllers=())
-@pytest.mark.parametrize("reconcile", [lambda config_map, context: None, fail])
-def test_it(sandbox, operator, reconcile):
-    running = operator(set_up_with(reconcile))
-    sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-    assert running.writes() == []
-"""
-    report = _pytest(tmp_path, test_mine=text)
-    assert "2 passed, 1 error" in report
+    assert outcomes(report, "test_operator") == ["test_it ERROR", "test_it PASSED", "test_it PASSED"]
     assert "not today" in report
 
 
-def test_arguments_of_the_marker_have_names(tmp_path: Path) -> None:
+def test_arguments_of_the_marker_have_names(report: str) -> None:
     """One without would be ignored, without a word."""
-    text = "import pytest\n@pytest.mark.sandbox(50)\ndef test_it(sandbox):\n    pass\n"
-    report = _pytest(tmp_path, test_mine=text)
-    assert "1 error" in report
+    assert outcomes(report, "test_nameless") == ["test_it ERROR"]
     assert "TypeError: pytest.mark.sandbox takes arguments by name, such as speed=50: (50,)" in report
 
 
-def test_nobody_pays_for_it_unasked(tmp_path: Path) -> None:
+def test_nobody_pays_for_it_unasked(report: str) -> None:
     """A run without the fixture imports no server."""
-    text = """
-import sys
+    assert outcomes(report, "test_a_unasked") == ["test_nothing PASSED"]
 
-def test_nothing():
-    assert "handloop.sandbox.server" not in sys.modules
-    assert "aiohttp" not in sys.modules
-"""
-    assert "1 passed" in _pytest(tmp_path, test_mine=text)
+
+def test_a_failing_test_leaves_nothing_behind(report: str) -> None:
+    """The server ends, faults or not, and the failures are the only ones."""
+    assert outcomes(report, "test_fails") == [
+        "test_after PASSED",
+        "test_it FAILED",
+        "test_next PASSED",
+        "test_silent FAILED",
+    ]
 
 
 @pytest.mark.parametrize("missing", ["aiohttp", "multidict"])
@@ -160,10 +210,3 @@ def sandbox():
     assert "1 passed" in _pytest(
         tmp_path, conftest=conftest, test_mine="def test_it(sandbox):\n    assert sandbox == 'mine'\n"
     )
-
-
-@pytest.mark.parametrize("outcome", ["assert False", "sandbox.faults.silence(); assert False"])
-def test_a_failing_test_leaves_nothing_behind(tmp_path: Path, outcome: str) -> None:
-    """The server ends, faults or not, and the failure is the only one."""
-    text = f"def test_it(sandbox):\n    {outcome}\n\ndef test_next(sandbox):\n    sandbox.get('/version')\n"
-    assert "1 failed, 1 passed" in _pytest(tmp_path, test_mine=text)

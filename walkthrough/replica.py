@@ -45,7 +45,7 @@ class Replica:
         self.ended: dict[str, float] = {}
         self._clock = clock
         self.manager = Manager(client, registry=self.registry, seams=Seams(clock=clock, spawn=self._spawn))
-        self._foo = add_foo(self.manager, workers=WORKERS)
+        add_foo(self.manager, workers=WORKERS)
         lock = LeaseLock(client.resource(Lease), namespace="default", name="foo", identity=name)
         self._election = LeaderElection(lock)
         self.manager.elect(self._election)
@@ -62,8 +62,7 @@ class Replica:
     @property
     def workers(self) -> int:
         """How many workers live: none before it leads."""
-        controller = self._foo.controller
-        return 0 if controller is None else controller.workers_alive()
+        return sum(name.startswith("worker-") and name not in self.ended for name in list(self.began))
 
     @property
     def synced(self) -> bool:

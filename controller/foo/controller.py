@@ -121,9 +121,9 @@ class FooController:
     """
     The control loop for Foos.
 
-    State: outcomes, which guards itself. Under _lock: _workers_alive; _reported_invalid = Foo -> its resource
-    version when it was last reported invalid, for the last 4096 Foos; _status_ignored, whether the server
-    dropped the last status written.
+    State: outcomes, which guards itself. Under _lock: _workers, how many were started, and _workers_alive;
+    _reported_invalid = Foo -> its resource version when it was last reported invalid, for the last 4096 Foos;
+    _status_ignored, whether the server dropped the last status written.
     Threads: handlers run on listener threads, _handle_undecodable on the Foo reflector's, sync_handler on
     `worker-<i>`, never two at once for one Foo.
     """
@@ -161,7 +161,7 @@ class FooController:
             seams=seams,
         )
         self._lock = new_lock("FooController._lock", 95)
-        self._workers_alive = 0
+        self._workers = self._workers_alive = 0
         self._reported_invalid: LRUCache[ObjectName, str] = LRUCache(_REMEMBERED)
         self._status_ignored = False
 
@@ -194,6 +194,9 @@ class FooController:
             if not wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
+            with self._lock:
+                # before they start: one that is slow to begin has not died
+                self._workers = self._workers_alive = workers
             run_worker = partial(self._run_worker, stop)
             threads = {
                 name: self._spawn(name, run_worker) for name in map("worker-{}".format, range(workers))
@@ -210,14 +213,14 @@ class FooController:
 
     def _run_worker(self, stop: threading.Event) -> None:
         """Take and process items until stop is set; items that are still queued then stay there."""
-        self._count_worker(1)
         running = True
         while running and not stop.is_set():
             try:
                 running = self._process_next_work_item()
             except BaseException:  # noqa: BLE001 - even the reporting of an error failed: the worker lives on
                 self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
-        self._count_worker(-1)
+        with self._lock:
+            self._workers_alive -= 1
 
     def _process_next_work_item(self) -> bool:
         """
@@ -420,13 +423,14 @@ class FooController:
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
     def workers_alive(self) -> int:
-        """How many workers live, for health checks."""
+        """How many workers live; one that is being started does."""
         with self._lock:
             return self._workers_alive
 
-    def _count_worker(self, change: int) -> None:
+    def workers_ended(self) -> int:
+        """How many workers have ended, for health checks: before a stop none should."""
         with self._lock:
-            self._workers_alive += change
+            return self._workers - self._workers_alive
 
 
 def new_deployment(foo: Foo) -> Deployment:

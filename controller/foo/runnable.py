@@ -71,14 +71,12 @@ class FooRunnable:
             raise WorkersBusyError(self.name, busy, self._manager.shutdown_timeout_seconds)
 
     def workers_check(self) -> str | None:
-        """A health check: no worker has died. There are none before the caches are filled."""
+        """A health check: no worker has died."""
         controller = self.controller
         if controller is None or self._stop.is_set():
             return None
-        if not all(informer.has_synced() for informer in self._informers):
-            return None
-        alive = controller.workers_alive()
-        return f"{alive} of {self._workers} are alive" if alive < self._workers else None
+        dead = controller.workers_ended()
+        return f"{self._workers - dead} of {self._workers} are alive" if dead else None
 
 
 def add_foo(manager: Manager, *, workers: int) -> FooRunnable:

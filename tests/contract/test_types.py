@@ -20,8 +20,8 @@ import msgspec
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
-from handloop.client.decoding.codec import Codec, codec_of
 from handloop.client.errors import DecodeError
+from handloop.client.resource_client import Codec, codec_of
 from support.api_server import APIServer
 from support.random_types import JUNK, Sample, samples, struct_of
 from support.widgets import CRDS, wait_until_served

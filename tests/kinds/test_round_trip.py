@@ -17,9 +17,8 @@ import pytest
 from handloop import kinds
 from handloop.apis.meta import Kind
 from handloop.client.config import load_config
-from handloop.client.decoding.codec import codec_of
 from handloop.client.errors import Conflict
-from handloop.client.resource_client import Client
+from handloop.client.resource_client import Client, codec_of
 from handloop.client.transport import HTTPTransport
 from handloop.kinds.apps_v1 import DeploymentSpec
 from handloop.kinds.core_v1 import Container, PodSpec, PodTemplateSpec, Service

@@ -85,8 +85,8 @@ def test_ctrl_c_ends_quietly(chapter: str) -> None:
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        while b"prediction" not in child.stdout.readline() + child.stdout.peek():  # type: ignore[attr-defined]
-            pass
+        while b"prediction" not in (line := child.stdout.readline()) + child.stdout.peek():  # type: ignore[attr-defined]
+            assert line, "it ended before it asked"
         child.send_signal(signal.SIGINT)
         child.stdout.read()
         assert child.stderr.read() == b""

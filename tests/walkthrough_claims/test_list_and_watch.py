@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.watch_stream import WatchEvent, WatchStream
 from handloop.client.errors import DecodeError
+from handloop.client.resource_client import codec_of
 from handloop.informers import reflector
 from handloop.informers.reflector import Reflector
 from handloop.informers.relist_policy import RelistPolicy

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import RAW_LIMIT, ListPage, PageDecoder, Undecodable, undecodable
 from handloop.client.errors import DecodeError
+from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo
 
 

@@ -8,7 +8,6 @@ from time import process_time
 
 import pytest
 
-from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.watch_stream import EventType, WatchStream
 from handloop.client.errors import (
     ClientError,
@@ -17,6 +16,7 @@ from handloop.client.errors import (
     DecodeError,
     StreamClosed,
 )
+from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo
 from support.fake_clock import FakeClock
 from support.scripted_transport import ScriptedStream

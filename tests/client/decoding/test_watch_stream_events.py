@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import (
     INITIAL_EVENTS_END,
@@ -20,6 +19,7 @@ from handloop.client.decoding.watch_stream import (
     WrongKind,
 )
 from handloop.client.errors import APIError, DecodeError, Expired, Forbidden
+from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo
 from support.captured_logs import captured_logs
 

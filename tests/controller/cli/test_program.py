@@ -119,10 +119,10 @@ def test_dead_workers_fail_both_checks() -> None:
     with world.running():
         world.wait_ready()
         until(lambda: foo_of(world).workers_alive() == 3, "all at work", seconds=SECONDS)
-        foo_of(world)._count_worker(-1)
+        foo_of(world)._workers_alive -= 1
         assert world.unwell("liveness") == {"workers": "2 of 3 are alive"}
         assert world.unwell("readiness") == {"workers": "2 of 3 are alive"}
-        foo_of(world)._count_worker(1)
+        foo_of(world)._workers_alive += 1
 
 
 def test_a_foo_gets_its_deployment() -> None:

@@ -21,6 +21,7 @@ from handloop.controller.foo.controller import (
     scale_patch,
 )
 from handloop.informers.keys import DeletedFinalStateUnknown, ObjectName
+from handloop.workqueue.seams import Joinable, spawn_thread
 from support.api_errors import api_error
 from support.captured_logs import captured_logs
 from support.fake_api import Write
@@ -565,6 +566,21 @@ def test_run_works_with_as_many_workers_as_asked_for(monkeypatch: pytest.MonkeyP
         assert sorted(running.started) == _NAMES
         assert rig.controller.workers_alive() == 0
         assert rig.controller.outcomes.statistics() == (3, 0, 0)
+
+
+def test_workers_that_are_slow_to_begin_have_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe may come between the start of the first worker and that of the last."""
+    seen = []
+
+    def spawn(name: str, target: Callable[[], None]) -> Joinable:
+        if name.startswith("worker-"):
+            seen.append((rig.controller.workers_alive(), rig.controller.workers_ended()))
+        return spawn_thread(name, target)
+
+    with FooRig(spawn=spawn) as rig, _Running(rig, monkeypatch, workers=2) as running:
+        rig.queue.add(EXAMPLE)
+        running.wait_for_syncs(1)
+    assert seen == [(2, 0), (2, 0)]
 
 
 def test_a_stop_lets_the_sync_in_flight_end_and_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.meta import FrozenMap, ObjectMeta
 from handloop.apis.resource import Resource
 from handloop.apis.unstructured import Unstructured
-from handloop.client.decoding.codec import codec_of
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import EventType, WrongKind
 from handloop.client.errors import DecodeError
+from handloop.client.resource_client import codec_of
 from handloop.controller.foo.types import Foo, FooSpec
 
 WIDGETS = Resource("conf.example.com", "v1", "widgets", "Widget")
