@@ -75,8 +75,10 @@ def _new_deployment(memcached: Memcached) -> Deployment:
 
 def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> None:
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
+    generation = memcached.metadata.generation  # kubectl wait takes a lower one for out of date
+    ready = "True" if reason == "Ready" else "False"
     available = Condition(
-        type="Available", status="True" if reason == "Ready" else "False", reason=reason, message=message
+        type="Available", status=ready, observed_generation=generation, reason=reason, message=message
     )
     conditions = set_condition(memcached.status.conditions, available, now=time.time())
     nodes = tuple(sorted(pod.metadata.name for pod in pods))

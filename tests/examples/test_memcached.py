@@ -70,6 +70,9 @@ def test_a_life(cluster: ExampleCluster) -> None:
         cluster.eventually(lambda: is_another(cluster, made), "made again")
         cluster.eventually(lambda: has_nodes(cluster, 1), "1 node again")
         cluster.assert_quiet(controller, Memcached, Deployment, Pod)
+        cache = cluster.get(Memcached, "cache")
+        assert cache is not None
+        assert available(cluster).observed_generation == cache.metadata.generation
         cluster.delete(Memcached, "cache")
         cluster.eventually(lambda: is_gone(cluster), "gone")
     assert controller.statistics().unexpected == 0

@@ -153,11 +153,15 @@ class ExampleCluster:
         until(look, what, seconds=self._cluster.seconds)
 
     @contextmanager
-    def operator(self, set_up: Callable[[Manager], object]) -> Iterator[Any]:
-        """Run an operator of one controller, or one runnable, for as long as the block lasts."""
+    def operator(self, set_up: Callable[[Manager], object], *, read_seconds: float = 2.0) -> Iterator[Any]:
+        """
+        Run an operator of one controller, or one runnable, for as long as the block lasts.
+
+        Args: read_seconds of silence, and a watch is opened again.
+        """
         config = load_config(kubeconfig=str(self._cluster.kubeconfig))
         stop = threading.Event()
-        with closing(HTTPTransport(config, request_seconds=5.0, read_seconds=2.0)) as transport:
+        with closing(HTTPTransport(config, request_seconds=5.0, read_seconds=read_seconds)) as transport:
             self.watches = HeldWatches(transport)
             manager = Manager(
                 Client(self.watches, stop=stop),
