@@ -8,6 +8,7 @@ A Memcached's Deployment, status and end.
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 from handloop import (
     Condition,
@@ -76,7 +77,7 @@ def _new_deployment(memcached: Memcached) -> Deployment:
 def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> None:
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
     generation = memcached.metadata.generation  # kubectl wait takes a lower one for out of date
-    ready = "True" if reason == "Ready" else "False"
+    ready: Literal["True", "False"] = "True" if reason == "Ready" else "False"
     available = Condition(
         type="Available", status=ready, observed_generation=generation, reason=reason, message=message
     )

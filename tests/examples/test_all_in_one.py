@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,11 +27,8 @@ KINDS: Final = (Sample, AppCluster, Memcached)
 MODULE: Final = "examples.all_in_one"
 WRITTEN: Final[tuple[type[Kind], ...]] = (AppCluster, Memcached, Deployment, Pod)
 CONTROLLERS: Final = ("sample", "plain", "appcluster", "memcached")
-IN_THE_SUITE: Final = (None, 5, 9)
-SEEDS: Final = (
-    *IN_THE_SUITE,
-    *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 23) if n not in IN_THE_SUITE),
-)
+IN_THE_SUITE: Final = {("sandbox", None), ("sandbox", 5), ("sandbox", 9), ("real", 9)}
+"""Server and seed: 5 kills while children are deleted by hand, 9 while all is deleted. Others are nightly."""
 GIVEN_UP: Final = (
     "given up after 5 retries: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
 )
@@ -133,7 +131,19 @@ LIFE: Final[tuple[tuple[Callable[[ExampleCluster], None], State], ...]] = (
 )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+def marks(server: str, seed: int | None) -> list[pytest.MarkDecorator]:
+    """What a run needs, and when it is made."""
+    nightly = [] if (server, seed) in IN_THE_SUITE else [pytest.mark.nightly]
+    return [*nightly, *([pytest.mark.real] if server == "real" else [])]
+
+
+RUNS: Final = [
+    pytest.param(server, seed, marks=marks(server, seed))
+    for server, seed in product(("sandbox", "real"), (None, *range(1, 23)))
+]
+
+
+@pytest.mark.parametrize(("cluster", "seed"), RUNS, indirect=["cluster"])
 def test_killed_at_a_random_moment_it_ends_where_it_ends_undisturbed(
     cluster: ExampleCluster, seed: int | None, tmp_path: Path
 ) -> None:
