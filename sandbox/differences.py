@@ -19,8 +19,8 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Fewer API groups: no admission webhooks and policies, certificates, flow control, dynamic "
-        "resources or aggregated servers; of storage.k8s.io only StorageClasses.",
+        "Fewer API groups: no admission webhooks and policies, flow control, dynamic resources or aggregated "
+        "servers; of storage.k8s.io only StorageClasses.",
         ("apis-aggregated", "apis-aggregated-etag"),
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
@@ -49,6 +49,10 @@ DIFFERENCES: Final = (
         "ReplicationControllers and ControllerRevisions show name and age only."
     ),
     Difference("Autoscalers know only the load that you set: cpu and memory, no other metrics."),
+    Difference(
+        "CertificateSigningRequests are approved and denied, and nothing signs them. Their signature and "
+        "their subject are not checked, and spec.extra stays empty."
+    ),
     Difference("Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty."),
     Difference(
         "Objects come as JSON or YAML, not as protobuf. OpenAPI does not describe built-in kinds in words, "

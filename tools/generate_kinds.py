@@ -45,6 +45,7 @@ SERVED_GROUPS = {
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "coordination.k8s.io",
     "discovery.k8s.io",
     "events.k8s.io",

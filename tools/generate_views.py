@@ -33,6 +33,7 @@ GROUPS = {
     "apis/apps/v1": "apps_v1",
     "apis/autoscaling/v2": "autoscaling_v2",
     "apis/batch/v1": "batch_v1",
+    "apis/certificates.k8s.io/v1": "certificates_v1",
     "apis/coordination.k8s.io/v1": "coordination_v1",
     "apis/discovery.k8s.io/v1": "discovery_v1",
     "apis/events.k8s.io/v1": "events_v1",

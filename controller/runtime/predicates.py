@@ -19,13 +19,13 @@ from handloop.apis.meta import Object
 class Predicate(Protocol):
     """Says yes to the watch events worth a reconcile. Pure and quick: no requests, no locks."""
 
-    def create(self, obj: Any) -> bool:
+    def create(self, obj: Any, /) -> bool:
         """An object is new to the cache; the objects of the first list are, too."""
 
-    def update(self, old: Any, new: Any) -> bool:
+    def update(self, old: Any, new: Any, /) -> bool:
         """An object was replaced."""
 
-    def delete(self, obj: Any) -> bool:
+    def delete(self, obj: Any, /) -> bool:
         """An object is gone. Args: obj is its last known state."""
 
 

@@ -86,6 +86,7 @@ SELECTABLE_FIELDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "secrets"): ("type",),
     ("", "services"): ("spec.clusterIP", "spec.type"),
     ("batch", "jobs"): ("status.successful",),
+    ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
 }
 STORAGE_VERSIONS = {("autoscaling", "horizontalpodautoscalers"): "v2"}
 DEPRECATIONS = {

@@ -44,6 +44,7 @@ _NEVER_OWNED: FieldSet = {
 _STATUS_RESETS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("", "pods"): (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ("apps", "deployments"): (("spec",), ("metadata", "labels")),
+    ("certificates.k8s.io", "certificatesigningrequests"): (("spec",), ("status", "conditions")),
 }
 
 
@@ -203,6 +204,8 @@ def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
 def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str, ...], ...]:
     if resource.subresource("status") is None:
         return ()
+    if resource.group == "certificates.k8s.io" and subresource != "status":
+        return (("spec",), ("status", "certificate") if subresource else ("status",))
     if subresource != "status":
         return () if subresource == "scale" else (("status",),)
     if resource.custom:

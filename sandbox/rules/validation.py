@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from handloop.sandbox.custom import definition_rules
-from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import (
+    certificate_rules,
     event_rules,
     job_rules,
     network_rules,
@@ -21,6 +21,7 @@ from handloop.sandbox.rules import (
     service_rules,
     volume_rules,
 )
+from handloop.sandbox.rules import cluster_rules as cluster
 from handloop.sandbox.rules import workload_rules as workload
 from handloop.sandbox.wire import names
 from handloop.sandbox.wire.field_rules import Object
@@ -48,6 +49,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
     ("autoscaling", "horizontalpodautoscalers"): scaling_rules.autoscaler,
     ("batch", "cronjobs"): job_rules.cron_job,
     ("batch", "jobs"): job_rules.job,
+    ("certificates.k8s.io", "certificatesigningrequests"): certificate_rules.signing_request,
     ("coordination.k8s.io", "leases"): cluster.lease,
     ("events.k8s.io", "events"): event_rules.new_event,
     ("networking.k8s.io", "ingresses"): network_rules.ingress,
@@ -85,6 +87,7 @@ _NAME_RULES: Final[Mapping[tuple[str, str], NameRule]] = {
     ("", "replicationcontrollers"): lambda name, prefix: [] if prefix else names.dns_1123_subdomain(name),
     ("", "services"): _rule(names.dns_1123_label),
     ("", "events"): lambda _name, _prefix: [],
+    ("certificates.k8s.io", "certificatesigningrequests"): lambda name, _prefix: names.path_segment(name),
     ("policy", "poddisruptionbudgets"): lambda _name, _prefix: [],
     ("apps", "statefulsets"): _rule(names.dns_1123_label),
     ("batch", "cronjobs"): _rule(_cron_job_name),

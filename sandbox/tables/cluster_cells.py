@@ -59,6 +59,24 @@ def lease_cells(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), part(obj, "spec").get("holderIdentity") or "", age_of(obj, now)]
 
 
+def signing_request_cells(obj: Object, now: float) -> list[Any]:
+    """Name, age, signer, requestor, requested duration, condition."""
+    spec, status = part(obj, "spec"), part(obj, "status")
+    kinds = {condition.get("type") for condition in status.get("conditions") or ()}
+    words = ["Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"]
+    words += ["Failed"] * ("Failed" in kinds) + ["Issued"] * bool(status.get("certificate"))
+    seconds = spec.get("expirationSeconds")
+    duration = NONE if seconds is None else human.human_duration(seconds)
+    return [
+        name_of(obj),
+        age_of(obj, now),
+        spec.get("signerName", ""),
+        spec.get("username", ""),
+        duration,
+        ",".join(words),
+    ]
+
+
 def event_cells(obj: Object, now: float) -> list[Any]:
     """Last seen, type, reason, object, subobject, source, message, first seen, count, name."""
     about = part(obj, "involvedObject") or part(obj, "regarding")

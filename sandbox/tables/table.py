@@ -118,6 +118,7 @@ CELLS: Mapping[tuple[str, str], Cells] = {
     ("autoscaling", "horizontalpodautoscalers"): workload.autoscaler_cells,
     ("batch", "cronjobs"): workload.cron_job_cells,
     ("batch", "jobs"): workload.job_cells,
+    ("certificates.k8s.io", "certificatesigningrequests"): cluster.signing_request_cells,
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): cluster.endpoint_slice_cells,
     ("events.k8s.io", "events"): cluster.event_cells,

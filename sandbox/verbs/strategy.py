@@ -19,7 +19,7 @@ from handloop.sandbox.cluster.cluster_controller import new_name
 from handloop.sandbox.kinds import typed
 from handloop.sandbox.requests.call import Call, shallow_metadata
 from handloop.sandbox.storage.stored import Object
-from handloop.sandbox.verbs import service_addresses
+from handloop.sandbox.verbs import service_addresses, signing_requests
 from handloop.sandbox.wire import go_time
 from handloop.sandbox.wire.resource import GroupResource, ServedResource
 
@@ -261,6 +261,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
     GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): _definition,
     GroupResource("apps", "daemonsets"): _daemon_set,
     GroupResource("batch", "jobs"): _job,
+    signing_requests.SIGNING_REQUESTS: signing_requests.asked_by,
 }
 
 
@@ -271,7 +272,7 @@ _LABELS_STAY: Final = ("apps",)
 def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str) -> Object:
     """A changed object with only the changes that the endpoint allows."""
     match subresource:
-        case "status" | "approval":
+        case "status":
             return _custom_status(new, old) if resource.custom else _built_in_status(resource, new, old)
         case "finalize":
             return {**old, "metadata": new["metadata"], "spec": new.get("spec") or {}}

@@ -16,7 +16,7 @@ from handloop.sandbox.requests.conversion import to_storage, with_unseen
 from handloop.sandbox.requests.presentation import served_object
 from handloop.sandbox.requests.request import Response
 from handloop.sandbox.storage.stored import Object, Stored
-from handloop.sandbox.verbs import metadata, object_rules, service_addresses
+from handloop.sandbox.verbs import metadata, object_rules, service_addresses, signing_requests
 from handloop.sandbox.verbs.create import (
     check_version,
     in_request_namespace,
@@ -24,6 +24,7 @@ from handloop.sandbox.verbs.create import (
     store_new,
     wrong_kind,
 )
+from handloop.sandbox.verbs.signing_requests import SIGNING_REQUESTS
 from handloop.sandbox.verbs.strategy import prepare_update
 from handloop.sandbox.wire.causes import invalid_value
 from handloop.sandbox.wire.options import WriteOptions, unsigned_error, write_options
@@ -85,15 +86,25 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     new = shallow_metadata(metadata.for_update(obj, old), resourceVersion=str(before.rv))
     managed = new["metadata"].get("managedFields") if applied else _managed(call, old, new, options)
     new = with_unseen(call.resource, shallow_metadata(new, managedFields=managed or None), old)
-    if call.resource.kind == "Service" and not call.resource.custom and not subresource:
-        new = service_addresses.changed(call, new, old)
-    new = prepare_update(call.resource, new, old, subresource)
+    new = _prepared(call, new, old)
     if causes := object_rules.validate_update(call.resource, new, old, subresource):
         raise invalid(call.resource, call.name, causes)
+    if call.resource.group_resource == SIGNING_REQUESTS:
+        signing_requests.check_signer(call, new, old)
     told = [] if subresource else object_rules.notices(call.resource, new)
     for text in (*metadata.finalizer_warnings(new["metadata"]), *told):
         call.warn(text)
     return Replaced(_store(call, new, before, options))
+
+
+def _prepared(call: Call, new: Object, old: Object) -> Object:
+    """A changed object with only the changes that the endpoint allows, and what its kind adds."""
+    resource, subresource = call.resource, call.path.subresource
+    if resource.group_resource == SIGNING_REQUESTS:
+        return signing_requests.changed(call, new, old)
+    if resource.kind == "Service" and not resource.custom and not subresource:
+        new = service_addresses.changed(call, new, old)
+    return prepare_update(resource, new, old, subresource)
 
 
 def check_name(call: Call, obj: Object) -> None:
@@ -107,11 +118,11 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT that names another uid than the object has."""
+    """Refuse (409) a PUT that names another uid than the object has; one that it would create has none."""
     before, given = call.stored(), obj["metadata"].get("uid")
-    if before is None or not given:
+    if not given or (before is None and not call.resource.create_on_update):
         return
-    actual = before.object["metadata"]["uid"]
+    actual = before.object["metadata"]["uid"] if before else ""
     if given != actual:
         where = f"{call.namespace}/{call.name}" if call.namespace else call.name
         raise conflict(

@@ -77,6 +77,16 @@ def test_numbers_of_no_declared_type(widgets: Widgets, given: str, kept: float) 
     assert (created.status, created.body["spec"]["free"]["n"]) == (201, kept)
 
 
+@pytest.mark.parametrize(("given", "kept"), [("2.0", 2), ("1e16", 10**16)])
+def test_whole_numbers_lose_their_point(widgets: Widgets, given: str, kept: int) -> None:
+    """However a whole number was written, it comes back as an integer, declared as a number or not at all."""
+    created = widgets.server.create(widgets.path, _widget(widgets, f'"ratio":{given},"free":{{"n":{given}}}'))
+    assert created.status == 201, created
+    for answer in (created, widgets.server.get(f"{widgets.path}/w")):
+        found = answer.body["spec"]["ratio"], answer.body["spec"]["free"]["n"]
+        assert [(type(number), number) for number in found] == [(int, kept), (int, kept)]
+
+
 def test_numbers_that_are_no_float64(widgets: Widgets) -> None:
     """They are refused wherever no type reads their digits: in custom resources and in patches."""
     server, path = widgets.server, widgets.path

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from support.api_server import APIServer
 from support.widgets import Widgets
 
@@ -129,6 +131,26 @@ def test_objects_need_their_namespace(server: APIServer, widgets: Widgets) -> No
     mismatch = server.create(widgets.path, widgets.new("a", metadata={"namespace": "other"}))
     assert mismatch.status == 400
     assert mismatch.message.startswith("the namespace of the provided object does not match")
+
+
+@pytest.mark.parametrize("subresource", ["", "/status"])
+def test_a_deleted_object_does_not_come_back(server: APIServer, namespace: str, subresource: str) -> None:
+    """A PUT that would create it, and that names the uid it had, is 409: a new one has another uid."""
+    path = f"/api/v1/namespaces/{namespace}/services"
+    made = server.create(path, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}).body
+    server.delete(f"{path}/a")
+    uid = made["metadata"]["uid"]
+    for query, root in (("", "/registry"), ("?dryRun=All", "")):
+        refused = server.update(f"{path}/a{subresource}{query}", made)
+        text = (
+            f'Operation cannot be fulfilled on services "a": StorageError: invalid object, Code: 4, '
+            f"Key: {root}/services/specs/{namespace}/a, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+        )
+        assert (refused.status, refused.message) == (409, text)
+    assert server.get(f"{path}/a").status == 404
+    del made["metadata"]["uid"]
+    assert server.update(f"{path}/a{subresource}", made).status == 201
 
 
 def test_leases_are_created_by_put(server: APIServer, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/differences.md."""
+"""docs/differences.md and docs/guarantees.md: what they claim is held by tests that exist."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
-NAMED = set(re.findall(r"`(test_\w+)`", PAGE))
-ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and not line.startswith("|---")]
+DIFFERENCES = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
+GUARANTEES = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
+PAGES = pytest.mark.parametrize("page", [DIFFERENCES, GUARANTEES], ids=["differences", "guarantees"])
+LINKS = {target for page in (DIFFERENCES, GUARANTEES) for target in re.findall(r"\]\(([^)]+)\)", page)}
 
 
-def test_each_test_that_it_names_exists() -> None:
+@PAGES
+def test_each_test_that_it_names_exists(page: str) -> None:
     """Whoever doubts a row finds what holds it."""
     there = {
         node.name
@@ -22,21 +24,26 @@ def test_each_test_that_it_names_exists() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
     }
-    assert NAMED
-    assert NAMED - there == set()
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert named
+    assert named - there == set()
 
 
-def test_every_row_names_a_test() -> None:
-    """Each has four cells, and what is claimed in it is held by something."""
-    assert ROWS
-    assert [row for row in ROWS if row.count("|") != 5] == []
-    assert [row for row in ROWS if not row.endswith("| tests |") and "`test_" not in row] == []
+@PAGES
+def test_every_row_names_a_test(page: str) -> None:
+    """Each has as many cells as its head, and what is claimed in it is held by something."""
+    tables = re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE)
+    assert tables
+    for head, _, *rows in map(str.splitlines, tables):
+        assert head.endswith("| tests |")
+        assert rows
+        assert [row for row in rows if row.count("|") != head.count("|") or "`test_" not in row] == []
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\(([^)]+)\)", PAGE))
+@pytest.mark.parametrize("target", sorted(LINKS))
 def test_its_links_lead_somewhere(target: str) -> None:
     """To a file beside the page, or to a heading of it."""
     if target.startswith("#"):
-        assert f"\n## {target[1:].replace('-', ' ').capitalize()}\n" in PAGE
+        assert f"\n## {target[1:].replace('-', ' ').capitalize()}\n" in DIFFERENCES
     else:
         assert (ROOT / "docs" / target).exists()

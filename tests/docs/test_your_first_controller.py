@@ -17,6 +17,7 @@ import handloop
 from handloop.apis.core_v1 import Event
 from handloop.client.errors import NotFound
 from handloop.controller.runtime.builder import ControllerBuilder
+from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.testing.eventually import eventually
 from support.docs_page import blocks_of, module_of
@@ -45,6 +46,13 @@ def installed(greeter: ModuleType, capsys: pytest.CaptureFixture[str]) -> Manage
     return cluster
 
 
+def set_up(greeter: ModuleType, manager: Manager) -> Controller:
+    """Set up as the page does; returns the controller that is in the manager then."""
+    greeter.set_up(manager)
+    (controller,) = (each for each in manager.runnables().values() if isinstance(each, Controller))
+    return controller
+
+
 def text_of(cluster: ManagedSandbox, greeter: ModuleType) -> str | None:
     """The text that the ConfigMap holds; None without a ConfigMap. Lets the garbage collector work."""
     cluster.sandbox.tick()
@@ -62,7 +70,7 @@ def test_it_does_what_the_page_says(greeter: ModuleType, capsys: pytest.CaptureF
     greetings = cluster.client.resource(greeter.Greeting)
     config_maps = cluster.client.resource(greeter.ConfigMap)
     manager: Manager = cluster.manager(resync_seconds=1)
-    controller = greeter.set_up(manager)
+    controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, yaml.safe_load(BLOCKS["greeting"]))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
@@ -90,7 +98,7 @@ def test_it_does_not_fight_a_deletion(greeter: ModuleType, capsys: pytest.Captur
     cluster = installed(greeter, capsys)
     greetings = cluster.client.resource(greeter.Greeting)
     manager: Manager = cluster.manager(resync_seconds=1)
-    controller = greeter.set_up(manager)
+    controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, greeting("world", "example.org/held"))
         eventually(lambda: text_of(cluster, greeter) == "Hello, World!", "greeted")
@@ -111,7 +119,7 @@ def test_it_does_not_take_what_is_somebody_elses(
     config_maps = cluster.client.resource(greeter.ConfigMap)
     theirs = config_maps.get("kube-root-ca.crt", namespace="default")
     manager: Manager = cluster.manager(resync_seconds=1)
-    controller = greeter.set_up(manager)
+    controller = set_up(greeter, manager)
     with cluster.running(manager):
         cluster.post(GREETINGS, greeting("kube-root-ca.crt"))
         eventually(lambda: controller.statistics().failed > 1, "reconciled")

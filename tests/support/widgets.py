@@ -91,6 +91,7 @@ def widget_definition(group: str) -> Object:
             },
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
             "port": {"x-kubernetes-int-or-string": True},
+            "ratio": {"type": "number"},
             "nested": {
                 "type": "object",
                 "default": {},

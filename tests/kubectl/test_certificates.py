@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from support.kubectl import Kubectl
+from support.signing_request import signing_request
+
+pytestmark = pytest.mark.kubectl
+
+_REQUEST = """
+apiVersion: certificates.k8s.io/v1
+kind: CertificateSigningRequest
+metadata: {{name: {name}}}
+spec:
+  request: {request}
+  signerName: example.com/robots
+  expirationSeconds: 3600
+  usages: [client auth]
+"""
+
+
+@pytest.mark.parametrize(("verb", "word"), [("approve", "approved"), ("deny", "denied")])
+def test_requests_are_approved_and_denied(kubectl: Kubectl, verb: str, word: str) -> None:
+    """One word decides; the contrary of it comes too late."""
+    name = f"{kubectl.namespace}-{verb}"
+    text = _REQUEST.format(name=name, request=base64.b64encode(signing_request()).decode())
+    kubectl("create", "-f", "-", stdin=text)
+    try:
+        told = f"certificatesigningrequest.certificates.k8s.io/{name} {word}\n"
+        assert kubectl("certificate", verb, name).out == told
+        conditions = kubectl.json("get", "csr", name)["status"]["conditions"]
+        (found,) = [(entry["type"], entry["reason"]) for entry in conditions]
+        assert found == (word.title(), f"Kubectl{verb.title()}")
+        row = kubectl("get", "csr", name, "--no-headers").out.split()
+        assert (row[0], row[2], row[4:]) == (name, "example.com/robots", ["60m", word.title()])
+        contrary = "deny" if verb == "approve" else "approve"
+        refused = kubectl("certificate", contrary, name, fails=True)
+        assert "is already" in refused.err or "mutually exclusive" in refused.err
+    finally:
+        kubectl("delete", "csr", name)
