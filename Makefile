@@ -10,7 +10,7 @@ INSTALL := tools/install.sh $(BIN)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run sandbox test test-nightly coverage compile-tests pictures docs lint format bench manifests lock audit distributions size clean
-.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local
+.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples
 
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ e2e: install-dev ## run the in-cluster tests on a kind cluster; needs docker, ki
 
 e2e-local: install-dev ## run the same tests on CONTROLPLANE, with pods as processes; Linux, as root
 	tests/e2e/run-in-processes $(PYTEST_ARGS)
+
+e2e-examples: install-dev ## deploy each example there, as a project of handloop init; Linux, as root
+	tests/e2e/run-examples-in-processes
 
 # manifests/default with the image IMG: an overlay, so manifests/ stays as it is
 $(DEPLOYED)/kustomization.yaml: FORCE

@@ -19,9 +19,9 @@ import yaml
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.cli.cluster_service_version import (
-    NAMESPACES_VARIABLE,
     Release,
     cluster_service_version,
+    namespaces_variable,
 )
 from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import COMMANDS, UsageError, parse_options
@@ -163,7 +163,7 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
     if options.namespace:
         raise UsageError(
             "the Deployment names the namespaces to watch, and OLM chooses them",
-            fix=f"remove --namespace from its args; the bundle sets ${NAMESPACES_VARIABLE}",
+            fix=f"remove --namespace from its args; the bundle sets ${namespaces_variable(operator)}",
         )
     if options.leader_elect_resource_namespace not in ("", _SOMEWHERE):
         raise UsageError(

@@ -18,14 +18,12 @@ from handloop.apis.core_v1 import Event
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.declaration import is_built_in
 from handloop.controller.cli.declarations import declared_access, declared_kinds
-from handloop.controller.cli.operator import Setup
+from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import FLAGS, Options
 from handloop.controller.cli.problems import OLDEST
 from handloop.controller.runtime.rbac.roles import roles
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
-NAMESPACES_VARIABLE: Final = FLAGS["namespace"].variable("namespace")
-"""The variable of the flag --namespace."""
 _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
 """Where OLM tells a pod the namespaces to watch: `a,b`, "" = all."""
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
@@ -58,6 +56,11 @@ class Release:
     def maturity(self) -> str:
         """`alpha` for versions 0.x and pre-releases, else `stable`."""
         return "alpha" if self.version.startswith("0.") or "-" in self.version else "stable"
+
+
+def namespaces_variable(operator: Operator) -> str:
+    """The variable of the flag --namespace."""
+    return FLAGS["namespace"].variable("namespace", operator)
 
 
 def cluster_service_version(release: Release) -> dict[str, Any]:
@@ -147,8 +150,9 @@ def _deployment_spec(release: Release) -> dict[str, Any]:
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image
-    others = [entry for entry in container.get("env", ()) if entry["name"] != NAMESPACES_VARIABLE]
-    targets = {"name": NAMESPACES_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}
+    variable = namespaces_variable(release.options.operator)
+    others = [entry for entry in container.get("env", ()) if entry["name"] != variable]
+    targets = {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}
     container["env"] = [*others, targets]
     return spec
 

@@ -197,8 +197,8 @@ class Preflight:
         names = " ".join(resource.group_resource for resource in self._custom)
         broken = any(problem.exit_code for found in kinds.values() for problem in found)
         total = len(self._needs)
-        rbac = f"{'✗' if denied else '✓'} RBAC {total - denied}/{total}"
-        return f"✓ reachable  {'✗' if broken else '✓'} CRD {names}  {rbac}"
+        crds = f"  {'✗' if broken else '✓'} CRD {names}" if names else ""
+        return f"✓ reachable{crds}  {'✗' if denied else '✓'} RBAC {total - denied}/{total}"
 
     def _kind_problems(self, resource: Resource) -> list[Problem]:
         discovery = self._client.discovery()

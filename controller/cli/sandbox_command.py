@@ -102,9 +102,10 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
     """Say what to type next. Args: setups are the controllers whose kinds are installed, () = a bare one."""
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
-    if setups:
-        lines += [f"  {setups[0].sample_fix()}", f"  kubectl get {setups[0].watched} -w"]
-    else:
+    with_kinds = [setup for setup in setups if setup.kinds]
+    if with_kinds:
+        lines += [f"  {with_kinds[0].sample_fix()}", f"  kubectl get {with_kinds[0].watched} -w"]
+    elif not setups:
         lines += ["  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)"]
     show("\n".join([*lines, ""]), stream)
 

@@ -7,6 +7,8 @@ A Memcached's Deployment, status and end.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from handloop import (
     Condition,
     Context,
@@ -72,8 +74,10 @@ def _new_deployment(memcached: Memcached) -> Deployment:
 
 def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> None:
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
+    generation = memcached.metadata.generation  # kubectl wait takes a lower one for out of date
+    ready: Literal["True", "False"] = "True" if reason == "Ready" else "False"
     available = Condition(
-        type="Available", status="True" if reason == "Ready" else "False", reason=reason, message=message
+        type="Available", status=ready, observed_generation=generation, reason=reason, message=message
     )
     conditions = context.set_condition(memcached.status.conditions, available)
     nodes = tuple(sorted(pod.metadata.name for pod in pods))

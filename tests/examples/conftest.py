@@ -8,17 +8,24 @@ from pathlib import Path
 import pytest
 
 from support.example_cluster import ExampleCluster, example_cluster
+from support.printed import Printed
 
 
 @pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ExampleCluster]:
-    """A namespace with the module's KIND."""
-    with example_cluster(request.param, tmp_path, request.module.KIND) as made:
+    """A namespace with the module's KINDS."""
+    with example_cluster(request.param, tmp_path, *request.module.KINDS) as made:
         yield made
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ExampleCluster]:
     """The same on the sandbox, for faults."""
-    with example_cluster("sandbox", tmp_path, request.module.KIND) as made:
+    with example_cluster("sandbox", tmp_path, *request.module.KINDS) as made:
         yield made
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What examples print."""
+    return Printed(capsys)

@@ -12,7 +12,7 @@ from handloop.apis.meta import FrozenMap, ObjectMeta, controller_of, format_time
 from handloop.kinds.core_v1 import Container, Pod, PodCondition, PodSpec, PodStatus
 from support.example_cluster import OURS, ExampleCluster
 
-KIND: Final = AppCluster
+KINDS: Final = (AppCluster,)
 
 
 def wanted(cluster: ExampleCluster, size: int) -> AppCluster:
@@ -69,6 +69,29 @@ def test_a_pod_of_somebody_else_is_none_of_ours(cluster: ExampleCluster) -> None
     left = cluster.get(Pod, "theirs")
     assert left is not None
     assert left.metadata.uid == theirs.metadata.uid
+
+
+def test_a_watch_that_is_held_back_and_broken_makes_no_pod_too_many(cluster: ExampleCluster) -> None:
+    """The operator does not see its Pods come, nor one go: those that it made stay, and another is made."""
+    with cluster.operator(set_up) as controller:
+        wanted(cluster, 1)
+        cluster.eventually(lambda: len(pods(cluster)) == 1, "1 Pod")
+        cluster.watches.hold("pods")
+        cluster.patch(AppCluster, "web", spec={"size": 3})
+        cluster.eventually(lambda: len(pods(cluster)) == 3, "3 Pods")
+        made = set(pods(cluster))
+        cluster.patch(AppCluster, "web", spec={"size": 5})
+        cluster.watches.drop()
+        cluster.watches.hold()
+        cluster.eventually(lambda: len(pods(cluster)) == 5, "5 Pods")
+        assert made < set(pods(cluster))
+        cluster.watches.hold("pods")
+        cluster.delete(Pod, min(made), grace_period_seconds=0)
+        cluster.watches.drop()
+        cluster.watches.hold()
+        cluster.eventually(lambda: len(pods(cluster)) == 5, "5 Pods again")
+        assert made - {min(made)} < set(pods(cluster))
+        cluster.assert_quiet(controller, AppCluster, Pod)
 
 
 @pytest.mark.parametrize("how", ["end", "cut", "reset"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -21,10 +21,11 @@ from handloop.controller.runtime.controller import Controller
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.faults.faults import Faults
+from handloop.testing.request_trace import RequestTrace
 from handloop.testing.role_grants import grants, refused
 from support.cluster import CRDS, Cluster, RealCluster, SandboxCluster
 from support.deadline import until
-from support.recording_proxy import RecordingProxy, recording
+from support.held_watches import HeldWatches
 from support.threads import Background
 
 K = TypeVar("K", bound=Kind)
@@ -40,14 +41,19 @@ class ExampleCluster:
     """
     One namespace, with typed objects.
 
-    Threads: the test's. sandbox is None on a real server.
+    Threads: the test's. sandbox is None on a real server. client is
+    an administrator's. watches are those of the operator that runs.
     """
+
+    watches: HeldWatches
 
     def __init__(self, cluster: Cluster) -> None:
         self.namespace = cluster.namespace
+        self.kubeconfig = cluster.kubeconfig
         self.sandbox = cluster.sandbox if isinstance(cluster, SandboxCluster) else None
+        self._trace = cluster.trace if isinstance(cluster, SandboxCluster) else None
         self._cluster = cluster
-        self._client = Client(cluster.transport, user_agent="somebody")
+        self.client = Client(cluster.transport, user_agent="somebody")
 
     def install(self, kind: type[Kind]) -> None:
         """Define a kind, and wait until it is served."""
@@ -69,50 +75,64 @@ class ExampleCluster:
 
     def create(self, obj: K) -> K:
         """Create an object in the namespace."""
-        return self._client.resource(type(obj)).create(obj, namespace=self.namespace)
+        return self.client.resource(type(obj)).create(obj, namespace=self.namespace)
 
     def get(self, kind: type[K], name: str) -> K | None:
         """The object of that name, or None."""
         try:
-            return self._client.resource(kind).get(name, namespace=self.namespace)
+            return self.client.resource(kind).get(name, namespace=self.namespace)
         except NotFound:
             return None
 
     def all(self, kind: type[K]) -> list[K]:
         """The objects of the namespace, by name."""
-        found = self._client.resource(kind).list(self.namespace).items
+        found = self.client.resource(kind).list(self.namespace).items
         return sorted(found, key=lambda obj: obj.metadata.name)
 
     def patch(self, kind: type[Kind], name: str, **fields: Any) -> None:
         """Merge fields into an object."""
-        self._client.resource(kind).patch(name, fields, namespace=self.namespace)
+        self.client.resource(kind).patch(name, fields, namespace=self.namespace)
 
     def delete(self, kind: type[Kind], name: str, *, grace_period_seconds: int | None = None) -> None:
         """Begin to delete an object."""
-        self._client.resource(kind).delete(
+        self.client.resource(kind).delete(
             name, namespace=self.namespace, grace_period_seconds=grace_period_seconds
         )
 
     def assert_quiet(self, controller: Controller, *kinds: type[Kind]) -> None:
+        """Reconcile some more; as assert_quiet_while."""
+        self.assert_quiet_while(lambda: controller.statistics().succeeded, *kinds)
+
+    def assert_quiet_while(self, reconciled: Callable[[], float], *kinds: type[Kind]) -> None:
         """
-        Reconcile some more: nothing of these kinds changes, and on the sandbox nothing is written at all.
+        While some more is reconciled nothing of these kinds changes, and on the sandbox nothing is written.
 
         The cluster's own controllers may still be at work, so it is tried until the deadline.
         """
 
         def is_quiet() -> bool:
             before, writes = self._versions(kinds), self._writes()
-            succeeded = controller.statistics().succeeded
-            self.eventually(lambda: controller.statistics().succeeded >= succeeded + RESYNCS, "resynced")
+            enough = reconciled() + RESYNCS
+            self.eventually(lambda: reconciled() >= enough, "resynced")
             return (before, writes) == (self._versions(kinds), self._writes())
 
         self.eventually(is_quiet, "quiet: nothing written while everything is as wanted")
 
     def asked(self, verb: str, resource: str) -> int:
         """How many such requests the operator made; on the sandbox."""
-        assert isinstance(self._cluster, SandboxCluster)
-        asked = self._cluster.trace.asked()
+        assert self._trace is not None
+        asked = self._trace.asked()
         return sum((each.verb, each.resource) == (verb, resource) for each in asked)
+
+    def asked_in_all(self) -> int:
+        """How many requests the operator made; on the sandbox."""
+        assert self._trace is not None
+        return len(self._trace.asked())
+
+    def follow(self, user_agent: str) -> None:
+        """From now on count the requests of a program of that name, in place of the operator's."""
+        if self.sandbox is not None:
+            self._trace = RequestTrace(self.sandbox.engine, self.sandbox.token, user_agent=user_agent)
 
     @property
     def faults(self) -> Faults:
@@ -126,26 +146,25 @@ class ExampleCluster:
         return {obj.metadata.uid: obj.metadata.resource_version for obj in found}
 
     def _writes(self) -> int:
-        return self._cluster.trace.writes() if isinstance(self._cluster, SandboxCluster) else 0
+        return self._trace.writes() if self._trace is not None else 0
 
     def eventually(self, look: Callable[[], object], what: str) -> None:
         """Wait until something is true."""
         until(look, what, seconds=self._cluster.seconds)
 
-    def proxy(self) -> AbstractContextManager[RecordingProxy]:
-        """A proxy before the server, for an operator."""
-        return recording("operator", self._cluster.transport)
-
     @contextmanager
-    def operator(
-        self, set_up: Callable[[Manager], object], *, kubeconfig: Path | None = None
-    ) -> Iterator[Controller]:
-        """Run an operator of one controller for as long as the block lasts. kubeconfig may be a proxy's."""
-        config = load_config(kubeconfig=str(kubeconfig or self._cluster.kubeconfig))
+    def operator(self, set_up: Callable[[Manager], object], *, read_seconds: float = 2.0) -> Iterator[Any]:
+        """
+        Run an operator of one controller, or one runnable, for as long as the block lasts.
+
+        Args: read_seconds of silence, and a watch is opened again.
+        """
+        config = load_config(kubeconfig=str(self._cluster.kubeconfig))
         stop = threading.Event()
-        with closing(HTTPTransport(config, request_seconds=5.0, read_seconds=2.0)) as transport:
+        with closing(HTTPTransport(config, request_seconds=5.0, read_seconds=read_seconds)) as transport:
+            self.watches = HeldWatches(transport)
             manager = Manager(
-                Client(transport, stop=stop),
+                Client(self.watches, stop=stop),
                 namespaces=(self.namespace,),
                 max_concurrent_reconciles=WORKERS,
                 resync_seconds=RESYNC_SECONDS,
@@ -154,18 +173,17 @@ class ExampleCluster:
             running = Background(lambda: manager.run(stop))
             try:
                 (controller,) = manager.runnables().values()
-                yield cast("Controller", controller)
+                yield controller
             finally:
+                self.watches.hold()
                 stop.set()
                 running.result()
             self._assert_declared(manager)
 
     def _assert_declared(self, manager: Manager) -> None:
         """The roles of the operator allow all that it asked for; known on the sandbox."""
-        if isinstance(self._cluster, SandboxCluster):
-            asked = [
-                one for one in self._cluster.trace.asked() if one.resource != "customresourcedefinitions"
-            ]
+        if self._trace is not None:
+            asked = [one for one in self._trace.asked() if one.resource != "customresourcedefinitions"]
             assert not refused(asked, list(grants(roles(manager.access()))))
 
     def release(self, kind: type[Kind]) -> None:
@@ -175,9 +193,9 @@ class ExampleCluster:
 
 
 @contextmanager
-def example_cluster(server: str, folder: Path, kind: type[Kind]) -> Iterator[ExampleCluster]:
+def example_cluster(server: str, folder: Path, *kinds: type[Kind]) -> Iterator[ExampleCluster]:
     """
-    A cluster with a kind.
+    A cluster with some kinds.
 
     Args: server is "sandbox", or "real" for the one that TEST_KUBECONFIG names; skips the test without it.
     """
@@ -188,8 +206,10 @@ def example_cluster(server: str, folder: Path, kind: type[Kind]) -> Iterator[Exa
         RealCluster(Path(os.environ["TEST_KUBECONFIG"])) if real else SandboxCluster(folder)
     ) as cluster:
         example = ExampleCluster(cluster)
-        example.install(kind)
+        for kind in kinds:
+            example.install(kind)
         try:
             yield example
         finally:
-            example.release(kind)
+            for kind in kinds:
+                example.release(kind)

@@ -1,4 +1,4 @@
-"""`python -m controller` as a process of its own, seen from outside: its log, its pages, its end."""
+"""`python -m controller`, or another program of ours, as a process: its log, its pages, its end."""
 
 from __future__ import annotations
 
@@ -37,20 +37,29 @@ class Program:
     Threads: the test's; one of ours reads.
     """
 
-    def __init__(self, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start it in a folder that is also its home."""
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        module: str = "controller",
+    ) -> None:
+        """Start it in a folder that is also its home; what it prints is added to the file `printed` there."""
+        self._printed = folder / "printed"
         self._changed = threading.Condition()
         self._lines: list[str] = []
         self._ended = False
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "controller", *arguments],
-            cwd=folder,
-            env={"HOME": str(folder), "PYTHONPATH": str(ROOT), **inherited(), **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with self._printed.open("ab") as printed:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                cwd=folder,
+                env={"HOME": str(folder), "PYTHONPATH": str(ROOT), **inherited(), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self._reader = threading.Thread(target=self._read, name="program-log", daemon=True)
         self._reader.start()
 
@@ -59,6 +68,11 @@ class Program:
         """The lines so far."""
         with self._changed:
             return list(self._lines)
+
+    @property
+    def printed(self) -> list[str]:
+        """What it, and those before it in its folder, printed so far, line by line."""
+        return self._printed.read_text(encoding="utf-8").splitlines()
 
     def lines_with(self, pattern: str) -> list[str]:
         """The lines so far in which a pattern occurs."""
@@ -140,9 +154,14 @@ class Run(Protocol):
 
 
 @contextmanager
-def running(*arguments: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
+def running(
+    *arguments: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    module: str = "controller",
+) -> Iterator[Program]:
     """The program for as long as the context lasts; a traceback in its log is a failure."""
-    program = Program(arguments, folder=folder, environment=environment or {})
+    program = Program(arguments, folder=folder, environment=environment or {}, module=module)
     try:
         yield program
     finally:

@@ -6,10 +6,12 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from handloop.apis.core_v1 import Event
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.auth.credentials import StaticCredentials
 from handloop.client.config import ClientConfig
@@ -22,11 +24,14 @@ from handloop.client.errors import (
 )
 from handloop.client.resource_client import Client
 from handloop.controller.cli.declarations import declared_access
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.permissions import needs
 from handloop.controller.cli.preflight import Preflight, Report
 from handloop.controller.cli.problems import Problem
+from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.access import FOO_ACCESS
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
@@ -397,3 +402,12 @@ def test_the_login_comes_first(sandbox: Sandbox) -> None:
     config = ClientConfig(host="https://10.0.0.1:6443", credentials=Refused())
     report = Preflight(client, config, new_options(), REAL_CLOCK).check(threading.Event())
     assert [(problem.code, problem.what) for problem in report.problems] == [("E06", "no login")]
+
+
+def test_a_program_without_a_kind_of_its_own_needs_no_crd(sandbox: Sandbox) -> None:
+    """The checks in the banner are those that were made."""
+    plain = Setup(name="plain", kinds=(), access=(Access(resource=Event.resource, verbs=("list",)),))
+    options = new_options(operator=replace(EXAMPLES, setups=lambda: (plain,)), controllers=("plain",))
+    client = Client(sandbox.transport(token="admin"))  # type: ignore[arg-type] # same shapes, other classes
+    report = Preflight(client, ClientConfig(host=HOST), options, REAL_CLOCK).check(threading.Event())
+    assert report.summary == "✓ reachable  ✓ RBAC 1/1"

@@ -17,6 +17,7 @@ from handloop.client.config import load_config
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli import sandbox_command
 from handloop.controller.cli.flags import SANDBOX_LIMITS
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.sandbox_command import CRDS, run_sandbox, running_sandbox, sandbox_hint
 from handloop.controller.example_operator import EXAMPLES
@@ -160,3 +161,13 @@ def test_the_hint_is_short_where_it_can_be(tmp_path: Path, monkeypatch: pytest.M
         stream = io.StringIO()
         sandbox_hint(path, EXAMPLES.setups(), stream)
         assert f"export KUBECONFIG={shown}\n" in stream.getvalue()
+
+
+def test_a_controller_of_built_in_kinds_has_no_sample_to_apply(tmp_path: Path) -> None:
+    """The hint is the kubeconfig; another controller's kinds are named wherever it stands in the list."""
+    stream = io.StringIO()
+    plain = Setup(name="plain", kinds=(), access=())
+    sandbox_hint(tmp_path / "k", [plain], stream)
+    assert stream.getvalue().splitlines()[1:] == [f"  export KUBECONFIG={tmp_path / 'k'}"]
+    sandbox_hint(tmp_path / "k", [plain, *EXAMPLES.setups()], stream)
+    assert "kubectl get foo," in stream.getvalue()

@@ -1,0 +1,1 @@
+"""A controller by hand: ConfigMaps, an informer, a queue and workers."""

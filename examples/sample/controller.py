@@ -1,0 +1,57 @@
+"""
+Samples, printed when they change: an informer and its handlers, and no queue.
+
+    API server --list, then watch--> informer --add, update, delete--> print
+"""
+
+from __future__ import annotations
+
+import threading
+
+from handloop import (
+    Access,
+    DeletedFinalStateUnknown,
+    Manager,
+    ResourceEventHandlerFuncs,
+    meta_namespace_key_func,
+)
+
+from .types import Sample
+
+
+class Printer:
+    """Prints a line for each change. Threads: run has its own; the informer calls the rest on another."""
+
+    name = "sample"
+
+    def __init__(self, manager: Manager) -> None:
+        """Ask for the informer, which the manager starts and stops."""
+        self._samples = manager.informer_for(Sample)
+
+    def run(self, stop: threading.Event) -> None:
+        """Print the Samples that are there, and all changes until stop is set."""
+        handler = ResourceEventHandlerFuncs(
+            add_func=self._added, update_func=self._updated, delete_func=self._deleted
+        )
+        self._samples.add_event_handler(handler)
+        stop.wait()
+
+    def _added(self, sample: Sample) -> None:
+        print(f"{meta_namespace_key_func(sample)}: {sample.test_string}", flush=True)
+
+    def _updated(self, old: Sample, new: Sample) -> None:
+        """A resync repeats what is known, and a label is no news."""
+        if new.test_string != old.test_string:
+            print(f"{meta_namespace_key_func(new)}: {old.test_string} -> {new.test_string}", flush=True)
+
+    def _deleted(self, sample: Sample | DeletedFinalStateUnknown[Sample]) -> None:
+        """After a lost watch, all that is known may be the key of what has gone."""
+        gone = sample.key if isinstance(sample, DeletedFinalStateUnknown) else meta_namespace_key_func(sample)
+        print(f"{gone} is gone", flush=True)
+
+
+def set_up(manager: Manager) -> None:
+    """Add the printer, and say what it reads: CRD and roles follow from it."""
+    manager.declare_reconciled(Sample)
+    manager.declare(Access(resource=Sample.resource, verbs=("list", "watch")))
+    manager.add(Printer(manager))

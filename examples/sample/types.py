@@ -1,0 +1,17 @@
+"""The kind Sample."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handloop import Kind, PrinterColumn
+
+
+class Sample(Kind, group="example.com", version="v1alpha1"):
+    """A text. It stands at the top level: there is no spec, and nobody writes a status."""
+
+    printer_columns = (PrinterColumn(name="Test String", type="string", json_path=".testString"),)
+
+    test_string: Annotated[str, Meta(max_length=100)] = "hello"
