@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from support.code_lines import code_lines
 from support.docs_page import DOCS
 
 EXAMPLES: Final = DOCS.parent / "examples"
@@ -28,22 +27,3 @@ def lines_of(folder: Path, names: tuple[str, ...]) -> str:
     """The lines of code of the one file that has one of the names, "" without one."""
     found = [folder / f"{name}.py" for name in names if (folder / f"{name}.py").exists()]
     return str(sum(map(code_lines, found))) if found else ""
-
-
-def code_lines(path: Path) -> int:
-    """Lines without imports, comments, docstrings and empty ones."""
-    text = path.read_text(encoding="utf-8")
-    left_out = {
-        line for node in not_code(ast.parse(text)) for line in range(node.lineno, (node.end_lineno or 0) + 1)
-    }
-    lines = [line.strip() for n, line in enumerate(text.splitlines(), 1) if n not in left_out]
-    return sum(bool(line) and not line.startswith("#") for line in lines)
-
-
-def not_code(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The imports, and the docstrings."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            yield node.body[0]

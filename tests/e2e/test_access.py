@@ -145,13 +145,11 @@ class Choice(NamedTuple):
 
 STORIES: Mapping[str, Callable[[Cluster], None]] = {"foo": tell_story, "myapp": tell_myapp_life}
 CHOICES = (
-    Choice("foo"),
-    Choice("myapp"),
     Choice("*", elects=True),
     Choice("foo", ("default",), elects=True),
-    Choice("myapp", ("default", "other"), elects=True),
     Choice("*", ("default", "other")),
 )
+FURTHER = (Choice("foo"), Choice("myapp"), Choice("myapp", ("default", "other"), elects=True))
 
 
 def tell_everything(sandbox: SandboxCluster, choice: Choice) -> None:
@@ -172,7 +170,11 @@ def closing_transport(cluster: Cluster) -> Iterator[Cluster]:
         cluster.transport.close()
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: " ".join(choice.flags()))
+@pytest.mark.parametrize(
+    "choice",
+    [*CHOICES, *(pytest.param(choice, marks=pytest.mark.nightly) for choice in FURTHER)],
+    ids=lambda choice: " ".join(choice.flags()),
+)
 def test_the_printed_roles_are_what_is_asked_for_and_nothing_else(
     sandbox: SandboxCluster, run: Run, choice: Choice, tmp_path: Path
 ) -> None:

@@ -578,8 +578,8 @@ def test_workers_that_are_slow_to_begin_have_not_ended(monkeypatch: pytest.Monke
         return spawn_thread(name, target)
 
     with FooRig(spawn=spawn) as rig, _Running(rig, monkeypatch, workers=2) as running:
-        rig.queue.add(EXAMPLE)
-        running.wait_for_syncs(1)
+        rig.queue.add_all(_NAMES)
+        running.wait_for_syncs(2)
     assert seen == [(2, 0), (2, 0)]
 
 
