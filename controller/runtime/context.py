@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.evolve import evolve
-from handloop.apis.meta import APIStruct, Kind, controller_of, is_controlled_by
+from handloop.apis.meta import APIStruct, Kind, ObjectMeta, controller_of, is_controlled_by
 from handloop.apis.resource import Resource
 from handloop.client.errors import ClientError, Conflict, Invalid, NotFound
 from handloop.client.http.response import Response
@@ -30,6 +32,27 @@ from handloop.workqueue.seams import REAL_CLOCK, Clock
 from handloop.workqueue.stdlib_logs import get_logger
 
 K = TypeVar("K", bound=Kind)
+
+
+class HasConditions(Protocol):
+    """A status with conditions."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """At most one of each type."""
+
+
+class Reporting(Protocol):
+    """An object whose status has conditions."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its metadata."""
+
+    @property
+    def status(self) -> HasConditions:
+        """Its status."""
+
 
 NAME_TAKEN: Final = "NameTaken"
 
@@ -215,9 +238,20 @@ class Context:
                 "the CustomResourceDefinition that is made of its type"
             ) from error
 
-    def set_condition(self, conditions: Conditions, condition: Condition) -> Conditions:
-        """The conditions with one more, or another in place of the one of its type: set_condition, now."""
-        return set_condition(conditions, condition, now=self._clock.time())
+    def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
+        """
+        An object's conditions with these added, or in place of those of their types: set_condition, now.
+
+        A condition without an observed_generation is of the object's generation: `kubectl wait` takes one of
+        an earlier generation for out of date.
+        """
+        changed, generation = obj.status.conditions, obj.metadata.generation
+        for condition in conditions:
+            of = condition.observed_generation or generation
+            changed = set_condition(
+                changed, replace(condition, observed_generation=of), now=self._clock.time()
+            )
+        return changed
 
     def _has_status(self, resource: Resource) -> bool:
         """Whether the server serves it; also if the server does not tell."""

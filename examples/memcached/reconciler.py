@@ -74,12 +74,9 @@ def _new_deployment(memcached: Memcached) -> Deployment:
 
 def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> None:
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
-    generation = memcached.metadata.generation  # kubectl wait takes a lower one for out of date
     ready: Literal["True", "False"] = "True" if reason == "Ready" else "False"
-    available = Condition(
-        type="Available", status=ready, observed_generation=generation, reason=reason, message=message
-    )
-    conditions = context.set_condition(memcached.status.conditions, available)
+    available = Condition(type="Available", status=ready, reason=reason, message=message)
+    conditions = context.set_conditions(memcached, available)
     nodes = tuple(sorted(pod.metadata.name for pod in pods))
     context.update_status(memcached, MemcachedStatus(nodes=nodes, conditions=conditions))
 

@@ -1,8 +1,10 @@
 """The program: `python -m examples.sample --help`."""
 
+from pathlib import Path
+
 from handloop import main
 
 from .controller import set_up
 
 if __name__ == "__main__":
-    main(set_up, name="sample-printer", version="0.1.0")
+    main(set_up, name="sample-printer", version="0.1.0", sample=Path(__file__).with_name("sample.yaml"))

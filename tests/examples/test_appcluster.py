@@ -71,6 +71,7 @@ def test_a_pod_of_somebody_else_is_none_of_ours(cluster: ExampleCluster) -> None
     assert left.metadata.uid == theirs.metadata.uid
 
 
+@pytest.mark.parametrize("cluster", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_a_watch_that_is_held_back_and_broken_makes_no_pod_too_many(cluster: ExampleCluster) -> None:
     """The operator does not see its Pods come, nor one go: those that it made stay, and another is made."""
     with cluster.operator(set_up) as controller:

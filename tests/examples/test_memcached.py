@@ -140,6 +140,7 @@ def test_a_deployment_that_no_cache_has_seen_is_left_alone(cluster: ExampleClust
     assert controller.statistics().unexpected == 0
 
 
+@pytest.mark.parametrize("cluster", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
 def test_a_watch_that_is_held_back_and_broken_changes_nothing(cluster: ExampleCluster) -> None:
     """The operator sees neither its Deployment nor its Pods change: the same Deployment, all nodes, quiet."""
     with cluster.operator(set_up) as controller:

@@ -45,8 +45,8 @@ class Program:
         environment: Mapping[str, str],
         module: str = "controller",
     ) -> None:
-        """Start it in a folder that is also its home; what it prints is added to the file `printed` there."""
-        self._printed = folder / "printed"
+        """Start it in a folder that is also its home; what it prints is added to a file beside it."""
+        self._printed = folder.with_name(f"{folder.name}-printed")
         self._changed = threading.Condition()
         self._lines: list[str] = []
         self._ended = False

@@ -102,8 +102,8 @@ def _forget_or_add_rate_limited(step: Step, facts: Mapping[str, Any]) -> str:
             f"it comes back in {seconds_text(facts['seconds'])}."
         )
     if failures := facts["forgotten"]:
-        return f"The sync of {step.key} succeeded: forget() drops its {_count(failures, 'failure')}."
-    return f"The sync of {step.key} succeeded: forget() finds no failure to drop."
+        return f"{step.key} gets no retry: forget() drops its {_count(failures, 'failure')}."
+    return f"{step.key} gets no retry: forget() finds no failure to drop."
 
 
 def _done(step: Step, facts: Mapping[str, Any]) -> str:

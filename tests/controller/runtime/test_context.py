@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from handloop.apis.conditions import Condition
+from handloop.apis.conditions import Condition, Conditions
 from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.crd import custom_resource_definition
-from handloop.apis.meta import EMPTY_MAP, FrozenMap, Kind, ObjectMeta, new_controller_ref
+from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, new_controller_ref
 from handloop.client.errors import Conflict, Invalid, NotFound
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.context import Context, NameTakenError
@@ -229,15 +229,35 @@ def test_a_status_is_written_when_it_says_something_new() -> None:
         tools.context.update_status(told, LoadBalancerStatus())
 
 
-def test_a_condition_gets_the_time_of_the_context() -> None:
-    """Authors hand no time down, and a test says what time it is."""
-    context = Context(clock=FakeClock())
-    (condition,) = context.set_condition((), Condition(type="Ready", status="True", reason="Up"))
-    assert condition.last_transition_time == "2023-11-14T22:13:20Z"
+class ReportedStatus(APIStruct):
+    """Conditions."""
+
+    conditions: Conditions = ()
 
 
 class Plain(Kind, group="example.org", version="v1"):
     """A kind without a status."""
+
+
+class Reported(Kind, group="example.org", version="v1"):
+    """A kind whose status has conditions."""
+
+    status: ReportedStatus = ReportedStatus()
+
+
+def test_conditions_get_the_time_of_the_context_and_the_generation_of_the_object() -> None:
+    """Authors hand neither down, and a test says what time it is. What an author says counts."""
+    clock = FakeClock()
+    context = Context(clock=clock)
+    up = Condition(type="Ready", status="True", reason="Up")
+    old = Condition(type="Old", status="True", reason="Up", observed_generation=2)
+    before = Reported(metadata=ObjectMeta(name="a", generation=3))
+    conditions = context.set_conditions(before, up, old)
+    assert [each.observed_generation for each in conditions] == [3, 2]
+    assert {each.last_transition_time for each in conditions} == {"2023-11-14T22:13:20Z"}
+    clock.advance(60)
+    after = Reported(metadata=before.metadata, status=ReportedStatus(conditions=conditions))
+    assert context.set_conditions(after, up, old) is conditions
 
 
 class Told(Kind, group="example.org", version="v1", kind="Plain"):
