@@ -29,28 +29,28 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "An API server runs in this process (the sandbox), and on it the Foo controller. You apply a Foo: a "
-        "wish for a Deployment of one name with so many replicas."
+        "This process runs a small API server, the sandbox, and a controller of Foos. A Foo asks for one "
+        "Deployment, by name and replicas. You apply a Foo with this spec:"
     )
     screen.show(**SAMPLE["spec"])
     screen.ask("Who creates the Deployment?")
     retry = Place(*cut(FooController._report_outcome, "add_rate_limited")[:2])
     watched = LineTrace((retry, *(step.place for step in steps())))
     with watched as trace, Stage() as stage, stage.running(partial(add_foo, workers=2)):
-        screen.show(created=stage.apply()["metadata"]["name"])
+        screen.show(applied_Foo=stage.apply()["metadata"]["name"])
         first = _available(stage, screen, "")
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
         creator = owners[0]["manager"]
-        screen.reveal(f"{creator}, a client like any other. The server itself only stores objects.")
-        screen.tell("A controller is twelve numbered lines. * = it ran, first on this thread:")
+        screen.reveal(f"{creator}: our controller, a client like any other. The server only stores objects.")
+        screen.tell("A controller is twelve lines of source. * = it ran, first on the thread at the right:")
         before = _strip(screen, trace)
-        screen.break_it("delete the Deployment, while the server refuses the first try to make another.")
+        screen.break_it("delete the Deployment. The server refuses the first create of a new one with 500.")
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
         stage.send("DELETE", f"{DEPLOYMENTS}/example-foo")
         last = _available(stage, screen, first["metadata"]["uid"])
         retries, after = trace.hits[retry], _strip(screen, trace)
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"], retries=retries)
-    screen.tell("It is back, as a new object. (11) put the name back when a try failed or lost a race.")
+    screen.tell("It is back, as a new object. (11) put the name back after a try that failed.")
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, retries)
 
 
@@ -62,7 +62,7 @@ def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
     while seen < SAMPLE["spec"]["replicas"] or not stage.send("GET", path)["status"].get("availableReplicas"):
         now = stage.send("GET", f"{FOOS}/example-foo").get("status", {}).get("availableReplicas", 0)
         if now != seen:
-            screen.show(available=now)
+            screen.show(available_replicas=now)
         seen = now
     return stage.send("GET", path)
 

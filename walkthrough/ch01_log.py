@@ -27,7 +27,7 @@ def chapter(screen: Screen) -> End:
         listed = stage.send("GET", FOOS)
         rv = listed["metadata"]["resourceVersion"]
         screen.tell(
-            "A list is a state and its version. Each write anywhere in the cluster raises that number."
+            "A list returns objects and a version, the resourceVersion. Each write in the cluster raises it."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
         stage.apply("kept")
@@ -37,29 +37,27 @@ def chapter(screen: Screen) -> End:
         stage.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-foo"}})
         screen.tell(
             "Since that list, two Foos were created, `kept` was changed, `short-lived` was deleted, and a "
-            "ConfigMap was created. Nobody watched. Now we open a watch of Foos from the list's version."
+            "ConfigMap was created. No watch was open. Now we open a watch of Foos from the list's version."
         )
         screen.ask("Does the watch show `short-lived`, which is gone?")
         with stage.watch(FOOS, rv) as events:
             history = _show(screen, events, 5)
         types = [event["type"] for event in history]
-        screen.reveal(f"Yes: {', '.join(types)}. A watch is a log that is read on from a version.")
-        screen.tell(
-            "The BOOKMARK has no object. It says: up to this version, the ConfigMap's, you know all Foos."
-        )
-        screen.ask("And a watch without a version?")
+        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes on from a version.")
+        screen.tell("The BOOKMARK carries only a version, the ConfigMap's: you know all Foos up to it.")
+        screen.ask("What does a watch without a version show?")
         with stage.watch(FOOS, "") as events:
             present = _show(screen, events, 1)
         screen.reveal(
-            f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}: it begins with the state "
-            "of now. What happened before is not in it."
+            f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}: such a watch begins "
+            "with the present objects. The changes before are not in it."
         )
-        screen.break_it(f"the server forgets its log (a compaction). Then we watch from {rv} again.")
+        screen.break_it(f"the server drops its old log (a compaction). Then we watch from {rv} again.")
         stage.sandbox.faults.compact()
         with stage.watch(FOOS, rv) as events:
             refused = _show(screen, events, 1)
         code = refused[-1]["object"]["code"]
-        screen.tell(f"{code} Gone: nobody can say any more what happened since. Only a new list helps.")
+        screen.tell(f"{code} Gone: the server no longer knows what happened since {rv}. List again.")
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in history]
     return End(types, versions, present[0]["type"], refused[0]["type"], code)
 

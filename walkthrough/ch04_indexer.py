@@ -40,29 +40,30 @@ def chapter(screen: Screen) -> End:
         informer.add_indexers({"team": by_team})
         with started(factory):
             filled = stage.counts.total()
-            screen.tell(f"An informer has filled its indexer with {len(informer.indexer)} Foos.")
-            screen.show(requests_so_far=filled, indexes=list(informer.indexer.indexers()))
-            screen.ask("A lister gets each of them by its name. How many requests is that?")
+            screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
+            screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
+            screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
             names = [foo.metadata.name for foo in lister.list(namespace="default")]
             got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
             asked = stage.counts.total() - filled
     screen.reveal(f"{asked}, for {len(got)} objects. A lister only looks into the indexer.")
     again = next(foo for foo in lister if foo.metadata.name == names[0])
-    screen.show(twice_the_same_object=again is got[0], id_of_the_first=id(got[0]), id_of_the_second=id(again))
-    screen.tell("An index is a second dictionary, from values to keys. This function made the index `team`:")
+    screen.show(the_same_object_twice=again is got[0])
+    screen.tell("An index is a second dictionary, from values to keys. The values of index `team`:")
     screen.code(whole(by_team))
     foos = informer.indexer
+    ways = 'by_index("team", "team3")', "a look at all"
     find: list[Callable[[], list[Foo]]] = [lambda: foos.by_index("team", "team3")]
     find += [lambda: [foo for foo in foos.list() if by_team(foo) == ["team3"]]]
     seconds = [min(timeit(search, number=100) for _ in range(3)) / 100 for search in find]
     indexed, scanned = (sorted(foo.metadata.name for foo in search()) for search in find)
-    for how, found, took in zip(("the index", "looking at all"), (indexed, scanned), seconds, strict=True):
-        screen.line(f"by {how}: {found} in {took * 1e6:.1f} us")
+    for how, found, took in zip(ways, (indexed, scanned), seconds, strict=True):
+        screen.line(f"{how}: {found} in {took * 1e6:.1f} us")
     screen.break_it("a handler writes into an object that it got from the cache.")
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
-    screen.tell("Nobody can change an object of this cache. In Go everybody can, so there one copies first.")
+    screen.tell("Objects of this cache cannot be changed. In Go they can, so one copies them first.")
     return End((filled, asked), again is got[0], indexed, scanned, refusals, again.spec.replicas)
 
 

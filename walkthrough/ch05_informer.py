@@ -48,29 +48,30 @@ def chapter(screen: Screen) -> End:
         informer.add_event_handler(ResourceEventHandlerFuncs(add_func=fast_add, update_func=fast_update))
         informer.add_event_handler(slow, resync_seconds=0)
         with started(factory), slow:
-            screen.tell("Two handlers share an informer. The second waits at a gate, which is closed.")
-            screen.ask("Three Foos are created. How many does the first handler see while the second waits?")
+            screen.tell("One informer has two handlers. The second blocks in its first call.")
+            screen.ask("Three Foos are created. How many does the first handler see while the second blocks?")
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
             screen.reveal(f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.")
             screen.show(requests_for_both=dict(stage.counts))
+            screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
             slow.open()
-            screen.tell(
-                f"The gate opens. Then {RESYNC_SECONDS} s pass, one resync period of the first handler:"
-            )
+            screen.tell(f"The second goes on. {RESYNC_SECONDS} s pass, the first handler's resync period:")
             clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
-            screen.tell("Equal versions: no news, and no request. A resync only shows the cache once more.")
-            screen.break_it("the first handler raises.")
+            screen.tell("A resync shows each stored object again. Nothing changed, and no request was sent.")
+            screen.break_it("two more Foos are created. For one, the first handler raises.")
             stage.apply("poison")
             until(lambda: clock.is_slept_on, "the pause after the failure")
             stage.apply("five")
             clock.advance(PANIC_PAUSE_SECONDS)
             last = once(screen, informer, (8, 0), (5, 0))
-            screen.tell(f"Its listener counted that, waited {PANIC_PAUSE_SECONDS:g} s, and went on.")
+            screen.tell(
+                f"Its listener waited {PANIC_PAUSE_SECONDS:g} s and went on. Resyncs count as handled."
+            )
         return End(stage.counts.total(), blocked, resyncs, last)
 
 

@@ -34,27 +34,28 @@ def chapter(screen: Screen) -> End:
     screen.tell("The worker of the Foo controller asks a rate limiter when to try a failed key again:")
     screen.code(cut(FooController._report_outcome, "if error", "self._workqueue.add_rate_limited"))
     screen.code(cut(default_rate_limiter, "return", "    )"))
+    screen.tell("The first: shortest and longest wait of a key, in seconds. Each failure doubles its wait.")
+    screen.tell("The second is a bucket that all keys share: tries a second, and tries at once.")
     screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
     clock = HandClock()
     with RateLimitingQueue[ObjectName](default_rate_limiter(clock), seams=Seams(clock=clock)) as queue:
         delays = [_fail(queue, clock) for _ in range(FAILURES)]
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
-        screen.table(("failures", "seconds to the next try", "a sign is a doubling"), rows)
+        screen.table(("failures", "seconds to the next try", "each # doubles it"), rows)
         screen.reveal(f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.")
-        screen.break_it("try 21 succeeds, and the worker says forget(). Try 22 fails.")
+        screen.break_it(f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.")
+        screen.show(seconds_to_the_next_try=_fail(queue, clock))
         queue.forget(EXAMPLE)
         after_success = _fail(queue, clock)
-        screen.show(seconds_to_the_next_try=after_success)
-    screen.tell("A success ends the count of its key. A worker that leaves it out stays slow for ever.")
+        screen.show(after_a_forget=after_success)
+    screen.tell("forget() ends the count of its key. Without it, one later failure costs the longest wait.")
     screen.ask(
         f"{CROWD} different Foos fail at the same moment, each for the first time. When is the last tried?"
     )
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(
-        f"After {crowd[-1]:g} s. All keys share a bucket, which paces them; the longer wait counts:"
-    )
+    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:")
     screen.code(cut(MaxOfRateLimiter.when, "return"))
     return End(delays, after_success, crowd)
 

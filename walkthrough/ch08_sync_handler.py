@@ -26,9 +26,10 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("A worker calls one function, with a name. Both controllers of this project have it:")
+    screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
     screen.code(cut(FooController.sync_handler, "def sync_handler"))
     screen.code(cut(MyAppReconciler.reconcile, "def reconcile"))
+    screen.tell("We call Foo's in five cases. POST and PATCH write the Deployment, PUT the Foo's status.")
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
         change, child, five = stage.send, f"{DEPLOYMENTS}/foo", {"spec": {"replicas": 5}}
         situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
@@ -48,7 +49,7 @@ def chapter(screen: Screen) -> End:
             for place, code in DECISIONS.items()
         ]
         screen.table(("the sync executed, in case", "", *range(1, len(syncs) + 1)), rows)
-        screen.ask("The Foo is scaled to 2, 3, 4, and its Deployment deleted. What will one sync do?")
+        screen.ask("The Foo is scaled to 2, 3, 4, and its Deployment deleted. What does one sync send?")
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
         change("DELETE", child)
@@ -56,10 +57,14 @@ def chapter(screen: Screen) -> End:
         replicas = change("GET", child)["spec"]["replicas"]
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
-        f"{after_many.requests['POST']} create, of {replicas} replicas: it looks at the level, not at edges."
+        f"{after_many.requests['POST']} create, of {replicas} replicas. A sync acts on the present "
+        "state (the level), not on each change (the edges)."
     )
-    screen.tell("(The GET asks whether the Foo still exists, because its Deployment has disappeared.)")
-    screen.break_it("kill -9, between the create of the Deployment and the write of the status.")
+    screen.tell(
+        "The GET asks whether the Foo still exists, because its Deployment has disappeared. No PUT: the "
+        "status is as before."
+    )
+    screen.break_it("kill -9 ends the process after the create, before the write of the status.")
     uids = killed_in_mid_sync(screen)
     screen.tell("The second process knew nothing of the first. It looked, and wrote what was missing.")
     return End(syncs, after_many, replicas, uids)

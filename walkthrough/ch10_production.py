@@ -35,14 +35,14 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                f"Two replicas of the controller run, ada and bob, {clock.times:g} times as fast as yours."
+                f"Two replicas of a controller run, ada and bob, on a clock {clock.times:g} times as fast."
             )
             screen.ask("Which of them works, and what does the other one do meanwhile?")
             first = _show(screen, stage, ada, bob)
             screen.reveal(
-                f"{first[0]} works: it holds the lease. The other keeps its caches full, and waits."
+                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and waits."
             )
-            screen.break_it("a controller without any role lists Foos. The server says:")
+            screen.break_it("a controller without any RBAC role lists Foos. The server says:")
             screen.line(refusal := refusal_without_roles(stage), Colour.RED)
             screen.tell("`python -m handloop manifests rbac` prints the roles that the controllers need.")
             screen.break_it("the server answers ada with errors only, so ada cannot renew the lease.")
@@ -53,15 +53,14 @@ def chapter(screen: Screen) -> End:
             last = _show(screen, stage, ada, bob)
             screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
             screen.tell(
-                f"ada gave up in time: {seconds[1]:.1f} s lie between the last of its workers and bob's."
+                f"ada's workers ended {seconds[1]:.1f} s before bob's began: ada gives up after the "
+                "renew deadline, bob waits for the lease duration."
             )
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
-            screen.line(f"{ADDS} of bob: {adds:g}")
-            screen.tell(
-                "Metrics have client-go's names. Now bob is told to stop. His threads end in this order:"
-            )
+            screen.line(f"A Foo is applied. bob's {ADDS}, named as in client-go: {adds:g}")
+            screen.tell("Now bob is told to stop. Its threads end in this order:")
             order = bob.stopped()
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")

@@ -52,7 +52,7 @@ def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
                 until(lambda wanted=wanted: _status(stage) == wanted, "the status")  # type: ignore[misc]
                 (deployment,) = stage.send("GET", DEPLOYMENTS)["items"]
                 uids.append(deployment["metadata"]["uid"])
-                screen.show(process=program.pid, status=_status(stage), deployment=uids[-1])
+                screen.show(process=program.pid, status=_status(stage), deployment_uid=uids[-1])
     return uids[0], uids[1]
 
 

@@ -20,8 +20,9 @@ from handloop.informers.keys import DeletedFinalStateUnknown  # (key, obj): a de
 def process(key, deltas, store, tell):
     """
     deltas  pairs (type, object), oldest first; a type is Added, Updated, Deleted, Replaced or Sync
-    store   store.get_by_key(key), store.add(object), store.delete(object)
-    tell    tell("add", key), tell("update", key) or tell("delete", key), once for each delta
+    store   store.get_by_key(key), store.add(object), store.delete(object or tombstone)
+    tell    once for each delta: tell("delete", key) for Deleted; otherwise tell("update", key) if the
+            store had the key, tell("add", key) if not
     """
     for delta_type, obj in deltas:
         if delta_type == "Added":

@@ -14,7 +14,7 @@ from handloop.walkthrough.exercise import Exercise, Load, WrongError, expect
 START: Final = '''\
 """Chapter 4: find the Deployments of a Foo without looking at all of them."""
 
-from handloop.apis.meta import controller_of  # the owner reference with controller = true, or None
+from handloop.apis.meta import controller_of  # (deployment): its owner (.kind, .name), or None
 
 
 def by_foo(deployment):

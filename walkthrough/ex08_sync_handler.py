@@ -28,7 +28,8 @@ def sync(name, foos, deployments, server):
     server       server.create(new_deployment(foo))
                  server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
 
-    Return = all is well. Raise = try again later. Write only what differs.
+    Return = all is well, or the Foo is gone. Raise = try again later, as with another owner's Deployment.
+    Write only what differs.
     """
     foo = foos.get_by_key(str(name))
     server.create(new_deployment(foo))
