@@ -13,8 +13,10 @@ index=${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2> /dev/nu
 [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
 [ -z "${PIP_CERT:-}" ] || export SSL_CERT_FILE="$PIP_CERT"
 
-pip "$(dirname "$0")/uv.lock"
-"$python" -m uv pip install --quiet --python "$python" --require-hashes --no-deps -r "$lock" || {
+{
+    pip "$(dirname "$0")/uv.lock" &&
+        "$python" -m uv pip install --quiet --python "$python" --require-hashes --no-deps -r "$lock"
+} || {
     echo "uv could not install it: pip does, which takes a minute" >&2
     pip "$lock"
 }

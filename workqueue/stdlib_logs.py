@@ -122,7 +122,13 @@ class _Logger:
             out, _PROCESSORS, _ALL_LEVELS, cache_logger_on_first_use=True, **self._facts
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Logger, (self._name, self._facts)
+
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            # copy and pickle ask before there is a state
+            raise AttributeError(name)
         return getattr(self._configured if structlog.is_configured() else self._ours, name)
 
 

@@ -32,11 +32,26 @@ from handloop.controller.cli.terminal import printable, show
 
 _HEADER: Final = "# made by `{name} bundle`; do not edit\n"
 _LABELS: Final = "operators.operatorframework.io.bundle."
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _SOMEWHERE: Final = "olm-chooses"
 _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9a-z-]+(\.[0-9a-z-]+)*)?", re.ASCII
 )
 _MAX_NAME: Final = 63
+
+
+_GO_READS_MORE: Final = re.compile(r"[yYnN]|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|0o[0-7]+")
+"""Texts that PyYAML writes without quotes, and that the readers of a bundle would take for something else."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads times as the texts that they are in Kubernetes."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -47,7 +62,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else '"' if _GO_READS_MORE.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)
@@ -136,15 +152,23 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
-    return [
-        found for found in yaml.safe_load_all(path.read_text(encoding="utf-8")) if isinstance(found, dict)
-    ]
+    text = path.read_text(encoding="utf-8")
+    return [found for found in yaml.load_all(text, Loader=_Loader) if isinstance(found, dict)]
 
 
 def _deployment(path: Path) -> dict[str, Any]:
     found = [document for document in _documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
         raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
+    pod = (found[0].get("spec") or {}).get("template") or {}
+    containers = (pod.get("spec") or {}).get("containers") or []
+    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    first = containers[0].get("name") if containers else None
+    if len(containers) != 1 and (first is None or annotations.get(_DEFAULT_CONTAINER) != first):
+        raise UsageError(
+            f"{path} has {len(containers)} containers, and does not say which one is the operator",
+            fix=f"put the operator's container first, and its name into the annotation {_DEFAULT_CONTAINER}",
+        )
     return found[0]
 
 
@@ -154,10 +178,10 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
 
     Raises: UsageError for arguments that it would refuse, or that keep it from following OLM's choice.
     """
-    variables = {entry["name"]: entry["value"] for entry in container.get("env", ()) if "value" in entry}
+    variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = _SOMEWHERE
     try:
-        options = parse_options(container.get("args", []), variables, operator=operator)
+        options = parse_options(container.get("args") or [], variables, operator=operator)
     except UsageError as error:
         raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None
     if options.namespace:

@@ -151,7 +151,7 @@ def _deployment_spec(release: Release) -> dict[str, Any]:
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image
     variable = namespaces_variable(release.options.operator)
-    others = [entry for entry in container.get("env", ()) if entry["name"] != variable]
+    others = [entry for entry in (container.get("env") or ()) if entry["name"] != variable]
     targets = {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": _TARGETS}}}
     container["env"] = [*others, targets]
     return spec

@@ -12,7 +12,7 @@ from handloop.apis.conditions import Condition, Conditions, set_condition
 from handloop.apis.evolve import evolve
 from handloop.apis.meta import APIStruct, Kind, ObjectMeta, controller_of, is_controlled_by
 from handloop.apis.resource import Resource
-from handloop.client.errors import ClientError, Conflict, Invalid, NotFound
+from handloop.client.errors import ClientError, Conflict, Forbidden, Invalid, NotFound
 from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.rest_client import Call
@@ -196,7 +196,11 @@ class Context:
         except (Conflict, Invalid) as error:
             if isinstance(error, Invalid) and not _is_about_the_uid(error):
                 raise
-        live = self._live(wanted)
+            try:
+                live = self._live(wanted)
+            except Forbidden as refused:
+                # whose it is will be seen once the cache has it
+                raise error from refused
         self._require_ours(live, owner)
         return self._applied_as(wanted, _that_of(live))
 

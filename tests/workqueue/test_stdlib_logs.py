@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -125,3 +127,12 @@ def test_a_library_says_nothing_below_a_warning() -> None:
     assert "Reconciler error" in ended.stderr
     for sign in ("Reconciling", "Starting controller", "Starting workers"):
         assert sign not in ended.stderr
+
+
+def test_a_logger_can_be_copied() -> None:
+    """An object that holds one may be copied or pickled, used or not."""
+    for logger in (get_logger("a", controller="c"), get_logger("b")):
+        logger.debug("used")
+        for again in (copy.copy(logger), copy.deepcopy(logger), pickle.loads(pickle.dumps(logger))):  # noqa: S301
+            again.debug("used")
+            assert type(again) is type(logger)

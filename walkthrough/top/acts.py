@@ -34,5 +34,5 @@ def act(url: str, control: str, key: str) -> str:
             return str(json.load(answer)["said"])
     except RefusedError as error:
         return error.said
-    except (OSError, HTTPException, ValueError):
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return "the program did not answer"

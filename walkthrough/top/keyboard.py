@@ -15,7 +15,11 @@ _MOST_BYTES: Final = 64
 
 def has_keys(terminal: int) -> bool:
     """Whether a file descriptor is a terminal, and this process in its foreground."""
-    return os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
+    try:
+        return os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        # a terminal that does not control this process, as under setsid
+        return False
 
 
 @contextmanager

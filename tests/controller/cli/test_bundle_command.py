@@ -12,6 +12,7 @@ import yaml
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.controller.cli.main import run_command
+from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.example_operator import EXAMPLES
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
@@ -195,3 +196,40 @@ def test_a_file_that_cannot_be_read_is_named(bundle: Callable[..., Ended]) -> No
     """Exit code 1."""
     ended = bundle("--deployment=absent.yaml")
     assert (ended.code, "absent.yaml" in ended.err) == (1, True)
+
+
+def test_texts_stay_texts_for_the_readers_of_a_bundle(bundle: Callable[..., Ended]) -> None:
+    """Go takes 1e3, y and 0o17 for a number or a bool unless they are quoted, and a time for a text."""
+    texts = ["1e3", "y", "0o17", "2026-01-01"]
+    edit_deployment(lambda container: container.update(env=[{"name": text, "value": text} for text in texts]))
+    path = Path("manifests/manager/deployment.yaml")
+    path.write_text(path.read_text(encoding="utf-8").replace("'2026-01-01'", "2026-01-01"), encoding="utf-8")
+    assert bundle().code == 0
+    made = files(Path("made"))["manifests/handloop.clusterserviceversion.yaml"]
+    assert [f'value: "{text}"' in made for text in texts[:3]] == [True] * 3
+    assert "value: '2026-01-01'" in made
+
+
+def test_of_several_containers_the_operator_is_named(bundle: Callable[..., Ended]) -> None:
+    """The image and the namespaces are for the operator: a sidecar must not get them by its place."""
+    path = Path("manifests/manager/deployment.yaml")
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    containers = document["spec"]["template"]["spec"]["containers"]
+    proxy = {"name": "proxy", "image": "proxy:9"}
+    path.write_text(
+        yaml.safe_dump(document | {"spec": with_containers(document, [*containers, proxy])}), encoding="utf-8"
+    )
+    assert bundle().code == 0
+    path.write_text(
+        yaml.safe_dump(document | {"spec": with_containers(document, [proxy, *containers])}), encoding="utf-8"
+    )
+    ended = bundle()
+    assert ended.code == EXIT_USAGE
+    assert "has 2 containers, and does not say which one is the operator" in ended.err
+
+
+def with_containers(document: dict[str, Any], containers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The spec of a Deployment with these in place of its own."""
+    spec: dict[str, Any] = document["spec"]
+    pod = spec["template"]["spec"] | {"containers": containers}
+    return spec | {"template": spec["template"] | {"spec": pod}}

@@ -13,7 +13,7 @@ from handloop.apis.core_v1 import Service, ServicePort, ServiceSpec
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import EMPTY_MAP, APIStruct, FrozenMap, Kind, ObjectMeta, new_controller_ref
 from handloop.client.errors import Conflict, Invalid, NotFound
-from handloop.client.resource_client import Client
+from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.context import Context, NameTakenError
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.controller.runtime.owner_references import with_controller
@@ -25,6 +25,7 @@ from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
 from handloop.testing import FakeClock
 from handloop.testing.request_trace import RequestTrace
+from support.api_errors import api_error
 from support.deployments import deployment
 
 K = TypeVar("K", bound=Kind)
@@ -143,6 +144,20 @@ def test_a_foreign_object_is_left_alone_and_told() -> None:
     tools.cache.replace([with_controller(before, other)], "2")
     with pytest.raises(NameTakenError, match="belongs to Service other"):
         tools.apply("mine")
+
+
+def test_a_role_without_get_leaves_an_unseen_object_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose it is cannot be looked up: the refusal stands, and the next try may see it in the cache."""
+    tools = Tools()
+    tools.admin.resource(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise api_error(403, "Forbidden")
+
+    monkeypatch.setattr(ResourceClient, "get", forbidden)
+    with pytest.raises(Conflict):
+        tools.apply("mine")
+    assert tools.accepted == []
 
 
 def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:

@@ -52,6 +52,21 @@ def test_keys_come_at_once_and_the_terminal_is_as_before(terminal: tuple[int, in
         assert list(keys) == []
 
 
+def test_a_terminal_of_somebody_else_has_no_keys(terminal: tuple[int, int]) -> None:
+    """As under setsid: it is a terminal, and does not control this process."""
+    code = "from handloop.walkthrough.top.keyboard import has_keys; print(has_keys(0))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdin=terminal[1],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "False\n"
+
+
 def test_a_pipe_has_no_keys() -> None:
     """And neither has a terminal in whose foreground another program is."""
     ends = os.pipe()
