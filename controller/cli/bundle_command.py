@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import msgspec
 import yaml
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import decode_hook
 from handloop.controller.cli.cluster_service_version import (
+    ProjectTable,
     Release,
     cluster_service_version,
     namespaces_variable,
@@ -29,6 +33,9 @@ from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.terminal import printable, show
+from handloop.kinds.apps_v1 import Deployment
+
+T = TypeVar("T")
 
 _HEADER: Final = "# made by `{name} bundle`; do not edit\n"
 _LABELS: Final = "operators.operatorframework.io.bundle."
@@ -37,19 +44,26 @@ _SOMEWHERE: Final = "olm-chooses"
 _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9a-z-]+(\.[0-9a-z-]+)*)?", re.ASCII
 )
+_CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
-
 
 _GO_READS_MORE: Final = re.compile(r"[yYnN]|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|0o[0-7]+")
 """Texts that PyYAML writes without quotes, and that the readers of a bundle would take for something else."""
 
 
+_TEXT: Final = "tag:yaml.org,2002:str"
+_TO_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
+
+
 class _Loader(yaml.SafeLoader):
-    """Reads times as the texts that they are in Kubernetes."""
+    """Reads times, and numbers such as 12:30, as the texts that they are in Kubernetes."""
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [
+        (_TEXT, _TO_BASE_60),
+        *((tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"),
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
@@ -63,7 +77,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else '"' if _GO_READS_MORE.fullmatch(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return dumper.represent_scalar(_TEXT, text, style=style)
 
 
 _Dumper.add_representer(str, _text)
@@ -95,7 +109,10 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
         show(f"error: {printable(str(error))}\n", sys.stderr)
         return EXIT_FATAL
-    show(f"next:\n  docker build -f {folder / 'bundle.Dockerfile'} -t BUNDLE_IMG {folder}\n", sys.stdout)
+    build = shlex.join(
+        ["docker", "build", "-f", str(folder / "bundle.Dockerfile"), "-t", "BUNDLE_IMG", str(folder)]
+    )
+    show(f"next:\n  {build}\n", sys.stdout)
     return EXIT_OK
 
 
@@ -130,11 +147,11 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
             f"this is the project of {scaffolded}, and the program is {operator.name}",
             fix=f"python -m {package} bundle --image IMG",
         )
-    project = document.get("project", {})
+    project = _fitting(path, document.get("project", {}), ProjectTable)
     deployment = _deployment(Path(given.deployment))
     options = _options(operator, deployment["spec"]["template"]["spec"]["containers"][0])
-    version = given.version or operator.version() or project.get("version", "")
-    kinds = {(kind.resource.api_version, kind.resource.kind) for kind in declared_kinds(options)}
+    version = given.version or operator.version() or project.version
+    kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
         options=options,
         deployment=deployment,
@@ -146,9 +163,20 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
             document
             for path in sorted(Path(given.samples).glob("*.yaml"))
             for document in _documents(path)
-            if (document.get("apiVersion"), document.get("kind")) in kinds
+            if (kind := kinds.get((document.get("apiVersion"), document.get("kind"))))
+            and _fitting(path, document, kind)
         ],
     )
+
+
+def _fitting(path: Path, document: object, kind: type[T]) -> T:
+    """A document as an object of its kind. Raises: UsageError that says where it does not fit."""
+    try:
+        return msgspec.convert(document, kind, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{path} does not fit: {error}", fix="mend it: the message names the field"
+        ) from None
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
@@ -160,11 +188,13 @@ def _deployment(path: Path) -> dict[str, Any]:
     found = [document for document in _documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
         raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
-    pod = (found[0].get("spec") or {}).get("template") or {}
-    containers = (pod.get("spec") or {}).get("containers") or []
-    annotations = (pod.get("metadata") or {}).get("annotations") or {}
-    first = containers[0].get("name") if containers else None
-    if len(containers) != 1 and (first is None or annotations.get(_DEFAULT_CONTAINER) != first):
+    deployment = _fitting(path, found[0], Deployment)
+    if not deployment.metadata.name:
+        raise UsageError(f"{path} has a Deployment without a name", fix="give it metadata.name")
+    pod = deployment.spec.template
+    containers = pod.spec.containers
+    named = [one for one in containers[:1] if pod.metadata.annotations.get(_DEFAULT_CONTAINER) == one.name]
+    if len(containers) != 1 and not named:
         raise UsageError(
             f"{path} has {len(containers)} containers, and does not say which one is the operator",
             fix=f"put the operator's container first, and its name into the annotation {_DEFAULT_CONTAINER}",
@@ -223,6 +253,8 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
         for document in _documents(Path(given.base)):
             manifest = _merged(manifest, document)
     channel = given.channel or ("candidate" if release.maturity == "alpha" else "stable")
+    if not _CHANNEL.fullmatch(channel):
+        raise UsageError(f'"{channel}" is no name of a channel', fix="--channel stable")
     annotations = {
         "mediatype.v1": "registry+v1",
         "manifests.v1": "manifests/",

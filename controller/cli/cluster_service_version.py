@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import Struct
+
 from handloop.apis.core_v1 import Event
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.declaration import is_built_in
@@ -29,14 +31,24 @@ _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 
 
+class ProjectTable(Struct, frozen=True, kw_only=True):
+    """The fields of a table [project] that a bundle repeats."""
+
+    version: str = ""
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    urls: dict[str, str] = {}
+    authors: tuple[dict[str, str], ...] = ()
+    maintainers: tuple[dict[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """
     One version of an operator. Nothing here loads or runs it.
 
     Args: options are those of its Deployment's container; deployment is the manifest; version and replaces
-    are semantic versions, replaces "" = none; project is the table [project] of a pyproject.toml; samples are
-    manifests of its kinds.
+    are semantic versions, replaces "" = none; samples are manifests of its kinds.
     """
 
     options: Options
@@ -44,7 +56,7 @@ class Release:
     image: str
     version: str
     replaces: str
-    project: Mapping[str, Any]
+    project: ProjectTable
     samples: Sequence[Mapping[str, Any]]
 
     @property
@@ -73,8 +85,8 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "maturity": release.maturity,
         "minKubeVersion": "{}.{}.0".format(*OLDEST),
         "provider": {"name": _provider(release)},
-        "keywords": list(release.project.get("keywords", ())) or [release.name],
-        "links": [{"name": name, "url": url} for name, url in release.project.get("urls", {}).items()],
+        "keywords": list(release.project.keywords) or [release.name],
+        "links": [{"name": name, "url": url} for name, url in release.project.urls.items()],
         "maintainers": [person for person in _people(release) if {"name", "email"} <= set(person)],
         "installModes": _install_modes(kinds),
         "install": {"strategy": "deployment", "spec": _install(release)},
@@ -101,7 +113,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
 
 def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
     """Markdown: the project's own sentence, and one for each kind."""
-    first = release.project.get("description") or f"The operator {release.name}."
+    first = release.project.description or f"The operator {release.name}."
     return "\n".join([first, "", *(f"* `{kind.resource.kind}`: {_told(kind)}" for kind in kinds)])
 
 
@@ -112,9 +124,8 @@ def _told(kind: type[Any]) -> str:
     return text
 
 
-def _people(release: Release) -> list[dict[str, str]]:
-    people: list[dict[str, str]] = release.project.get("maintainers") or release.project.get("authors") or []
-    return people
+def _people(release: Release) -> Sequence[dict[str, str]]:
+    return release.project.maintainers or release.project.authors
 
 
 def _provider(release: Release) -> str:
@@ -158,8 +169,8 @@ def _deployment_spec(release: Release) -> dict[str, Any]:
 
 
 def _images(pod: Mapping[str, Any]) -> list[dict[str, str]]:
-    containers = [*pod.get("initContainers", ()), *pod["containers"]]
-    return [{"name": container["name"], "image": container["image"]} for container in containers]
+    containers = [*(pod.get("initContainers") or ()), *pod["containers"]]
+    return [{"name": one["name"], "image": one["image"]} for one in containers if one.get("image")]
 
 
 def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
+_MAX_NAME: Final = 42
+"""The longest name made of it is that of the role for the lease, beside a namespace of 63 characters."""
+_TAKEN: Final = "pod"
+"""The variables of an operator begin with its name, and $POD_NAMESPACE is the pod's own."""
 
 
 class SetUpError(Exception):
@@ -75,6 +82,11 @@ class Operator:
     manifests: str = ""
     generator: str = ""
     own_commands: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises: SetUpError for a name that no lease, bundle or environment takes."""
+        if not _NAME.fullmatch(self.name) or len(self.name) > _MAX_NAME or self.name == _TAKEN:
+            raise SetUpError(f'"{self.name}" is no name of an operator: a name such as my-operator is')
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
         """The controllers of these names; all of an operator whose controllers cannot be chosen."""

@@ -27,7 +27,7 @@ _KIND: Final = r"[A-Z][A-Za-z0-9]{0,62}"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset({"APIStruct", "ConfigMap", "Context", "Kind", "Manager", "NotFound"})
 """Names that the templates import beside the kind's own."""
-_TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "tests"})
+_TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """No names of a project's package."""
 IMPORT_MARK: Final = "# handloop:import"
 SET_UP_MARK: Final = "    # handloop:set-up"

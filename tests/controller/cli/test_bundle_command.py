@@ -19,6 +19,7 @@ from handloop.controller.myapp.types import MyApp
 
 ROOT: Final = Path(__file__).parents[3]
 CSV: Final = "manifests/handloop.clusterserviceversion.yaml"
+FOO: Final = "apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: Foo\nmetadata: {name: a}\n"
 
 
 class Ended(NamedTuple):
@@ -152,6 +153,7 @@ def test_a_version_follows_another(bundle: Callable[..., Ended], replaces: str) 
         (["--replaces=old"], '"old" is not a semantic version'),
         (["--version=0.1.0", "--replaces=0.1.0"], "version 0.1.0 cannot replace itself"),
         (["--deployment=manifests/samples/foo.yaml"], "manifests/samples/foo.yaml has 0 Deployments"),
+        (["--channel=a b"], '"a b" is no name of a channel'),
     ],
 )
 def test_a_mistake_is_told_with_its_fix(bundle: Callable[..., Ended], words: list[str], message: str) -> None:
@@ -161,6 +163,25 @@ def test_a_mistake_is_told_with_its_fix(bundle: Callable[..., Ended], words: lis
     assert message in ended.err
     assert "\n  fix: " in ended.err
     assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("manifests/manager/deployment.yaml", "kind: Deployment", "missing required field `spec`"),
+        ("manifests/samples/mine.yaml", FOO + "spec: {replicas: many}", "at `$.spec.replicas`"),
+        ("pyproject.toml", "[project]\nauthors = ['Ann']", "at `$.authors[0]`"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_named_with_its_field(
+    bundle: Callable[..., Ended], file: str, text: str, message: str
+) -> None:
+    """Exit code 2, no traceback, and nothing is written."""
+    Path(file).write_text(text, encoding="utf-8")
+    ended = bundle()
+    assert (ended.code, Path("made").exists()) == (EXIT_USAGE, False)
+    assert ended.err.startswith(f"error: {file} does not fit: ")
+    assert message in ended.err
 
 
 @pytest.mark.parametrize(
@@ -200,14 +221,18 @@ def test_a_file_that_cannot_be_read_is_named(bundle: Callable[..., Ended]) -> No
 
 def test_texts_stay_texts_for_the_readers_of_a_bundle(bundle: Callable[..., Ended]) -> None:
     """Go takes 1e3, y and 0o17 for a number or a bool unless they are quoted, and a time for a text."""
-    texts = ["1e3", "y", "0o17", "2026-01-01"]
+    texts = ["1e3", "y", "0o17", "12:30", "2026-01-01"]
     edit_deployment(lambda container: container.update(env=[{"name": text, "value": text} for text in texts]))
     path = Path("manifests/manager/deployment.yaml")
-    path.write_text(path.read_text(encoding="utf-8").replace("'2026-01-01'", "2026-01-01"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("'2026-01-01'", "2026-01-01").replace("'12:30'", "12:30"),
+        encoding="utf-8",
+    )
     assert bundle().code == 0
     made = files(Path("made"))["manifests/handloop.clusterserviceversion.yaml"]
     assert [f'value: "{text}"' in made for text in texts[:3]] == [True] * 3
     assert "value: '2026-01-01'" in made
+    assert "value: '12:30'" in made
 
 
 def test_of_several_containers_the_operator_is_named(bundle: Callable[..., Ended]) -> None:

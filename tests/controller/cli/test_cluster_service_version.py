@@ -14,7 +14,7 @@ import yaml
 
 from handloop.apis.core_v1 import Event, Service
 from handloop.apis.meta import Kind
-from handloop.controller.cli.cluster_service_version import Release, cluster_service_version
+from handloop.controller.cli.cluster_service_version import ProjectTable, Release, cluster_service_version
 from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import Options
@@ -46,7 +46,7 @@ def release(*arguments: str, **more: Any) -> Release:
         "image": "example.org/handloop:1",
         "version": "1.0.0",
         "replaces": "",
-        "project": {},
+        "project": ProjectTable(),
         "samples": [read("samples/foo.yaml"), read("samples/myapp.yaml")],
     }
     return Release(**fields | more)
@@ -166,10 +166,10 @@ def test_every_install_mode_is_supported_unless_a_kind_has_no_namespace() -> Non
 
 def test_the_project_tells_who_and_what() -> None:
     """Maintainers only with name and e-mail address, as OperatorHub wants; what is unknown is left out."""
-    people = [{"name": "Ann", "email": "ann@example.org"}, {"name": "Bob"}]
-    project = {"authors": people, "urls": {"Source": "https://example.org"}, "keywords": ["a"]}
+    people = ({"name": "Ann", "email": "ann@example.org"}, {"name": "Bob"})
+    project = ProjectTable(authors=people, urls={"Source": "https://example.org"}, keywords=("a",))
     told = cluster_service_version(release(project=project))["spec"]
-    assert told["maintainers"] == people[:1]
+    assert told["maintainers"] == [people[0]]
     assert told["provider"] == {"name": "Ann"}
     assert told["links"] == [{"name": "Source", "url": "https://example.org"}]
     assert told["keywords"] == ["a"]

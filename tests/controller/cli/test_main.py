@@ -53,6 +53,18 @@ def test_a_mistake_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["Greeter", "../greeter", "3scale", "a..b", "a" * 43, "pod", ""])
+def test_a_name_that_nothing_takes_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It becomes that of a lease, of roles and of files; with "pod", $POD_NAMESPACE would speak."""
+    with pytest.raises(SystemExit) as ended:
+        main(set_up, name=name, argv=["crd"])
+    assert ended.value.code == 1
+    assert (
+        capsys.readouterr().err
+        == f'error: "{name}" is no name of an operator: a name such as my-operator is\n'
+    )
+
+
 def test_without_arguments_the_process_ones_count(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
