@@ -83,14 +83,26 @@ class _Rendered:
     ) -> tuple[tuple[str], dict[str, Any]]:
         event.pop("v", None)
         error = raised(event.pop("exc_info", None))
+        wants_stack = bool(event.pop("stack_info", None))
         message = str(event.pop("event"))
-        pairs = [f"{key}={value!r}" for key, value in event.items()]
+        pairs = [f"{key}={_shown(value)}" for key, value in event.items()]
         shown = error if error is not None and self._places.is_new(error) else None
-        return (" ".join([message, *pairs]),), {"exc_info": shown, "extra": {"facts": dict(event)}}
+        more = {"exc_info": shown, "stack_info": wants_stack, "extra": {"facts": dict(event)}}
+        return (" ".join([message, *pairs]),), more
+
+
+def _shown(value: object) -> str:
+    """Its repr. A line of a log never raises, whatever a repr does."""
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - of a class that we do not know
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
 
 
 def raised(exc_info: object) -> BaseException | None:
-    """The exception that the argument exc_info of a line means."""
+    """The exception that the argument exc_info of a line means: that, a tuple of sys.exc_info, or True."""
+    if isinstance(exc_info, tuple):
+        exc_info = exc_info[1]
     if isinstance(exc_info, BaseException):
         return exc_info
     return sys.exc_info()[1] if exc_info else None

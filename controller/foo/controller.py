@@ -148,7 +148,9 @@ class FooController:
         self._has_synced = (deployment_informer.has_synced, foo_informer.has_synced)
         self._foo_indexer = foo_informer.indexer
         self._recorder = recorder
-        self._status_damper = Damper("another writer has undone the status", clock=seams.clock)
+        self._status_damper = Damper(
+            "another writer has undone the status, or the cache is behind", clock=seams.clock
+        )
         self._owners = OwnerRecheck(Foo, client, foo_informer.indexer, clock=seams.clock)
         self.outcomes = SyncOutcomes("foo", metrics=metrics, clock=seams.clock)
         self._shutdown_timeout_seconds = shutdown_timeout_seconds

@@ -71,6 +71,24 @@ def test_a_bug_shows_its_place_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [one.exc_info is not None for one in errors] == [True] + [False] * (len(errors) - 1)
 
 
+class Unshown:
+    """An object whose repr has a bug."""
+
+    def __repr__(self) -> str:
+        raise KeyError("no name yet")
+
+
+def test_no_line_raises_and_the_arguments_of_logging_work(caplog: pytest.LogCaptureFixture) -> None:
+    """As in logging: exc_info takes a tuple, too, stack_info shows the stack, and a bad repr is told."""
+    error = ValueError("late")
+    get_logger("mine").error("Failed", thing=Unshown(), exc_info=(ValueError, error, None), stack_info=True)
+    (line,) = caplog.records
+    assert line.getMessage() == "Failed thing=<Unshown, whose repr raised KeyError>"
+    assert line.exc_info is not None
+    assert line.exc_info[1] is error
+    assert "Stack (most recent call last)" in (line.stack_info or "")
+
+
 def test_debug_lines_are_there_for_whoever_asks(caplog: pytest.LogCaptureFixture) -> None:
     """By the levels of stdlib logging."""
     log = get_logger("some")
