@@ -25,10 +25,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[APIServer]:
         path = os.environ.get("TEST_KUBECONFIG")
         if not path:
             pytest.skip("TEST_KUBECONFIG names no real server")
-        yield APIServer(endpoint_of(Path(path)), real=True)
+        with APIServer(endpoint_of(Path(path)), real=True) as server:
+            yield server
         return
-    with Sandbox(speed=20.0, seed=1) as sandbox:
-        yield APIServer(Endpoint(sandbox.url, sandbox.token), real=False)
+    with (
+        Sandbox(speed=20.0, seed=1) as sandbox,
+        APIServer(Endpoint(sandbox.url, sandbox.token), real=False) as server,
+    ):
+        yield server
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def namespace(server: APIServer) -> Iterator[str]:
     created = server.create("/api/v1/namespaces", {"metadata": {"name": name}})
     assert created.status == 201, created
     yield name
-    server.delete(f"/api/v1/namespaces/{name}")
+    server.remove_namespace(name)
 
 
 @pytest.fixture(scope="session")

@@ -33,11 +33,14 @@ def teller(server: APIServer) -> Iterator[StoryServer]:
 @pytest.fixture(scope="module")
 def both() -> Iterator[tuple[StoryServer, StoryServer]]:
     """A kube-apiserver and a sandbox."""
-    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
-    with Sandbox(speed=20.0, seed=1) as sandbox:
-        ours = APIServer(Endpoint(sandbox.url, sandbox.token), real=False)
-        with StoryServer.prepared(real) as theirs, StoryServer.prepared(ours) as mine:
-            yield theirs, mine
+    with (
+        Sandbox(speed=20.0, seed=1) as sandbox,
+        APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True) as real,
+        APIServer(Endpoint(sandbox.url, sandbox.token), real=False) as ours,
+        StoryServer.prepared(real) as theirs,
+        StoryServer.prepared(ours) as mine,
+    ):
+        yield theirs, mine
 
 
 @pytest.mark.parametrize("line", recorded("stories"), ids=lambda line: f"{line['subject']}-{line['seed']}")

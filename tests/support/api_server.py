@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import ssl
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import yaml
@@ -30,7 +32,8 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 _SECONDS = 120.0
 """A real garbage collector looks for new kinds every 30 s, and backs off from those it met before."""
-_POLL_SECONDS = 0.02
+_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.25
 
 
 class Answer(NamedTuple):
@@ -155,11 +158,25 @@ class Watch:
 
 
 class APIServer:
-    """One server under test; `real` says which."""
+    """
+    One server under test; `real` says which.
+
+    State: _idle, the connections that wait for their next request: a TLS handshake costs more than most
+    requests. Threads: any.
+    """
 
     def __init__(self, endpoint: Endpoint, *, real: bool) -> None:
         self.endpoint = endpoint
         self.real = real
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close its connections."""
+        while self._idle:
+            self._idle.pop().close()
 
     def request(
         self,
@@ -180,14 +197,32 @@ class APIServer:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
             endpoint = Endpoint(endpoint.url, token, context)
-        connection = endpoint.connect(_SECONDS)
+        fields = {"Accept": accept, "Content-Type": content_type, **(headers or {})}
+        ask = partial(self._ask, method=method, path=path, headers=fields, body=body, token=token)
+        if endpoint is not self.endpoint:
+            with closing(endpoint.connect(_SECONDS)) as connection:
+                return ask(connection)
+        # the server may have closed one that was idle
+        with suppress(IndexError, ConnectionError):
+            return self._kept(self._idle.pop(), ask)
+        return self._kept(endpoint.connect(_SECONDS), ask)
+
+    def _kept(
+        self, connection: http.client.HTTPConnection, ask: Callable[[http.client.HTTPConnection], Answer]
+    ) -> Answer:
+        """Ask, and keep the connection for the next request."""
         try:
-            fields = {"Accept": accept, "Content-Type": content_type, **(headers or {})}
-            self._send(connection, method, path, headers=fields, body=body, token=token)
-            response = connection.getresponse()
-            raw = response.read()
-        finally:
+            answer = ask(connection)
+        except BaseException:
             connection.close()
+            raise
+        self._idle.append(connection)
+        return answer
+
+    def _ask(self, connection: http.client.HTTPConnection, **request: Any) -> Answer:
+        self._send(connection, **request)
+        response = connection.getresponse()
+        raw = response.read()
         return Answer(response.status, tuple(response.getheaders()), _decoded(raw))
 
     def get(self, path: str, **options: Any) -> Answer:
@@ -210,21 +245,27 @@ class APIServer:
         """DELETE."""
         return self.request("DELETE", path, body, **options)
 
+    def remove_namespace(self, name: str) -> None:
+        """Delete a namespace, unless the server is thrown away after the tests: that costs it 70 requests."""
+        if not self.real or not os.environ.get("TEST_DISPOSABLE"):
+            self.delete(f"/api/v1/namespaces/{name}")
+
     def eventually(self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS) -> Answer:
         """GET until done(answer)."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, _PAUSE_SECONDS
         while True:
             answer = self.get(path)
             if _holds(done, answer):
                 return answer
             assert time.monotonic() < deadline, answer
-            threading.Event().wait(_POLL_SECONDS)
+            threading.Event().wait(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
 
     @contextmanager
     def watch(self, path: str, *, accept: str = "application/json") -> Iterator[Watch]:
         """Open a watch; it is given up at the end of the block."""
         connection = self.endpoint.connect(_SECONDS)
-        self._send(connection, "GET", path, headers={"Accept": accept})
+        self._send(connection, method="GET", path=path, headers={"Accept": accept})
         response = connection.getresponse()
         watch = Watch(response.status, tuple(response.getheaders()))
         reader = threading.Thread(target=_read, args=(response, watch), name="contract-watch")
@@ -239,9 +280,9 @@ class APIServer:
     def _send(
         self,
         connection: http.client.HTTPConnection,
+        *,
         method: str,
         path: str,
-        *,
         headers: Mapping[str, str],
         body: Any = None,
         token: str | None = None,

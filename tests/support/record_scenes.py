@@ -26,6 +26,8 @@ def ask(server: StoryServer) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    real = APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True)
-    with StoryServer.prepared(real) as found:
+    with (
+        APIServer(endpoint_of(Path(os.environ["TEST_KUBECONFIG"])), real=True) as real,
+        StoryServer.prepared(real) as found,
+    ):
         keep("scenes", ask(found))

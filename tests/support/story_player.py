@@ -86,7 +86,7 @@ class StoryServer:
         assert self.api.create(deployments, _SETTLED).status == 201
         self.api.eventually(f"{deployments}/a", lambda answer: _is_settled(answer.body["status"]))
         yield name
-        self.api.delete(base)
+        self.api.remove_namespace(name)
 
 
 def _is_settled(status: dict[str, Any]) -> bool:

@@ -256,8 +256,8 @@ def test_a_clock_that_is_moved_on(tmp_path: Path) -> None:
         event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "R"}
         sandbox.apply({**event, "involvedObject": _ABOUT})
         sandbox.clock.advance(TTL_SECONDS)
-        server = APIServer(Endpoint(sandbox.server.url, sandbox.server.token), real=False)
-        server.eventually(f"{_CORE}/e", lambda answer: answer.status == 404)
+        with APIServer(Endpoint(sandbox.server.url, sandbox.server.token), real=False) as server:
+            server.eventually(f"{_CORE}/e", lambda answer: answer.status == 404)
 
 
 def test_an_event_has_one_lease() -> None:

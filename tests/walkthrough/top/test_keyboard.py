@@ -81,9 +81,10 @@ class Top:
     def __init__(self, port: int, terminal: tuple[int, int]) -> None:
         self.keyboard, program = terminal
         self.shown = ""
-        # a small program in between makes the terminal its own, as a shell does
+        # as a shell does: the terminal is its own, and Ctrl-C is heeded, whatever started these tests
         code = (
-            "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+            "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+            "signal.signal(signal.SIGINT, signal.SIG_DFL);"
             "os.execv(sys.executable, [sys.executable, '-m', 'handloop', 'top', *sys.argv[1:]])"
         )
         self.process = subprocess.Popen(
