@@ -248,18 +248,22 @@ class EventIntake(Generic[T]):
         """
         Take a complete list.
 
-        Raises: as the store; nothing is taken then.
+        Raises: as the store; nothing but the objects that do not fit is taken then.
         """
+        self._hold(undecodable)
         self._store.replace(objects, resource_version)
         self._quarantine.replace(undecodable)
 
     def put(self, block: EventBlock[T]) -> None:
         """Take a block. Entries that the store refuses are logged; the others go in."""
         self._note(block)
+        misfits = _misfits(block) if block.undecodable else {}
+        self._hold(misfits.values())
         if block.entries:
             self._enqueue(block)
-        if block.accepted and (block.undecodable or len(self._quarantine)):
-            self._quarantine_block(block)
+        if block.accepted and len(self._quarantine):
+            keys = map(deletion_handling_meta_namespace_key_func, (obj for _, obj in block.entries))
+            self._quarantine.release(key for key in keys if key not in misfits)
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:
@@ -279,15 +283,18 @@ class EventIntake(Generic[T]):
                     "Unable to queue watch event object", reflector=self._name, err=str(error)
                 )
 
-    def _quarantine_block(self, block: EventBlock[T]) -> None:
-        fits = (obj for _, obj in block.entries)
-        self._quarantine.release(
-            deletion_handling_meta_namespace_key_func(obj)
-            for obj in fits
-            if not isinstance(obj, DeletedFinalStateUnknown)
-        )
-        for event_type, undecodable in block.undecodable:
-            if event_type is EventType.DELETED:
-                self._quarantine.release([store_key(undecodable)])
-            else:
-                self._quarantine.add(undecodable)
+    def _hold(self, undecodable: Iterable[Undecodable]) -> None:
+        """Before the store loses such an object: it must never seem to be gone."""
+        for each in undecodable:
+            self._quarantine.add(each)
+
+
+def _misfits(block: EventBlock[T]) -> dict[str, Undecodable]:
+    """The objects that exist after a block and do not fit, by their store keys."""
+    last = {deletion_handling_meta_namespace_key_func(obj): obj for _, obj in block.entries}
+    odd = {store_key(each): (event_type, each) for event_type, each in block.undecodable}
+    return {
+        key: each
+        for key, (event_type, each) in odd.items()
+        if event_type is not EventType.DELETED and isinstance(last[key], DeletedFinalStateUnknown)
+    }

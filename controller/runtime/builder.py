@@ -30,7 +30,7 @@ from handloop.controller.runtime.predicates import Predicate
 from handloop.controller.runtime.rbac.access import Access, owner_access
 from handloop.controller.runtime.reconcile import Result
 from handloop.controller.runtime.reconcile_queue import ReconcileQueue
-from handloop.controller.runtime.reconciler import ByObject, ReconcileFunc, Reconciler, function_of
+from handloop.controller.runtime.reconciler import ByName, ByObject, ReconcileFunc, Reconciler, function_of
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.rate_limiters import RateLimiter
 
@@ -204,8 +204,14 @@ class ControllerBuilder(Generic[K]):
         return self._complete(ByObject(informers[self._kind()].get, reconcile).reconcile, informers)
 
     def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
-        """The same for a reconciler that gets an ObjectName, also of an object that is gone or going."""
-        return self._complete(function_of(reconciler, "name"), self._informers())
+        """
+        The same for a reconciler that gets an ObjectName, also of an object that is gone or going.
+
+        It is not called for an object that exists and does not fit its type; see ByName.
+        """
+        reconcile = function_of(reconciler, "name")
+        informers = self._informers()
+        return self._complete(ByName(informers[self._kind()].is_quarantined, reconcile).reconcile, informers)
 
     def _kind(self) -> type[Kind]:
         if self._for is None:

@@ -115,6 +115,11 @@ class KindInformer(Lister[T]):
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
+    def is_quarantined(self, name: ObjectName) -> bool:
+        """Whether an object exists and is not in the store, because it does not fit its type."""
+        part = self._part(name.namespace)
+        return part is not None and part.quarantine.is_quarantined(str(name))
+
     def why_unindexed(self, name: ObjectName) -> str:
         """Which indexes lack an object because their function failed on it, and why; "" when none does."""
         part = self._part(name.namespace)

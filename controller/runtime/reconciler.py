@@ -23,6 +23,7 @@ K = TypeVar("K", bound=Kind)
 S_contra = TypeVar("S_contra", contravariant=True)
 S = TypeVar("S")
 
+MISFIT_SECONDS: Final = 60.0
 _OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
@@ -62,6 +63,28 @@ class ByObject(Generic[K]):
         if obj is None or _is_left_to_the_garbage_collector(obj):
             return None
         return self._reconcile(obj, context)
+
+
+class ByName:
+    """
+    Calls a reconcile with a name, also that of an object that is gone. Implements Reconciler[ObjectName].
+
+    An object that does not fit its type is not in the cache, as if it were gone, and the reconcile is not
+    called: it would clean up after an object that still exists. The name comes back when the object fits
+    again, and every MISFIT_SECONDS: the end of such an object leads to no watch event.
+    """
+
+    def __init__(
+        self, is_quarantined: Callable[[ObjectName], bool], reconcile: ReconcileFunc[ObjectName]
+    ) -> None:
+        self._is_quarantined = is_quarantined
+        self._reconcile = reconcile
+
+    def reconcile(self, name: ObjectName, context: Context) -> Result | None:
+        """Raises: errors of the reconcile."""
+        if self._is_quarantined(name):
+            return Result(requeue_after=MISFIT_SECONDS)
+        return self._reconcile(name, context)
 
 
 def _is_left_to_the_garbage_collector(obj: Kind) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.decoding.pages import Undecodable
 from handloop.client.decoding.watch_stream import EventType, WatchEvent
-from handloop.informers.delta_fifo import DeltaType
+from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.event_intake import EventIntake, Quarantine, translate
 from handloop.informers.history_guard import HistoryGuard
 from support.captured_logs import captured_logs
@@ -71,6 +71,25 @@ def test_what_does_not_fit_is_quarantined_until_it_does(rig: _Rig) -> None:
     rig.put(WatchEvent(EventType.MODIFIED, _odd("a", "5")), seen="4")
     rig.put(WatchEvent(EventType.DELETED, _odd("a", "6")), seen="5")
     assert rig.quarantine.keys() == []
+
+
+def test_the_last_event_of_a_block_decides_what_fits(rig: _Rig) -> None:
+    """An object that was mended within one block is in the store, and not in the quarantine, too."""
+    odd = WatchEvent(EventType.MODIFIED, _odd("a", "3"))
+    rig.put(added(deployment("a", 2)), odd, modified(deployment("a", 4)))
+    assert (rig.quarantine.keys(), rig.store.versions()) == ([], {"a": "4"})
+    rig.put(modified(deployment("a", 5)), WatchEvent(EventType.MODIFIED, _odd("a", "6")), seen="4")
+    assert (rig.quarantine.keys(), rig.store.versions()) == (["default/a"], {})
+
+
+def test_a_misfit_is_in_the_quarantine_before_it_leaves_the_store(rig: _Rig) -> None:
+    """Otherwise it would seem to be gone, and somebody might clean up after it."""
+    held: list[list[str]] = []
+    rig.store.on_change = lambda: held.append(rig.quarantine.keys())
+    rig.put(WatchEvent(EventType.MODIFIED, _odd("a", "3")))
+    rig.intake.replace(Listed(), [_odd("b", "4")], "5")
+    assert held == [["default/a"], ["default/a", "default/b"]]
+    assert rig.quarantine.keys() == ["default/b"]
 
 
 def test_disorder_is_said_once(rig: _Rig) -> None:

@@ -211,6 +211,22 @@ def test_misfits_of_the_kind_are_events(cluster: ManagedSandbox) -> None:
         eventually(lambda: [one.message for one in events.list().items] == ["does not fit"], "said")
 
 
+def test_a_misfit_is_not_cleaned_up_after(cluster: ManagedSandbox) -> None:
+    """It leaves the cache as if it were gone; a reconcile by name waits until it fits, or is gone."""
+    manager = cluster.manager()
+    exposer = Exposer(manager)
+    controller = controller_for(manager, "exposer").for_(Foo).complete_by_name(exposer)
+    informer = manager.informer_for(Foo)
+    with cluster.running(manager):
+        new_foo(cluster, "a")
+        eventually(lambda: exposer.told("a"), "reconciled")
+        informer.informers[0].quarantine.add(Undecodable("default", "a", "7", b"{}", "does not fit"))
+        controller.enqueue(ObjectName("default", "a"), "odd")
+        controller.enqueue(ObjectName("default", "b"), "next")
+        eventually(lambda: exposer.told("b"), "reconciled")
+    assert "odd" not in exposer.told("a")
+
+
 def test_misfits_are_said_from_the_start(cluster: ManagedSandbox) -> None:
     """A standby is silent, and misses none: what is there is said when its watches start."""
     informer, recorder = cluster.manager().informer_for(Foo), FakeRecorder(include_object=True)

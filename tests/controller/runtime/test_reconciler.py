@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.reconcile import DONE, Result
-from handloop.controller.runtime.reconciler import ByObject, function_of
+from handloop.controller.runtime.reconciler import MISFIT_SECONDS, ByName, ByObject, function_of
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment
 
@@ -102,3 +102,13 @@ def test_it_gets_the_cached_object(obj: Deployment) -> None:
 def test_what_is_gone_or_only_waits_for_the_garbage_collector_is_skipped(obj: Deployment | None) -> None:
     """A child that was made now would be garbage at once, and made again."""
     assert calls_for(obj) == []
+
+
+def test_what_does_not_fit_its_type_is_not_taken_for_gone() -> None:
+    """A reconcile that cleans up is not called; the name comes back."""
+    called: list[ObjectName] = []
+    odd, gone = ObjectName("default", "odd"), ObjectName("default", "gone")
+    by_name = ByName(odd.__eq__, lambda name, _context: called.append(name))
+    assert by_name.reconcile(odd, Context()) == Result(requeue_after=MISFIT_SECONDS)
+    assert by_name.reconcile(gone, Context()) is None
+    assert called == [gone]
