@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import structlog
 
-from handloop.client.errors import seconds_asked_for
+from handloop.client.errors import TransportError, seconds_asked_for
 from handloop.controller.runtime.caches import wait_for_caches
 from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
@@ -39,6 +39,13 @@ from handloop.workqueue.stdlib_logs import get_logger
 
 CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
+UNKNOWN_OUTCOME_SECONDS: Final = 1.0
+"""
+How long after a write without an answer the retry comes, if no watch event comes first.
+
+There is no floor of such a write: a retry at once would find a cache without it, and create a second object
+where the server makes the names.
+"""
 STUCK_SECONDS: Final = 300.0
 """How long after its deadline a reconcile that has not ended counts as stuck: slow requests take less."""
 
@@ -355,8 +362,7 @@ class Controller:
             self.queue.give_up(name)
             self._metrics.terminal.inc()
         else:
-            seconds = error.retry_seconds if isinstance(error, ReconcileError) else seconds_asked_for(error)
-            self.queue.retry(name, type(error).__name__, at_least_seconds=seconds)
+            self.queue.retry(name, type(error).__name__, at_least_seconds=_least_wait_seconds(error))
         if unexpected:
             self._metrics.panics.inc()
         self._metrics.errors.inc()
@@ -374,6 +380,15 @@ class Controller:
         with self._lock:
             before = self._counts._asdict()
             self._counts = ReconcileStatistics(**before | {k: before[k] + v for k, v in changes.items()})
+
+
+def _least_wait_seconds(error: BaseException) -> float:
+    """How long a retry waits at least, whatever the back-off says."""
+    if isinstance(error, ReconcileError):
+        return error.retry_seconds
+    if isinstance(error, TransportError) and error.outcome_unknown:
+        return UNKNOWN_OUTCOME_SECONDS
+    return seconds_asked_for(error)
 
 
 def _checked(result: Any) -> Result:

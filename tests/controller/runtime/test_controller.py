@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+from handloop.client.errors import ConnectionBroken
 from handloop.controller.runtime.caches import CacheSyncTimeoutError
 from handloop.controller.runtime.context import Context, NameTakenError
-from handloop.controller.runtime.controller import STUCK_SECONDS, Controller, ControllerOptions
+from handloop.controller.runtime.controller import (
+    STUCK_SECONDS,
+    UNKNOWN_OUTCOME_SECONDS,
+    Controller,
+    ControllerOptions,
+)
 from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError
 from handloop.controller.runtime.reconcile_queue import Cause
 from handloop.controller.runtime.runnable import WorkersBusyError
@@ -118,6 +124,23 @@ def test_a_server_that_asks_for_time_gets_it() -> None:
     assert len(rig.calls) == 1
     rig.pass_time(0.2)
     assert len(rig.calls) == 2
+
+
+def test_after_a_write_without_an_answer_the_watch_gets_time() -> None:
+    """The cache lacks the write, if the server has it: a watch event ends the wait, else its time does."""
+    lost = ConnectionBroken("reset", outcome_unknown=True)
+    rig = ReconcileRig(raising(lost, lost, ConnectionBroken("nothing was sent")))
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    rig.pass_time(UNKNOWN_OUTCOME_SECONDS - 0.01)
+    assert len(rig.calls) == 1
+    rig.queue.add(NAME, UPDATED)
+    rig.work()
+    assert len(rig.calls) == 2
+    rig.pass_time(UNKNOWN_OUTCOME_SECONDS)
+    assert len(rig.calls) == 3
+    rig.pass_time(0.1)
+    assert len(rig.calls) == 4
 
 
 def test_a_terminal_error_waits_for_a_change() -> None:
