@@ -62,7 +62,12 @@ class StructType(msgspec.StructMeta):
         """Keywords are msgspec's."""
         if "omit_defaults" not in keywords:
             _send_what_says_something(namespace)
-        return super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
+        made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
+        if made.__struct_config__.frozen:
+            # after the class is made: msgspec puts its own, which says less, in place of one in the body
+            for change in ("__setattr__", "__delattr__"):
+                setattr(made, change, _refuse_change)
+        return made
 
     if CHECKS_TYPES:
 
@@ -190,6 +195,13 @@ def shown(obj: msgspec.Struct) -> str:
 def _camel(name: str) -> str:
     head, *tail = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> None:
+    raise AttributeError(
+        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) makes a copy with another {name}; '
+        "a path leads into nested objects"
+    )
 
 
 def _send_what_says_something(namespace: dict[str, Any]) -> None:

@@ -80,6 +80,12 @@ class SharedInformerFactory:
         self._threads: dict[type[Kind], Joinable] = {}
         self._shutting_down = False
 
+    def __repr__(self) -> str:
+        with self._lock:
+            kinds = ", ".join(str(kind.resource) for kind in self._informers)
+            state = "shut down" if self._shutting_down else f"{len(self._threads)} started"
+        return f"<SharedInformerFactory of {kinds or 'nothing'}: {state}>"
+
     def informer_for(self, kind: type[T]) -> SharedIndexInformer[T]:
         """
         The informer of a kind, made on the first request.

@@ -221,6 +221,10 @@ class Indexer(Generic[T]):
         self._items: dict[str, T] = {}
         self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
 
+    def __repr__(self) -> str:
+        with self._lock:
+            return f"<Indexer: {len(self._items)} objects, indexes {', '.join(self._indexes) or '-'}>"
+
     def add(self, obj: T) -> None:
         """
         Store obj in place of the object with its key.
