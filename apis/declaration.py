@@ -51,9 +51,9 @@ class StructType(msgspec.StructMeta):
     """
     Makes types whose fields are given by name, frozen, and camelCase on the wire.
 
-    A default that says something, such as a number or a text, is sent, also when nobody set the field: the
-    server has no other way to know it. None, "", (), False and empty maps say nothing, and are left out. The
-    class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
+    A default that says something, such as a number, a boolean or a text, is sent, also when nobody set the
+    field: the server has no other way to know it. None, "", () and empty maps say nothing, and are left out.
+    The class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
     """
 
     def __new__(
@@ -221,8 +221,6 @@ _FIELD: Final[Any] = type(msgspec.field(name="any"))
 
 
 def _says_something(default: Any) -> bool:
-    if isinstance(default, bool):
-        return default
     if isinstance(default, msgspec.Struct):
         return msgspec.json.encode(default) != b"{}"
     return isinstance(default, int | float) or (isinstance(default, str | tuple | Mapping) and bool(default))

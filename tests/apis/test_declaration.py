@@ -108,11 +108,12 @@ def test_acronyms_have_their_wire_names() -> None:
 
 
 def test_what_says_something_is_sent_also_when_it_is_the_default() -> None:
-    """Scaling to 0 is sent, with size 0 as the default; nothing is sent for what is empty or None."""
-    assert encoded(GreetingSpec(name="a", size=0)) == {
+    """Scaling to 0 and switching off are sent, though they are defaults; what is empty or None is not."""
+    assert encoded(GreetingSpec(name="a", size=0, loud=False)) == {
         "name": "a",
         "size": 0,
         "colour": "blue",
+        "loud": False,
         "clear": True,
     }
     assert encoded(GreetingSpec(name="a", limit=0))["limit"] == 0
