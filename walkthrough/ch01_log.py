@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from handloop.sandbox.storage.store import FIRST_RESOURCE_VERSION
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import FOOS, Stage
@@ -30,6 +31,11 @@ def chapter(screen: Screen) -> End:
             "A list returns objects and a version, the resourceVersion. Each write in the cluster raises it."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
+        screen.tell(
+            f"There is no Foo yet, and still the version is {rv}: all kinds share one counter. The sandbox "
+            f"counts from {FIRST_RESOURCE_VERSION}. It has made {int(rv) - FIRST_RESOURCE_VERSION} writes "
+            "since, for its namespaces, nodes and roles, and for the CRDs of this chapter."
+        )
         stage.apply("kept")
         stage.apply("short-lived")
         stage.send("PATCH", f"{FOOS}/kept", {"spec": {"replicas": 2}})

@@ -42,6 +42,12 @@ def chapter(screen: Screen) -> End:
             filled = stage.counts.total()
             screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
             screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
+            screen.tell(
+                "A single WATCH, although a reflector lists and then watches. It asked for "
+                "sendInitialEvents: the server sends each present Foo as ADDED, then a BOOKMARK that ends "
+                "the list, and keeps the stream open. So one request is both. If a server does not know "
+                "this, the reflector sends a GET per page of 500 objects, and then the WATCH."
+            )
             screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
             names = [foo.metadata.name for foo in lister.list(namespace="default")]
             got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
