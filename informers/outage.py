@@ -71,14 +71,14 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 """Called with every error that ends a round, in place of the log line; on the reflector thread."""
 
 
-def cause_of(error: Exception | None) -> BaseException | None:
+def cause_of(error: Exception) -> BaseException:
     """The error of the server or the network behind one of ours; the cause of theirs is a detail."""
-    if error is None or error.__cause__ is None or isinstance(error, _THEIRS):
+    if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
 
 
-def is_unanswered(error: Exception | None) -> bool:
+def is_unanswered(error: Exception) -> bool:
     """Whether the server did not answer."""
     return isinstance(cause_of(error), _UNANSWERED)
 
@@ -184,15 +184,15 @@ class RetryPause:
         if self._reachability is not None:
             self._reachability.wake()
 
-    def seconds(self, error: Exception | None, *, gone: bool) -> float:
+    def seconds(self, error: Exception, *, gone: bool) -> float:
         """
         How long to wait after this error; ask once per error.
 
-        Args: error None = nothing is wrong, merely wait; gone = the server is not there.
+        Args: gone = the server is not there.
         """
         if gone:
             self._gone = True
-        elif error is not None:
+        else:
             self.server_answered()
         delay = self._backoff.next()
         cause = cause_of(error)
@@ -286,22 +286,20 @@ class Outage:
         self._forbidden_at: float | None = None
         self.last_error = self.fix = ""
 
-    def wait(self, doing: Doing, error: Exception | None, *, ends_round: bool = False) -> None:
+    def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
         Say what is wrong, then wait before the next try.
 
-        Args: error None = nothing is wrong, merely wait. ends_round = the watch error handler gets the error,
-              if the program has set one.
+        Args: ends_round = the watch error handler gets the error, if the program has set one.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = _kind_of(doing, error) == _GONE
         delay = self.pause.seconds(error, gone=gone)
-        if error is not None:
-            self.last_error = str(error)
-            if ends_round and self._watch_error_handler is not None:
-                self._hand_over(error, self._watch_error_handler)
-            else:
-                self._failed(doing, error, delay)
+        self.last_error = str(error)
+        if ends_round and self._watch_error_handler is not None:
+            self._hand_over(error, self._watch_error_handler)
+        else:
+            self._failed(doing, error, delay)
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
@@ -366,13 +364,13 @@ class Outage:
             log.error(message, **facts, exc_info=error)
 
 
-def _kind_of(doing: Doing, error: Exception | None) -> str:
+def _kind_of(doing: Doing, error: Exception) -> str:
     if _is_silence(doing, error):
         return _SILENT
     return _GONE if is_unanswered(error) else type(cause_of(error)).__name__
 
 
-def _is_silence(doing: Doing, error: Exception | None) -> bool:
+def _is_silence(doing: Doing, error: Exception) -> bool:
     """
     Whether an open watch brought nothing for too long, so that it is opened anew in case the server is gone.
 

@@ -209,7 +209,8 @@ class Reflector(Generic[T]):
         except Exception as error:  # noqa: BLE001 - whatever ends a round, there is a next one
             self._after_failed_round(error)
         else:
-            self._outage.wait(Doing.READ_WATCH, None if self._stop.is_set() else self._round_error)
+            if self._round_error is not None and not self._stop.is_set():
+                self._outage.wait(Doing.READ_WATCH, self._round_error)
 
     def _after_failed_round(self, error: Exception) -> None:
         if self._stop.is_set():
@@ -320,7 +321,7 @@ class Reflector(Generic[T]):
             return
         self._accepted += block.accepted
         self._policy.events_came(bookmarks=block.accepted > len(block.entries))
-        self._hold_rv = self._hold_rv and block.initial
+        self._hold_rv = self._hold_rv and block.all_added
         if block.resource_version and not self._hold_rv:
             self._set_last_rv(block.resource_version)
         self._tally.heard()

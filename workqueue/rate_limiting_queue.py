@@ -200,7 +200,10 @@ class RateLimitingQueue(DelayingQueue[T]):
 
         The limiter counts also while shutting down.
         """
-        self.add_after(item, self._delay(item, at_least_seconds))
+        seconds = max(self._rate_limiter.when(item), at_least_seconds)
+        if TRACE.on:
+            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+        self.add_after(item, seconds)
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""
@@ -211,10 +214,3 @@ class RateLimitingQueue(DelayingQueue[T]):
     def num_requeues(self, item: T) -> int:
         """How often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
-
-    def _delay(self, item: T, at_least_seconds: float) -> float:
-        """Count one more failure; seconds to wait before the next try."""
-        seconds = max(self._rate_limiter.when(item), at_least_seconds)
-        if TRACE.on:
-            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
-        return seconds
