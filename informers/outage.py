@@ -5,8 +5,8 @@ The first trouble of a kind is one line in full, with the fix where a person has
 counted once a minute. The end of the trouble is one line.
 
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
-Reachability wait for a gone server together: the first answer to any request ends all their waits, and each
-back-off starts over, because answers after the server's return have nothing to do with the outage.
+Reachability wait for a gone server together: the first answer to any request ends all their waits. Then each
+back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LONG_SECONDS: Final = 2.0
 # A return of the server starts the back-off over once in this time. So a server that comes and goes is still
 # backed off from, and so is a stream that is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
-# over how long reflectors come back after such a wait, so that they do not all come at once
+# when a gone server is back, reflectors come back spread over this time, not all at once
 _SPREAD_SECONDS: Final = 1.0
 # how much of a server's Retry-After is believed
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
@@ -72,7 +72,7 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 
 
 def cause_of(error: Exception) -> BaseException:
-    """The error of the server or the network behind one of ours; the cause of theirs is a detail."""
+    """The server's or the network's error behind one of ours. Such an error itself is returned as it is."""
     if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
@@ -130,7 +130,7 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
 
 
 def _did_you_mean(resource: Resource, hints: Hints) -> str:
-    """The reflector's thread: a few requests, for a line that is written once a minute."""
+    """May ask the server, on the reflector's thread: a few requests for a line that comes once a minute."""
     near = hints.nearest(resource) if hints.nearest is not None else ""
     return f" (did you mean {near}?)" if near else ""
 
@@ -238,7 +238,7 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """Failures with equal fields are the same. Their texts do not count: they hold addresses and times."""
+    """What makes two failures the same trouble. Their texts do not count: they hold addresses and times."""
 
     doing: Doing
     error: str
