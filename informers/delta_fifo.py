@@ -129,7 +129,7 @@ class DeltaFIFO(Generic[T]):
         _items     key -> its Deltas, never empty.
         _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
         _populated whether anything has come: a replace or a block of events.
-        _initial_count    keys of that replace not yet processed.
+        _initial_count    keys of a first replace that are not yet processed.
         _synced    set iff populated and the count has reached 0; never cleared; read without the lock.
         _closed    never cleared.
 

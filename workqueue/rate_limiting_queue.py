@@ -116,7 +116,7 @@ class DelayingQueue(Queue[T]):
         return super().items(most)._replace(delayed=delayed)
 
     def _accept_retry_locked(self) -> bool:
-        """Count a delayed add; False once stopped, and not counted."""
+        """Whether delayed adds are still taken; counts one more if they are."""
         if not self._stopped and self._retries is not None:
             self._retries.inc()
         return not self._stopped
