@@ -267,12 +267,15 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
     try:
         same = msgspec.convert(value, field.type, dec_hook=as_it_is)
     except msgspec.ValidationError as error:
-        # msgspec calls every struct `object`
-        is_other = isinstance(field.type, StructType) and not isinstance(value, field.type)
-        why = f"expected a {field.type.__name__}" if is_other else error
-        raise TypeError(f"{type_name}.{field.name}: {why}: {value!r}") from None
+        raise TypeError(f"{type_name}.{field.name}: {misfit(field.type, value, error)}: {value!r}") from None
     if type(same) is not type(value):
         raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}: {value!r}")
+
+
+def misfit(kind: Any, value: Any, error: msgspec.ValidationError) -> str:
+    """Why a value does not fit: the error's words, but msgspec calls every struct `object`."""
+    is_other = isinstance(kind, StructType) and not isinstance(value, kind)
+    return f"expected a {kind.__name__}, not a {type(value).__name__}" if is_other else str(error)
 
 
 def as_it_is(kind: type, value: Any) -> Any:

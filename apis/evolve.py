@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from handloop.apis.declaration import as_it_is, fields_of, no_field
+from handloop.apis.declaration import as_it_is, fields_of, misfit, no_field
 from handloop.apis.meta import MapOf, frozen
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -74,7 +74,7 @@ def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any])
     try:
         msgspec.convert(new, fields[name].type, dec_hook=as_it_is)
     except msgspec.ValidationError as error:
-        raise TypeError(f"{where}.{name}: {error}") from None
+        raise TypeError(f"{where}.{name}: {misfit(fields[name].type, new, error)}") from None
     return msgspec.structs.replace(whole, **{name: new})
 
 
