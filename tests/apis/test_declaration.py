@@ -146,7 +146,9 @@ def test_the_wire_name_is_in_the_repr() -> None:
         (lambda: untyped(GreetingSpec)(name="a", size="3"), "GreetingSpec.size: Expected `int`, got `str`"),
         (lambda: untyped(GreetingSpec)(name="a", tags=["b"]), "GreetingSpec.tags: expected a tuple"),
         (lambda: untyped(Greeting)(spec={"name": "a"}), "Greeting.spec: expected a GreetingSpec"),
-        (lambda: untyped(Greeting)(spec=PodSpec()), "Greeting.spec: Expected `object`, got `PodSpec`"),
+        (lambda: untyped(GreetingSpec)(nam="a"), r"GreetingSpec has no field nam: did you mean name\?"),
+        (lambda: untyped(GreetingSpec)(podIP="a"), r"GreetingSpec has no field podIP: did you mean pod_ip\?"),
+        (lambda: untyped(Greeting)(spec=PodSpec()), "Greeting.spec: expected a GreetingSpec"),
         (lambda: untyped(ObjectMeta)(labels={"a": "b"}), "ObjectMeta.labels: expected a FrozenMap"),
     ],
 )
