@@ -44,6 +44,11 @@ class AppliedFields:
         with self._lock:
             self._last[_place(wanted)] = applied
 
+    def forget(self, wanted: Kind) -> None:
+        """An apply is about to be sent: without its answer nobody knows what was applied last."""
+        with self._lock:
+            self._last.pop(_place(wanted), None)
+
     def are_all_wanted(self, wanted: Kind, present: Kind, *, client: Client, manager: str) -> bool:
         """
         Whether no field that we applied to present earlier is missing in wanted.

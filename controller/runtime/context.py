@@ -185,6 +185,7 @@ class Context:
             self._require_ours(present, owner)
         if present is not None and is_applied(wanted, present) and self._wants_all(wanted, present):
             return present
+        self._applied.forget(wanted)
         stored = self._applied_as(wanted) if owner is None else self._apply_ours(wanted, present, owner)
         self._applied.remember(wanted, stored.metadata.uid)
         return stored

@@ -12,10 +12,12 @@ notices the conflict that may follow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
+from cachetools import TTLCache
 
 from handloop.apis.meta import Kind, Object
 from handloop.client.http.response import Response
@@ -31,6 +33,8 @@ log = get_logger("ownwrites")
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
 LOOK_AGAIN_SECONDS: Final = 0.25
 """How soon to look for an object that is not in the cache: no watch event may come for it."""
+KEPT_SECONDS: Final = 600.0
+"""How long floors wait for the next reconcile of their name: for one that is gone, none may come."""
 
 
 class Mirror(Protocol):
@@ -83,7 +87,8 @@ class OwnWrites:
     Resources are spelled `plural.group`: a write through another typed view of a kind counts, too.
     State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
     _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
-    event. Only the worker that has a name adds and drops its floors.
+    event. A name that no worker gets any more, such as that of a deleted object, loses its floors after
+    KEPT_SECONDS; a parked one does not. Only the worker that has a name adds and drops its floors.
     Threads: workers write and ask, listeners report watch events.
     Locks: _lock is a leaf; caches and the queue are asked without it. A name is in _waiting before the cache
     is read, so that a watch event between the two is not missed.
@@ -113,7 +118,9 @@ class OwnWrites:
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._lock = new_lock("OwnWrites._lock", 95)
-        self._floors: dict[ObjectName, dict[_Target, _Floor]] = {}
+        self._floors: TTLCache[ObjectName, dict[_Target, _Floor]] = TTLCache(
+            math.inf, KEPT_SECONDS + timeout_seconds, timer=clock.now
+        )
         self._parked_at: dict[ObjectName, float] = {}
         self._waiting: dict[_Target, set[ObjectName]] = {}
 
@@ -138,12 +145,14 @@ class OwnWrites:
         if self._timeout_seconds <= 0 or self._mirrors(floor.resource) is None:
             return
         with self._lock:
-            floors = self._floors.setdefault(name, {})
+            floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
                 # a deletion whose answer has no version: the cache must at least have come to our last write
                 floor = floor._replace(resource_version=before.resource_version)
             floors[floor.resource, floor.name] = floor
+            # written anew: kept for as long as from now on
+            self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
         """Whether that very object was deleted on behalf of a name, and no reconcile has seen its end yet."""
@@ -215,7 +224,7 @@ class OwnWrites:
                 self._parked_at.setdefault(name, now)
                 return left
             self._forget_targets_locked(name, floors.keys())
-            del self._floors[name]
+            self._floors.pop(name, None)
             self._parked_at.pop(name, None)
         if parked_at is not None:
             self._metrics.waited(now - parked_at)

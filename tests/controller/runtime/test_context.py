@@ -23,6 +23,7 @@ from handloop.informers.lister import Lister
 from handloop.kinds.core_v1 import LoadBalancerIngress, LoadBalancerStatus, ServiceStatus
 from handloop.kinds.core_v1 import Service as CompleteService
 from handloop.sandbox.server import Sandbox
+from handloop.sandbox.transport import BrokenConnectionError
 from handloop.testing import FakeClock
 from handloop.testing.request_trace import RequestTrace
 from support.api_errors import api_error
@@ -125,6 +126,20 @@ def test_what_is_no_longer_wanted_goes() -> None:
         tools.admin.resource(ConfigMap).get("a", namespace="default")
         tools.new_context().apply(both, owner=tools.owner)
     assert tools.sync().data == {"x": "1", "y": "1"}
+
+
+def test_what_an_apply_without_an_answer_added_goes_too() -> None:
+    """The server has it: this process no longer knows what it applied last."""
+    tools = Tools()
+    one = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=FrozenMap({"x": "1"}))
+    tools.context.apply(one, owner=tools.owner)
+    tools.sync()
+    both = replace(one, data=FrozenMap({"x": "1", "y": "1"}))
+    with tools.sandbox.faults.lose_answer(verbs=["patch"]), pytest.raises(BrokenConnectionError):
+        tools.context.apply(both, owner=tools.owner)
+    tools.sync()
+    tools.context.apply(one, owner=tools.owner)
+    assert tools.sync().data == {"x": "1"}
 
 
 def test_a_foreign_object_is_left_alone_and_told() -> None:

@@ -13,7 +13,7 @@ from handloop.apis.resource import Resource
 from handloop.client.http.response import Response
 from handloop.client.rest_client import Call
 from handloop.controller.runtime.metrics.controller_metrics import OwnWriteMetrics
-from handloop.controller.runtime.own_writes import LOOK_AGAIN_SECONDS, OwnWrites
+from handloop.controller.runtime.own_writes import KEPT_SECONDS, LOOK_AGAIN_SECONDS, OwnWrites
 from handloop.informers.keys import ObjectName
 from support.deployments import deployment
 from support.fake_clock import FakeClock
@@ -269,6 +269,25 @@ def test_a_kind_without_a_cache_is_not_waited_for() -> None:
     floors = Floors()
     floors.wrote(Service(metadata=ObjectMeta(namespace="default", name="s", resource_version="10")))
     assert floors.wait() == 0
+
+
+def test_floors_of_a_name_that_comes_no_more_are_dropped_in_time() -> None:
+    """What is written for an object that is gone, and what a predicate hides, leads to no reconcile."""
+    floors = Floors()
+    floors.mirror.put(deployment("child", 4))
+    floors.wrote(deployment("child", 5))
+    floors.clock.advance(KEPT_SECONDS - 1)
+    floors.wrote(deployment("child", 6))
+    floors.clock.advance(KEPT_SECONDS - 1)
+    assert floors.wait() == 5
+    floors.clock.advance(4)
+    assert floors.wait() == 1
+    floors.clock.advance(1)
+    assert floors.wait() == 0
+    floors.wrote(deployment("child", 7))
+    floors.clock.advance(KEPT_SECONDS + 5)
+    assert floors.wait() == 0
+    assert floors.told("timeouts_total") == 1
 
 
 def test_it_can_be_turned_off() -> None:
