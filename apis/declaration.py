@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from itertools import repeat
 from typing import Any, Final, Literal
@@ -51,9 +52,9 @@ class StructType(msgspec.StructMeta):
     """
     Makes types whose fields are given by name, frozen, and camelCase on the wire.
 
-    A default that says something, such as a number or a text, is sent, also when nobody set the field: the
-    server has no other way to know it. None, "", (), False and empty maps say nothing, and are left out. The
-    class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
+    A default that says something, such as a number, a boolean or a text, is sent, also when nobody set the
+    field: the server has no other way to know it. None, "", () and empty maps say nothing, and are left out.
+    The class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
     """
 
     def __new__(
@@ -62,7 +63,12 @@ class StructType(msgspec.StructMeta):
         """Keywords are msgspec's."""
         if "omit_defaults" not in keywords:
             _send_what_says_something(namespace)
-        return super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
+        made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
+        if made.__struct_config__.frozen:
+            # after the class is made: msgspec puts its own, which says less, in place of one in the body
+            for change in ("__setattr__", "__delattr__"):
+                setattr(made, change, _refuse_change)
+        return made
 
     if CHECKS_TYPES:
 
@@ -70,10 +76,14 @@ class StructType(msgspec.StructMeta):
             """
             An object of the type.
 
-            Raises: TypeError, which names the field whose value has the wrong type.
+            Raises: TypeError, which names a field that the type does not have, or whose value has the wrong
+            type.
             """
+            known = fields_of(cls)
+            for name in fields:
+                if name not in known:
+                    raise TypeError(f"{cls.__name__} {no_field(known, name)}")
             obj: msgspec.Struct = super().__call__(*args, **fields)
-            known = fields_of(type(obj))
             for name, value in fields.items():
                 if type(value) is not known[name].type:
                     _check(cls.__name__, known[name], value)
@@ -175,6 +185,14 @@ def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
     return {field.name: field for field in msgspec.structs.fields(kind)}
 
 
+def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
+    """That a type with these fields has none of that name, and which one may be meant; for a message."""
+    by_wire = {field.encode_name: field.name for field in fields.values()}
+    near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
+    hint = f": did you mean {near[0]}?" if near else ""
+    return f"has no field {name}{hint}"
+
+
 def shown(obj: msgspec.Struct) -> str:
     """A struct for people: the fields that were set, and the wire name where camelCase would mislead."""
     parts = []
@@ -190,6 +208,13 @@ def shown(obj: msgspec.Struct) -> str:
 def _camel(name: str) -> str:
     head, *tail = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> None:
+    raise AttributeError(
+        f'{type(obj).__name__} is immutable: evolve(obj, "{name}", value) makes a copy with another {name}; '
+        "a path leads into nested objects"
+    )
 
 
 def _send_what_says_something(namespace: dict[str, Any]) -> None:
@@ -209,8 +234,6 @@ _FIELD: Final[Any] = type(msgspec.field(name="any"))
 
 
 def _says_something(default: Any) -> bool:
-    if isinstance(default, bool):
-        return default
     if isinstance(default, msgspec.Struct):
         return msgspec.json.encode(default) != b"{}"
     return isinstance(default, int | float) or (isinstance(default, str | tuple | Mapping) and bool(default))
@@ -254,9 +277,15 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
     try:
         same = msgspec.convert(value, field.type, dec_hook=as_it_is)
     except msgspec.ValidationError as error:
-        raise TypeError(f"{type_name}.{field.name}: {error}: {value!r}") from None
+        raise TypeError(f"{type_name}.{field.name}: {misfit(field.type, value, error)}: {value!r}") from None
     if type(same) is not type(value):
         raise TypeError(f"{type_name}.{field.name}: expected a {type(same).__name__}: {value!r}")
+
+
+def misfit(kind: Any, value: Any, error: msgspec.ValidationError) -> str:
+    """Why a value does not fit: the error's words, but msgspec calls every struct `object`."""
+    is_other = isinstance(kind, StructType) and not isinstance(value, kind)
+    return f"expected a {kind.__name__}, not a {type(value).__name__}" if is_other else str(error)
 
 
 def as_it_is(kind: type, value: Any) -> Any:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from handloop.apis.declaration import as_it_is, fields_of
+from handloop.apis.declaration import as_it_is, fields_of, misfit, no_field
 from handloop.apis.meta import MapOf, frozen
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -70,15 +69,12 @@ def _evolved(whole: Any, steps: list[re.Match[str]], value: Any) -> Any:
 def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any]) -> Any:
     fields = fields_of(type(whole)) if isinstance(whole, msgspec.Struct) else {}
     if name not in fields:
-        by_wire = {field.encode_name: field.name for field in fields.values()}
-        near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
-        hint = f": did you mean {near[0]}?" if near else ""
-        raise ValueError(f"{where} has no field {name}{hint}")
+        raise ValueError(f"{where} {no_field(fields, name)}")
     new = deeper(getattr(whole, name))
     try:
         msgspec.convert(new, fields[name].type, dec_hook=as_it_is)
     except msgspec.ValidationError as error:
-        raise TypeError(f"{where}.{name}: {error}") from None
+        raise TypeError(f"{where}.{name}: {misfit(fields[name].type, new, error)}") from None
     return msgspec.structs.replace(whole, **{name: new})
 
 

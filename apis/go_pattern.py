@@ -32,6 +32,7 @@ _ANCHORS: Final = {r"\A": r"\A", r"\Z": "$"}
 _WAYS_OUT: Final = {
     "$": r"it also matches before a final newline in Python: write \Z",
     r"\s": r"it takes other characters in Go: write a set, such as [ \t]",
+    r"\S": r"it takes other characters in Go: write a set, such as [^ \t]",
     **dict.fromkeys(
         (*_LETTERS, *_EDGES),
         "it knows more than ASCII in Python: begin the pattern with (?a), or write a set such as [0-9]",

@@ -86,5 +86,6 @@ class Unstructured(Kind, abstract=True):
 def _type_of(api_version: str, kind: str, plural: str, scope: Scope) -> type[Unstructured]:
     group, _, version = api_version.rpartition("/")
     names: Any = {"group": group, "version": version, "plural": plural, "scope": scope, "partial": False}
-    made: Any = KindType(kind, (Unstructured,), {"__doc__": f"A {kind}, as JSON."}, **names)
+    body = {"__doc__": f"A {kind}, as JSON.", "__module__": __name__}
+    made: Any = KindType(kind, (Unstructured,), body, **names)
     return made  # type: ignore[no-any-return] # a class of Unstructured's

@@ -128,8 +128,8 @@ class DeltaFIFO(Generic[T]):
     State, guarded by _lock except where said:
         _items     key -> its Deltas, never empty.
         _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
-        _populated whether the first replace, or an add, update or delete before it, has come.
-        _initial_count    keys of that replace not yet processed.
+        _populated whether anything has come: a replace or a block of events.
+        _initial_count    keys of a first replace that are not yet processed.
         _synced    set iff populated and the count has reached 0; never cleared; read without the lock.
         _closed    never cleared.
 
@@ -186,10 +186,10 @@ class DeltaFIFO(Generic[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take objects for the whole state: queue each, then Deleted with a tombstone for each other key.
+        Take a complete list: queue a Replaced for each object, and a Deleted for each key that it lacks.
 
-        Other keys are the queued ones, with their newest queued state, and the known ones, with the known
-        state. The first call, if nothing was added before, sets how many keys has_synced waits for.
+        The Deleted holds a tombstone: with the newest queued state if the key is queued, else with the known
+        state. If nothing was added before the first call, that call sets how many keys has_synced waits for.
         """
         deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
         with self._lock:

@@ -80,7 +80,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply the deltas one by one, but for echoes of the past."""
+        """Apply the deltas one by one: whether one is an echo depends on the object stored just before."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -109,7 +109,7 @@ class DeltaProcessor(Generic[T]):
     ) -> None:
         """Notify the listeners; previous = the objects that the deltas found stored; failed = left out."""
         notifications: list[Notification[T]] = []
-        # without the sync ones; the same list as long as there are none
+        # notifications without the sync ones; one and the same list until the first sync one
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:

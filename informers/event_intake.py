@@ -18,12 +18,12 @@ from handloop.client.decoding.watch_stream import Bookmark, EventType, WatchEven
 from handloop.client.errors import APIError, ClientError, DecodeError
 from handloop.informers.delta_fifo import DeltaType, Listed
 from handloop.informers.history_guard import HistoryGuard, is_older
-from handloop.informers.informer_metrics import Gauge
 from handloop.informers.keys import (
     DeletedFinalStateUnknown,
     ObjectName,
     deletion_handling_meta_namespace_key_func,
 )
+from handloop.workqueue.queue_metrics import SettableGaugeMetric
 from handloop.workqueue.seams import new_lock
 from handloop.workqueue.stdlib_logs import get_logger
 
@@ -56,7 +56,7 @@ class EventBlock(NamedTuple, Generic[T]):
     A block of watch events, translated for the FIFO.
 
     entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
-    were understood; initial = whether all of them were ADDED; deletions = how many objects were DELETED;
+    were understood; all_added = whether each was an ADDED; deletions = how many objects were DELETED;
     out_of_order = whether an event is older than one before it; undecodable = (type, object) of those among
     entries that do not fit; end = what ends the stream after the entries, None = nothing.
     """
@@ -64,7 +64,7 @@ class EventBlock(NamedTuple, Generic[T]):
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     resource_version: str
     accepted: int
-    initial: bool
+    all_added: bool
     deletions: int
     out_of_order: bool
     undecodable: list[tuple[EventType, Undecodable]]
@@ -80,7 +80,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
     rv, newest, bookmarks = "", seen, 0
-    initial, out_of_order, deletions = True, False, 0
+    all_added, out_of_order, deletions = True, False, 0
     end: Exception | None = None
     delta_type_of = _DELTA_TYPES.get
     for event_type, obj in events:
@@ -98,19 +98,19 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 newest = rv
             entries.append((delta_type, obj))
             if delta_type is not _ADDED:
-                initial = False
+                all_added = False
                 if delta_type is _DELETED:
                     deletions += 1
         elif isinstance(obj, Undecodable) and delta_type is not None:
             # its former state must not live on in the store: see Quarantine
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
-            rv, initial = obj.resource_version or rv, False
+            rv, all_added = obj.resource_version or rv, False
         elif isinstance(obj, Bookmark):
             if is_older(obj.resource_version, seen):
                 end = StaleBookmark(f"bookmark at resource version {obj.resource_version}, seen {seen}")
                 break
-            rv, initial = obj.resource_version or rv, False
+            rv, all_added = obj.resource_version or rv, False
             bookmarks += 1
         elif isinstance(obj, APIError):
             end = obj
@@ -118,7 +118,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
         else:
             log.error("Unexpected watch event ignored", type=str(event_type), object=repr(obj)[:200])
     return EventBlock(
-        entries, rv, bookmarks + len(entries), initial, deletions, out_of_order, undecodable, end
+        entries, rv, bookmarks + len(entries), all_added, deletions, out_of_order, undecodable, end
     )
 
 
@@ -145,7 +145,7 @@ class Quarantine:
     Threads: callbacks are added and questions asked from any.
     """
 
-    def __init__(self, *, kind: str, gauge: Gauge) -> None:
+    def __init__(self, *, kind: str, gauge: SettableGaugeMetric) -> None:
         self._kind = kind
         self._gauge = gauge
         self._lock = new_lock("Quarantine._lock", 96)

@@ -80,6 +80,12 @@ class SharedInformerFactory:
         self._threads: dict[type[Kind], Joinable] = {}
         self._shutting_down = False
 
+    def __repr__(self) -> str:
+        with self._lock:
+            kinds = ", ".join(str(kind.resource) for kind in self._informers)
+            state = "shut down" if self._shutting_down else f"{len(self._threads)} started"
+        return f"<SharedInformerFactory of {kinds or 'nothing'}: {state}>"
+
     def informer_for(self, kind: type[T]) -> SharedIndexInformer[T]:
         """
         The informer of a kind, made on the first request.
@@ -154,7 +160,8 @@ class SharedInformerFactory:
         Returns: kind -> whether it has; some are False only if stop was set first.
         Blocks: until then.
         """
-        started = self._started()
+        with self._lock:
+            started = {kind: self._informers[kind] for kind in self._threads}
         progress = SyncProgress(list(started.values()), interval_seconds=progress_seconds, clock=self._clock)
         wait_for_cache_sync(
             stop,
@@ -163,10 +170,6 @@ class SharedInformerFactory:
             progress=progress,
         )
         return {kind: informer.has_synced() for kind, informer in started.items()}
-
-    def _started(self) -> dict[type[Kind], SharedIndexInformer[Any]]:
-        with self._lock:
-            return {kind: self._informers[kind] for kind in self._threads}
 
     def _new_informer(self, kind: type[T]) -> SharedIndexInformer[T]:
         namespace = self._namespace if kind.resource.namespaced else ""

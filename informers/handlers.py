@@ -42,7 +42,11 @@ class ResourceEventHandler(Protocol[T_contra]):
 
 
 class ResourceEventHandlerFuncs(Generic[T]):
-    """A handler out of up to three functions; a missing one ignores its kind of event."""
+    """
+    A handler out of up to three functions; a missing one ignores its kind of event.
+
+    functions = those that were given.
+    """
 
     def __init__(
         self,
@@ -51,7 +55,9 @@ class ResourceEventHandlerFuncs(Generic[T]):
         update_func: UpdateFunc[T] | None = None,
         delete_func: DeleteFunc[T] | None = None,
     ) -> None:
-        self._functions = tuple(f for f in (add_func, update_func, delete_func) if f is not None)
+        self.functions: tuple[Callable[..., Any], ...] = tuple(
+            f for f in (add_func, update_func, delete_func) if f is not None
+        )
         self._add_func = _ignore if add_func is None else add_func
         # bound here and not wrapped in a method: one call less for every notification
         self.on_update: UpdateFunc[T] = _ignore if update_func is None else update_func
@@ -60,10 +66,6 @@ class ResourceEventHandlerFuncs(Generic[T]):
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
         """Call add_func."""
         self._add_func(obj)
-
-    def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The functions that were given."""
-        return self._functions
 
 
 class FilteringResourceEventHandler(Generic[T]):
@@ -112,7 +114,7 @@ def handler_name(handler: object) -> str:
     """
     if not isinstance(handler, ResourceEventHandlerFuncs):
         return _qualified(type(handler))
-    names = [_qualified(function) for function in handler.functions()]
+    names = [_qualified(function) for function in handler.functions]
     qualifiers = {name.rpartition(".")[0] for name in names}
     if len(qualifiers) == 1 and "" not in qualifiers:
         return qualifiers.pop()

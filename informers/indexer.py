@@ -55,8 +55,9 @@ Change: TypeAlias = tuple[DeltaType, T | DeletedFinalStateUnknown[T]]
 class IndexNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
     """There is no index of this name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Index with name {name} does not exist")
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        there = ", ".join(known) or "none"
+        super().__init__(f"Index with name {name} does not exist (there: {there}): add it by add_indexers")
 
 
 class IndexerConflict(CacheError):  # noqa: N818 - as handloop.client.errors.Conflict
@@ -220,6 +221,10 @@ class Indexer(Generic[T]):
         self._lock = new_lock("Indexer._lock", 50)
         self._items: dict[str, T] = {}
         self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
+
+    def __repr__(self) -> str:
+        with self._lock:
+            return f"<Indexer: {len(self._items)} objects, indexes {', '.join(self._indexes) or '-'}>"
 
     def add(self, obj: T) -> None:
         """
@@ -436,5 +441,5 @@ class Indexer(Generic[T]):
     def _index_locked(self, name: str) -> StoreIndex[T]:
         index = self._indexes.get(name)
         if index is None:
-            raise IndexNotFound(name)
+            raise IndexNotFound(name, self._indexes)
         return index

@@ -10,28 +10,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from handloop.workqueue.queue_metrics import CounterMetric, HistogramMetric, SettableGaugeMetric
+
 _DIGITS: Final = 15
-
-
-class Gauge(Protocol):
-    """A value that goes up and down."""
-
-    def set(self, value: float) -> None:
-        """Replace the value."""
-
-
-class Counter(Protocol):
-    """A value that only grows."""
-
-    def inc(self) -> None:
-        """Add one."""
-
-
-class Histogram(Protocol):
-    """A distribution."""
-
-    def observe(self, value: float) -> None:
-        """Add one sample."""
 
 
 class MetricsProvider(Protocol):
@@ -41,31 +22,31 @@ class MetricsProvider(Protocol):
     Args: name is the informer's, such as `deployments.apps`.
     """
 
-    def new_objects_metric(self, name: str) -> Gauge:
+    def new_objects_metric(self, name: str) -> SettableGaugeMetric:
         """How many objects the store holds."""
 
-    def new_queued_items_metric(self, name: str) -> Gauge:
+    def new_queued_items_metric(self, name: str) -> SettableGaugeMetric:
         """How many keys wait in the FIFO."""
 
-    def new_processing_latency_metric(self, name: str) -> Histogram:
+    def new_processing_latency_metric(self, name: str) -> HistogramMetric:
         """Seconds that a batch took from the FIFO into the store and the listeners' buffers."""
 
-    def new_store_resource_version_metric(self, name: str) -> Gauge:
+    def new_store_resource_version_metric(self, name: str) -> SettableGaugeMetric:
         """The newest resource version that was taken in, cut to its last 15 digits."""
 
-    def new_relists_metric(self, name: str, reason: str) -> Counter:
+    def new_relists_metric(self, name: str, reason: str) -> CounterMetric:
         """Lists after the first, by `RelistReason`."""
 
-    def new_watch_restarts_metric(self, name: str) -> Counter:
+    def new_watch_restarts_metric(self, name: str) -> CounterMetric:
         """Watches opened after the first."""
 
-    def new_last_event_timestamp_metric(self, name: str) -> Gauge:
+    def new_last_event_timestamp_metric(self, name: str) -> SettableGaugeMetric:
         """Unix seconds at which the server was last there: it answered, sent, or ended a stream."""
 
-    def new_quarantined_metric(self, name: str) -> Gauge:
+    def new_quarantined_metric(self, name: str) -> SettableGaugeMetric:
         """How many objects do not fit their type and are kept out of the store."""
 
-    def new_handler_panics_metric(self, name: str) -> Counter:
+    def new_handler_panics_metric(self, name: str) -> CounterMetric:
         """Handler calls that raised."""
 
 
@@ -86,30 +67,20 @@ _NOTHING: Final = _Nothing()
 
 
 class NoopMetricsProvider:
-    """Records nothing."""
+    """Makes instruments that record nothing."""
 
-    def new_objects_metric(self, name: str) -> Gauge:  # noqa: ARG002 - the Protocol's signature
-        """Nothing."""
+    def _nothing(self, name: str, reason: str = "") -> _Nothing:  # noqa: ARG002 - the Protocol's signatures
         return _NOTHING
 
-    new_queued_items_metric = new_objects_metric
-    new_store_resource_version_metric = new_objects_metric
-    new_last_event_timestamp_metric = new_objects_metric
-    new_quarantined_metric = new_objects_metric
-
-    def new_processing_latency_metric(self, name: str) -> Histogram:  # noqa: ARG002 - the Protocol's signature
-        """Nothing."""
-        return _NOTHING
-
-    def new_relists_metric(self, name: str, reason: str) -> Counter:  # noqa: ARG002 - the Protocol's signature
-        """Nothing."""
-        return _NOTHING
-
-    def new_watch_restarts_metric(self, name: str) -> Counter:  # noqa: ARG002 - the Protocol's signature
-        """Nothing."""
-        return _NOTHING
-
-    new_handler_panics_metric = new_watch_restarts_metric
+    new_objects_metric = _nothing
+    new_queued_items_metric = _nothing
+    new_processing_latency_metric = _nothing
+    new_store_resource_version_metric = _nothing
+    new_relists_metric = _nothing
+    new_watch_restarts_metric = _nothing
+    new_last_event_timestamp_metric = _nothing
+    new_quarantined_metric = _nothing
+    new_handler_panics_metric = _nothing
 
 
 _NO_METRICS: Final = NoopMetricsProvider()
@@ -134,7 +105,7 @@ class InformerMetrics:
         self.quarantined = provider.new_quarantined_metric(name)
         self.handler_panics = provider.new_handler_panics_metric(name)
         self._store_resource_version = provider.new_store_resource_version_metric(name)
-        self._relists: dict[str, Counter] = {}
+        self._relists: dict[str, CounterMetric] = {}
 
     def relisted(self, reason: str) -> None:
         """Count a list after the first. Reflector thread only."""

@@ -67,11 +67,12 @@ class CompleteList(NamedTuple, Generic[T]):
 
 class Listing(Generic[T]):
     """
-    The list of one round.
+    Gets the list of each round of one reflector.
 
     State: _current = the list that is being read, None between lists; _streaming = whether this round tries
            streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
-           resource version; _seen = the newest one published before this list.
+           resource version, so the next list asks for the newest state; _seen = the newest version published
+           before this list.
     Threads: the reflector's; listed and page may be read from any, one step behind; tick from any.
     """
 
@@ -270,7 +271,7 @@ class Listing(Generic[T]):
         self._streaming = False
 
     def _forget_rv(self, error: Exception) -> bool:
-        """If our resource version is of no use to the server: ask for its newest state instead, at once."""
+        """Whether the server refused our resource version: the next list then asks for the newest state."""
         too_large = is_too_large_resource_version(error)
         if self._refused_rv or not (too_large or is_expired(error)):
             return False

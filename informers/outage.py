@@ -5,8 +5,8 @@ The first trouble of a kind is one line in full, with the fix where a person has
 counted once a minute. The end of the trouble is one line.
 
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
-Reachability wait for a gone server together: the first answer to any request ends all their waits, and each
-back-off starts over, because answers after the server's return have nothing to do with the outage.
+Reachability wait for a gone server together: the first answer to any request ends all their waits. Then each
+back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LONG_SECONDS: Final = 2.0
 # A return of the server starts the back-off over once in this time. So a server that comes and goes is still
 # backed off from, and so is a stream that is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
-# over how long reflectors come back after such a wait, so that they do not all come at once
+# when a gone server is back, reflectors come back spread over this time, not all at once
 _SPREAD_SECONDS: Final = 1.0
 # how much of a server's Retry-After is believed
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
@@ -71,14 +71,14 @@ WatchErrorHandler: TypeAlias = Callable[[Exception], None]
 """Called with every error that ends a round, in place of the log line; on the reflector thread."""
 
 
-def cause_of(error: Exception | None) -> BaseException | None:
-    """The error of the server or the network behind one of ours; the cause of theirs is a detail."""
-    if error is None or error.__cause__ is None or isinstance(error, _THEIRS):
+def cause_of(error: Exception) -> BaseException:
+    """The server's or the network's error behind one of ours. Such an error itself is returned as it is."""
+    if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
 
 
-def is_unanswered(error: Exception | None) -> bool:
+def is_unanswered(error: Exception) -> bool:
     """Whether the server did not answer."""
     return isinstance(cause_of(error), _UNANSWERED)
 
@@ -130,7 +130,7 @@ def fix_for(error: Exception, resource: Resource, namespace: str = "", *, hints:
 
 
 def _did_you_mean(resource: Resource, hints: Hints) -> str:
-    """The reflector's thread: a few requests, for a line that is written once a minute."""
+    """May ask the server, on the reflector's thread: a few requests for a line that comes once a minute."""
     near = hints.nearest(resource) if hints.nearest is not None else ""
     return f" (did you mean {near}?)" if near else ""
 
@@ -184,15 +184,15 @@ class RetryPause:
         if self._reachability is not None:
             self._reachability.wake()
 
-    def seconds(self, error: Exception | None, *, gone: bool) -> float:
+    def seconds(self, error: Exception, *, gone: bool) -> float:
         """
         How long to wait after this error; ask once per error.
 
-        Args: error None = nothing is wrong, merely wait; gone = the server is not there.
+        Args: gone = the server is not there.
         """
         if gone:
             self._gone = True
-        elif error is not None:
+        else:
             self.server_answered()
         delay = self._backoff.next()
         cause = cause_of(error)
@@ -238,7 +238,7 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """Failures with equal fields are the same. Their texts do not count: they hold addresses and times."""
+    """What makes two failures the same trouble. Their texts do not count: they hold addresses and times."""
 
     doing: Doing
     error: str
@@ -286,22 +286,20 @@ class Outage:
         self._forbidden_at: float | None = None
         self.last_error = self.fix = ""
 
-    def wait(self, doing: Doing, error: Exception | None, *, ends_round: bool = False) -> None:
+    def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
         Say what is wrong, then wait before the next try.
 
-        Args: error None = nothing is wrong, merely wait. ends_round = the watch error handler gets the error,
-              if the program has set one.
+        Args: ends_round = the watch error handler gets the error, if the program has set one.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = _kind_of(doing, error) == _GONE
         delay = self.pause.seconds(error, gone=gone)
-        if error is not None:
-            self.last_error = str(error)
-            if ends_round and self._watch_error_handler is not None:
-                self._hand_over(error, self._watch_error_handler)
-            else:
-                self._failed(doing, error, delay)
+        self.last_error = str(error)
+        if ends_round and self._watch_error_handler is not None:
+            self._hand_over(error, self._watch_error_handler)
+        else:
+            self._failed(doing, error, delay)
         self.pause.wait(delay, gone=gone)
 
     def over(self, doing: Doing) -> None:
@@ -366,13 +364,13 @@ class Outage:
             log.error(message, **facts, exc_info=error)
 
 
-def _kind_of(doing: Doing, error: Exception | None) -> str:
+def _kind_of(doing: Doing, error: Exception) -> str:
     if _is_silence(doing, error):
         return _SILENT
     return _GONE if is_unanswered(error) else type(cause_of(error)).__name__
 
 
-def _is_silence(doing: Doing, error: Exception | None) -> bool:
+def _is_silence(doing: Doing, error: Exception) -> bool:
     """
     Whether an open watch brought nothing for too long, so that it is opened anew in case the server is gone.
 

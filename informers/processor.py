@@ -24,13 +24,9 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 import msgspec
 
 from handloop.informers.handlers import ResourceEventHandler, handler_name
-from handloop.informers.informer_metrics import Counter
 from handloop.informers.informer_statistics import ListenerStatistics
-from handloop.informers.keys import (
-    DeletedFinalStateUnknown,
-    deletion_handling_meta_namespace_key_func,
-    object_name,
-)
+from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
+from handloop.workqueue.queue_metrics import CounterMetric
 from handloop.workqueue.seams import (
     REAL_CLOCK,
     REAL_SEAMS,
@@ -99,7 +95,7 @@ class ProcessorListener(Generic[T]):
         requested_resync_seconds: float,
         resync_seconds: float,
         informer_has_synced: Callable[[], bool],
-        panics: Counter,
+        panics: CounterMetric,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self.name = name
@@ -261,9 +257,7 @@ class ProcessorListener(Generic[T]):
 
 def _key_of(notification: Notification[T]) -> str:
     obj = notification.old if isinstance(notification, DeleteNotification) else notification.new
-    if isinstance(obj, DeletedFinalStateUnknown):
-        return obj.key
-    return str(object_name(obj))  # type: ignore[arg-type] # what is in a store has metadata
+    return deletion_handling_meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
 
 
 class Registration(Generic[T]):
@@ -433,6 +427,4 @@ class ResyncPeriods:
 
 def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
     for notification in batch:
-        obj = notification.old if isinstance(notification, DeleteNotification) else notification.new
-        key = deletion_handling_meta_namespace_key_func(obj)  # type: ignore[arg-type] # a store's object
-        TRACE.tell(6, listener.name, key, what=type(notification).__name__)
+        TRACE.tell(6, listener.name, _key_of(notification), what=type(notification).__name__)

@@ -44,16 +44,14 @@ class SyncProgress:
         informers: Sequence[Observed],
         *,
         interval_seconds: float = INTERVAL_SECONDS,
-        warn_seconds: float = WARN_SECONDS,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self._informers = informers
         self._interval_seconds = interval_seconds
-        self._warn_seconds = warn_seconds
         self._clock = clock
         self._began_at = clock.now()
         self._next_at = self._began_at + interval_seconds
-        self._warn_at = self._began_at + warn_seconds
+        self._warn_at = self._began_at + WARN_SECONDS
         self._said = False
 
     def tick(self) -> None:
@@ -68,7 +66,7 @@ class SyncProgress:
         if now < self._warn_at:
             log.info(line)
             return
-        self._warn_at = now + self._warn_seconds
+        self._warn_at = now + WARN_SECONDS
         errors = {
             s.name: s.reflector.last_error
             for s in statistics

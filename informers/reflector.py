@@ -10,16 +10,20 @@ round:
     LISTED    the list is in the FIFO, no stream    -> WATCHING
     WATCHING  a stream is open                      -> LISTED when it ends
 
-An error of a list ends the round. If a watch cannot be opened (no connection, 429, 5xx), the reflector waits
-and goes on from LISTED at the last resource version, without a new list. It does the same after a stream that
-was cut, that could not be read, or that ended with 429. Any other answer ends the round, and the next one
-lists: 410 and other 4xx to the request, and on the stream every ERROR event but 429, 5xx among them. Streams
-that again and again bring nothing but an error end the round, too, so that one unreadable event cannot hold
-up the cache for ever.
+An error of a list ends the round. After trouble with a watch, the reflector either goes back to LISTED or
+ends the round:
 
-The *last sync resource version* is where the next watch goes on. It is set only after everything up to it is
-in the FIFO. All of this runs on the thread `reflector-<resource>`; other threads may stop it and read
-statistics.
+    LISTED        wait, then watch again from the last resource version, without a new list: the request got
+                  no connection, 429 or 5xx; the stream was cut, was unreadable, or ended with 429
+    end of round  wait, then list: the request got 410 or another 4xx; the stream ended with any other ERROR
+                  event, also with 5xx
+
+Streams that again and again bring nothing but an error end the round, too: one unreadable event must not
+hold up the cache for ever.
+
+The *last sync resource version* is where the next watch goes on. The reflector sets it only after everything
+up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads may stop the
+reflector and read its statistics.
 
 The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake puts both into the
 FIFO, an Outage waits and says what is wrong, a RelistPolicy decides whether a watch's trouble needs a list.
@@ -66,6 +70,7 @@ from handloop.workqueue.step_trace import TRACE
 
 T = TypeVar("T", bound=Kind)
 
+# the pause after an error that could not even be logged
 UNTOLD_SECONDS: Final = 1.0
 
 
@@ -135,7 +140,7 @@ class Reflector(Generic[T]):
         self._kind = kind
         self._intake = intake
         self._outage = outage
-        self._stop = outage.pause.stopped
+        self._stop = outage.pause.stopped  # one event ends waits, streams and rounds
         self._metrics = metrics
         self._tally = Tally(metrics, seams.clock)
         self._policy = RelistPolicy()
@@ -156,7 +161,7 @@ class Reflector(Generic[T]):
         self._round_error: Exception | None = None  # the error that ended the stream and with it the round
         self._relist_reason = RelistReason.ERROR
         self._accepted = 0  # events of this stream that were understood
-        self._hold_rv = False  # this stream began with synthetic ADDED events, in no order
+        self._hold_rv = False  # a watch without a version is still sending the present objects, in no order
 
     def stop(self) -> None:
         """
@@ -200,7 +205,7 @@ class Reflector(Generic[T]):
         while not self._stop.is_set():
             try:
                 self._run_round()
-            except Exception:  # noqa: BLE001 - such as a log that cannot be written
+            except Exception:  # noqa: BLE001 - such as a log that cannot be written: the reflector lives on
                 self._clock.sleep(UNTOLD_SECONDS, self._stop)
 
     def _run_round(self) -> None:
@@ -209,7 +214,8 @@ class Reflector(Generic[T]):
         except Exception as error:  # noqa: BLE001 - whatever ends a round, there is a next one
             self._after_failed_round(error)
         else:
-            self._outage.wait(Doing.READ_WATCH, None if self._stop.is_set() else self._round_error)
+            if self._round_error is not None and not self._stop.is_set():
+                self._outage.wait(Doing.READ_WATCH, self._round_error)
 
     def _after_failed_round(self, error: Exception) -> None:
         if self._stop.is_set():
@@ -320,7 +326,7 @@ class Reflector(Generic[T]):
             return
         self._accepted += block.accepted
         self._policy.events_came(bookmarks=block.accepted > len(block.entries))
-        self._hold_rv = self._hold_rv and block.initial
+        self._hold_rv = self._hold_rv and block.all_added
         if block.resource_version and not self._hold_rv:
             self._set_last_rv(block.resource_version)
         self._tally.heard()

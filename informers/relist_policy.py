@@ -3,7 +3,7 @@ Whether trouble with a watch needs a new list, or only a new watch.
 
 A list costs the server and us as much as all objects together. So the reflector lists only when nothing else
 leads on: when the server says that our resource version is of no use to it, or when watch after watch brings
-nothing. A broken connection, an overloaded server, an unreadable tail are no such reasons.
+nothing. After a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
 429 leads to a new list, and an event that cannot be read does so for ever.
 """
@@ -27,11 +27,11 @@ from handloop.informers.event_intake import StaleBookmark
 
 _SERVER_ERRORS: Final = 500
 
-# Watches in a row that brought nothing, before a new list. The lower bound is for silent watches of a server
-# that is known to send bookmarks: while things happen it sends one about every minute, so two silent watches
-# miss several. A server whose history was rewound behind our resource version is silent, and so is an idle
-# one: the reflector asks which it is before it lists.
+# watches in a row that brought nothing, before a new list
 FRUITLESS_WATCHES: Final = 5
+# The same for watches that time out on a server that is known to send bookmarks. While objects change, it
+# sends one about every minute, so two silent watches miss several. Two servers are silent: an idle one, and
+# one whose history was rewound behind our resource version. The reflector asks which it is before it lists.
 SILENT_WATCHES: Final = 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from handloop.apis.meta import Kind
-from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, namespace_index_func
+from handloop.informers.indexer import NAMESPACE_INDEX, Indexer, Indexers, namespace_index_func
 from handloop.informers.lister import Lister
 
 K = TypeVar("K", bound=Kind)
@@ -30,6 +30,14 @@ class FilledCaches:
         """Take objects out."""
         for obj in objects:
             self._store(type(obj)).delete(obj)
+
+    def add_indexers(self, kind: type[K], indexers: Indexers[K]) -> None:
+        """
+        Index the objects of a kind, as KindInformer.add_indexers does in a set-up.
+
+        Raises: as Indexer.add_indexers.
+        """
+        self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K]) -> Lister[K]:
         """The objects of a kind; objects that are added later are in it, too."""

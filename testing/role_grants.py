@@ -9,6 +9,7 @@ from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.roles import roles
 from handloop.testing.asked import Asked
 
+_RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 _EVENT_GROUPS: Final = ("", "events.k8s.io")
 
 
@@ -50,9 +51,15 @@ def refused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Asked]:
 
 
 def unused(asked: Collection[Asked], granted: Collection[Grant]) -> set[Grant]:
-    """The grants that no request needed, without rights that are no requests: owner_access."""
-    requests = (one for one in granted if not (one.verb == "update" and one.resource.endswith("/finalizers")))
+    """The grants that no request needed, without rights that are no requests: bind, owner_access."""
+    requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
+
+
+def _is_no_request(grant: Grant) -> bool:
+    """Whether the server looks at this right only while it checks another request."""
+    of_owners = grant.verb == "update" and grant.resource.endswith("/finalizers")
+    return of_owners or (grant.group == _RBAC_GROUP and grant.verb in ("bind", "escalate"))
 
 
 class Accessing(Protocol):

@@ -32,7 +32,7 @@ _APPLY = "application/apply-patch+yaml"
 _USER_AGENT: Final = "sandbox-fixture"
 _SUCCESS = 300
 _PAUSE_SECONDS = 0.01
-_ESTABLISHED_TRIES = 1000
+_ESTABLISHED_TRIES = 200
 
 
 class RefusedError(Exception):
@@ -189,9 +189,16 @@ class RunningSandbox:
         return applied
 
     def _wait_until_served(self, path: str) -> None:
-        """Wait for a definition: the next manifest may be of its kind."""
+        """
+        Wait for a definition: the next manifest may be of its kind.
+
+        A name that is taken may become free: the definition that has it may be on its way out.
+        Raises: RefusedError, with what the conditions say. Blocks: for 2 s at most.
+        """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
-        while tries and not _is_established(self._request("GET", path)):
+        while waits_for := _unmet(self._request("GET", path)):
+            if not tries:
+                raise RefusedError(f"{path} is not served: {waits_for}")
             self.server.tick()
             pause.wait(_PAUSE_SECONDS)
             tries -= 1
@@ -238,9 +245,12 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
     return f"{kind.resource.kind} {where}/{name}" if where else f"{kind.resource.kind} {name}"
 
 
-def _is_established(definition: Object) -> bool:
+def _unmet(definition: Object) -> str:
+    """Why a definition is not served, in the server's words; "" when it is."""
     conditions = definition.get("status", {}).get("conditions") or ()
-    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+        return ""
+    return "; ".join(c["message"] for c in conditions if c["status"] != "True") or "nobody has looked at it"
 
 
 def _objects(manifest: Any) -> list[Any]:

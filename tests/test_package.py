@@ -74,14 +74,17 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def build(tmp_path: Path) -> tuple[Path, Path]:
-    """The sdist and the wheel, built from a copy of what belongs to the repository."""
+    """The sdist and the wheel, built from a copy of the repository in which an older version was built."""
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     for name in ("handloop", *FOLDERS):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
+    renamed_since = source / "build/lib/handloop/renamed_since.py"
+    renamed_since.parent.mkdir(parents=True)
+    renamed_since.touch()
     code = f"import setuptools.build_meta as b; b.build_sdist({str(out)!r}); b.build_wheel({str(out)!r})"
     run(sys.executable, "-c", code, cwd=source)
     return next(out.glob("*.tar.gz")), next(out.glob("*.whl"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from handloop.sandbox.storage.store import FIRST_RESOURCE_VERSION
 from handloop.walkthrough.program import run_alone
 from handloop.walkthrough.screen import Colour, Screen
 from handloop.walkthrough.stage import FOOS, Stage
@@ -27,7 +28,9 @@ def chapter(screen: Screen) -> End:
         listed = stage.send("GET", FOOS)
         rv = listed["metadata"]["resourceVersion"]
         screen.tell(
-            "A list returns objects and a version, the resourceVersion. Each write in the cluster raises it."
+            "A list returns objects and a version, the resourceVersion. Each write in the cluster, whatever "
+            f"the kind, raises it. The sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
+            f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, nodes, roles and CRDs."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
         stage.apply("kept")

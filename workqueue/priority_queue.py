@@ -22,8 +22,8 @@ class PriorityQueue(RateLimitingQueue[T]):
     """
     Joins all adds since the last get, delayed or not: the earliest time and the highest priority count.
 
-    A delayed add without a priority keeps the one with which the item was handed out, so that a failed item
-    of the initial list does not overtake the others.
+    A delayed add without a priority, such as add_rate_limited, keeps the one with which the item was handed
+    out, so that a failed item of the initial list does not overtake the others.
 
     State: `_order`, guarded by `_lock`. No item is dirty and delayed at once: every add holds `_schedule` and
     `_lock` together, and so does the loop thread when it hands over due items.
@@ -90,12 +90,6 @@ class PriorityQueue(RateLimitingQueue[T]):
                     self._put_locked(item, self._clock.now() + delay_seconds)
                 return
         self.add(item, priority=chosen)
-
-    def add_rate_limited(
-        self, item: T, *, at_least_seconds: float = 0.0, priority: int | None = None
-    ) -> None:
-        """Add item when the rate limiter says so; priority None keeps the one it was handed out with."""
-        self.add_after(item, self._delay(item, at_least_seconds), priority=priority)
 
     def done(self, item: T) -> None:
         """Give item back; if it was added since the get, it waits again, behind those of its priority."""

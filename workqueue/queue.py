@@ -27,7 +27,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics, new_queue_metrics
+from handloop.workqueue.queue_metrics import MetricsProvider, MetricsUpdater, QueueMetrics
 from handloop.workqueue.seams import REAL_SEAMS, Seams, acquire_contended, condition_over, new_lock
 from handloop.workqueue.step_trace import TRACE
 
@@ -144,9 +144,10 @@ class Queue(Generic[T]):
         self._waiting = 0
         self._shutting_down = False
         self._drain = False
-        self._metrics: QueueMetrics | None = new_queue_metrics(name, metrics_provider, seams.clock)
+        self._metrics: QueueMetrics | None = None
         self._updater: MetricsUpdater | None = None
-        if self._metrics is not None:
+        if name and metrics_provider is not None:
+            self._metrics = QueueMetrics(name, metrics_provider, seams.clock)
             self._updater = MetricsUpdater(self._metrics, self._lock, name=name, seams=seams)
 
     def add(self, item: T) -> None:

@@ -136,11 +136,6 @@ class QueueMetrics:
         self._longest_running_processor.set(max(ages, default=0.0))
 
 
-def new_queue_metrics(name: str, provider: MetricsProvider | None, clock: Clock) -> QueueMetrics | None:
-    """The metrics of a queue, None when nothing is to be measured."""
-    return QueueMetrics(name, provider, clock) if name and provider is not None else None
-
-
 class MetricsUpdater:
     """
     The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.

@@ -8,18 +8,16 @@ Follows: client-go util/workqueue/default_rate_limiters.go; for the token bucket
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
 
+T = TypeVar("T", bound=Hashable)
+T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
+
 _NANOSECONDS: Final = 1e9
-_LEAF_RANK: Final = 99
-
-
-class WaitTooLongError(Exception):
-    """The next token comes later than the caller is ready to wait; asking again later can help."""
+_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyond the largest float is inf
 
 
 class TokenBucket:
@@ -40,7 +38,7 @@ class TokenBucket:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._lock = new_lock("TokenBucket._lock", _LEAF_RANK)
+        self._lock = new_lock("TokenBucket._lock", 99)
         self._tokens = float(burst)
         self._updated_at = clock.now()
 
@@ -55,32 +53,6 @@ class TokenBucket:
     def try_accept(self) -> bool:
         """Take a token if there is one right away; a refusal changes nothing."""
         return self._reserve_within(0.0) == 0.0
-
-    def accept(self, stop: threading.Event | None = None) -> bool:
-        """
-        Take a token and wait until it may be used.
-
-        Returns: False when stop was set first; the token stays spent.
-        Blocks: until the token is due or stop is set.
-        """
-        return self.wait(math.inf, stop)
-
-    def wait(self, timeout_seconds: float, stop: threading.Event | None = None) -> bool:
-        """
-        Take a token that is due within timeout_seconds and wait until it may be used.
-
-        Returns: False when stop was set first; the token stays spent.
-        Raises: WaitTooLongError at once, without taking a token, when none is due in time.
-        Blocks: until the token is due or stop is set.
-        """
-        wait_seconds = self._reserve_within(timeout_seconds)
-        if wait_seconds > timeout_seconds:
-            raise WaitTooLongError(
-                f"the next token is due in {wait_seconds:g} s, not within {timeout_seconds:g} s"
-            )
-        if wait_seconds <= 0:
-            return True
-        return not self._clock.sleep(wait_seconds, threading.Event() if stop is None else stop)
 
     def _reserve_within(self, max_wait_seconds: float) -> float:
         """Seconds until the next token; it is taken unless that is more than max_wait_seconds."""
@@ -107,13 +79,6 @@ class TokenBucket:
         return seconds if seconds * _NANOSECONDS >= 1 else 0.0
 
 
-T = TypeVar("T", bound=Hashable)
-T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
-
-_RANK: Final = 90
-_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyond the largest float is inf
-
-
 class RateLimiter(Protocol[T_contra]):
     """Decides per item how long to wait. Thread-safe. It remembers an item until forget, even for ever."""
 
@@ -131,7 +96,7 @@ class _FailureCounts(Generic[T]):
     """Failures per item; State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
 
     def __init__(self) -> None:
-        self._lock = new_lock("FailureCounts._lock", _RANK)
+        self._lock = new_lock("FailureCounts._lock", 90)
         self._failures: dict[T, int] = {}
 
     def forget(self, item: T) -> None:

@@ -36,14 +36,13 @@ _COMPACT_FROM: Final = 64
 
 class DelayingQueue(Queue[T]):
     """
-    Adds items when their time has come. An immediate add does not cancel a delayed one, nor does
-    done(); PriorityQueue joins the two.
+    Adds items when their time has come. Neither an immediate add nor done() cancels a delayed add of the same
+    item. In a PriorityQueue an immediate add does.
 
     State, all guarded by `_schedule` (rank 70, `DelayingQueue._lock` in the table of locks):
       _ready_at   the item's ready time: one per item, the earliest asked for
       _heap       (ready time, sequence number, item); an entry counts if its ready time is the one in
-                  _ready_at, the others gave way to an earlier one: they are skipped, and swept when they are
-                  the majority
+                  _ready_at. The others gave way to an earlier one: the loop skips them
       _stopped    never goes back to False
 
     Threads: any; the loop thread `delaying-<queue>` moves due items to the queue.
@@ -117,7 +116,7 @@ class DelayingQueue(Queue[T]):
         return super().items(most)._replace(delayed=delayed)
 
     def _accept_retry_locked(self) -> bool:
-        """Count a delayed add; False once stopped, and not counted."""
+        """Whether delayed adds are still taken; counts one more if they are."""
         if not self._stopped and self._retries is not None:
             self._retries.inc()
         return not self._stopped
@@ -134,11 +133,11 @@ class DelayingQueue(Queue[T]):
             # with the lock held, so that a shutdown finds the thread it is to join
             self._loop = self._spawn(f"delaying-{self.name or 'queue'}", self._run_loop)
         elif self._heap[0] is entry:
-            # the loop waits for a later time; the others keep its wait valid
+            # the new entry is the earliest, and the loop waits for a later time
             self._schedule.notify()
 
     def _sweep_locked(self) -> None:
-        """Keep the heap in proportion to the items: each sweep is paid for by the entries it removes."""
+        """Drop entries that gave way, once they are the majority: each sweep removes more than it keeps."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]
@@ -160,7 +159,7 @@ class DelayingQueue(Queue[T]):
                 del self._ready_at[item]
                 due.append(item)
         if due:
-            # Queue's: PriorityQueue has noted the priorities when the items were delayed
+            # Queue's add_all: PriorityQueue noted the priorities when the items were delayed
             super().add_all(due)
 
     def _stop_loop(self) -> None:
@@ -200,7 +199,10 @@ class RateLimitingQueue(DelayingQueue[T]):
 
         The limiter counts also while shutting down.
         """
-        self.add_after(item, self._delay(item, at_least_seconds))
+        seconds = max(self._rate_limiter.when(item), at_least_seconds)
+        if TRACE.on:
+            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
+        self.add_after(item, seconds)
 
     def forget(self, item: T) -> None:
         """End the count of failures of item. The queue itself is not touched: done() is still due."""
@@ -211,10 +213,3 @@ class RateLimitingQueue(DelayingQueue[T]):
     def num_requeues(self, item: T) -> int:
         """How often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
-
-    def _delay(self, item: T, at_least_seconds: float) -> float:
-        """Count one more failure; seconds to wait before the next try."""
-        seconds = max(self._rate_limiter.when(item), at_least_seconds)
-        if TRACE.on:
-            TRACE.tell(11, self.name, item, seconds=seconds, failures=self.num_requeues(item))
-        return seconds

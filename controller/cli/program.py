@@ -141,11 +141,13 @@ def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: i
     Args: idle are controllers without one; namespaces () = all; elsewhere counts the objects in other
     namespaces, None = not known.
     """
-    kinds = " or ".join(kind.resource.kind for setup in idle for kind in setup.kinds)
-    namespace = ",".join(namespaces)
-    where = f'in namespace "{namespace}"' if namespace else "in any namespace"
-    others = f" ({elsewhere} in other namespaces)" if elsewhere is not None else ""
-    there = f" -n {namespaces[0]}" if namespaces else ""
+    kinds = [kind.resource for setup in idle for kind in setup.kinds]
+    in_namespaces = any(resource.namespaced for resource in kinds)
+    namespace = ",".join(namespaces) if in_namespaces else ""
+    everywhere = "in any namespace" if in_namespaces else "in the cluster"
+    where = f'in namespace "{namespace}"' if namespace else everywhere
+    others = f" ({elsewhere} in other namespaces)" if namespace and elsewhere is not None else ""
+    there = f" -n {namespaces[0]}" if namespace else ""
     fixes = list(dict.fromkeys(setup.sample_fix(there) for setup in idle))
     if namespace:
         fixes.insert(0, f"-A   (in place of -n {namespace}: watch all namespaces)")
@@ -153,7 +155,7 @@ def nothing_to_do(idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: i
         code="E15",
         exit_code=EXIT_OK,
         severity="info",
-        what=f"no {kinds} {where}{others}",
+        what=f"no {' or '.join(resource.kind for resource in kinds)} {where}{others}",
         causes=("the controller is running and has nothing to do",),
         fixes=tuple(fixes),
     )

@@ -13,8 +13,8 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
      that succeeds after a failure; upstream writes status and Event on every resync.
   3. An owner must match by API group and UID, not by kind and name alone.
   4. A Foo that is being deleted gets no Deployment: a foreground deletion would wait for it for ever.
-  5. When a Deployment goes, every Foo that names it is enqueued, owner or not. So a Foo whose name was taken
-     goes on at once, not at the end of a back-off of up to 1000 s.
+  5. When a Deployment goes, every Foo that names it is enqueued, owner or not. So a Foo that waited for the
+     name goes on at once, not at the end of a back-off of up to 1000 s.
   6. A Foo that cannot work (deploymentName empty or refused by the server, or fields that do not fit) gets
      the Warning Event InvalidObject, once per resource version, and waits for its next change or resync.
   7. When a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is made: the
@@ -23,7 +23,7 @@ Follows: sample-controller/controller.go. On purpose, it differs in this:
      differ would fight over it at full speed. A Deployment that is being deleted is not scaled.
   9. If the CRD makes the server ignore the status, the log says so once. From then on a status is written
      only after a write of a Deployment, until the server keeps a status.
-As upstream: a changed spec.deploymentName makes a new Deployment and leaves the old one, to go with the Foo.
+As upstream: a changed spec.deploymentName makes a new Deployment. The old one stays until the Foo goes.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class FooController:
                 raise CachesNotSyncedError("failed to wait for caches to sync")
             log.info("Starting workers", count=workers)
             with self._lock:
-                # before they start: one that is slow to begin has not died
+                # set before the workers start: a worker that is slow to begin does not count as ended
                 self._workers = self._workers_alive = workers
             run_worker = partial(self._run_worker, stop)
             threads = {
@@ -260,6 +260,7 @@ class FooController:
 
         Return means settled, raise means retry with back-off.
         """
+        # difference 7: a request only if a Deployment of this Foo has disappeared
         self._owners.check(name)
         foo = self._foos_lister.get(name)
         if foo is None:
@@ -387,15 +388,15 @@ class FooController:
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """A resync sends every Deployment again: two states with one resource version are no change."""
+        """Handle a changed Deployment. A resync repeats it with the same resource version: no change."""
         if new.metadata.uid != old.metadata.uid:
-            # the old one went and another one came while no watch was open
+            # another Deployment of this name was created while no watch was open
             self._handle_deletion(old)
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
 
     def _handle_deletion(self, obj: Deployment | DeletedFinalStateUnknown[Deployment]) -> None:
-        """Besides its owner, every Foo that wants the name of the Deployment may now have it."""
+        """Enqueue the owner of a Deployment that is gone, and every Foo that names it: the name is free."""
         self._owners.child_gone(obj)
         self._handle_object(obj)
         key = deletion_handling_meta_namespace_key_func(obj)
@@ -403,7 +404,7 @@ class FooController:
             self._enqueue_foo(foo)
 
     def _handle_undecodable(self, undecodable: Undecodable) -> None:
-        """Report a Foo that does not fit its type: it is in no cache, so no sync will."""
+        """Report a Foo that does not fit its type. No sync sees that Foo, as it is not in the cache."""
         reference = reference_to_undecodable(Foo.resource, undecodable)
         self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
 
@@ -432,7 +433,7 @@ class FooController:
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
     def workers_alive(self) -> int:
-        """How many workers live; one that is being started does."""
+        """How many workers have not ended; a worker that is being started counts."""
         with self._lock:
             return self._workers_alive
 

@@ -108,11 +108,12 @@ def test_acronyms_have_their_wire_names() -> None:
 
 
 def test_what_says_something_is_sent_also_when_it_is_the_default() -> None:
-    """Scaling to 0 is sent, with size 0 as the default; nothing is sent for what is empty or None."""
-    assert encoded(GreetingSpec(name="a", size=0)) == {
+    """Scaling to 0 and switching off are sent, though they are defaults; what is empty or None is not."""
+    assert encoded(GreetingSpec(name="a", size=0, loud=False)) == {
         "name": "a",
         "size": 0,
         "colour": "blue",
+        "loud": False,
         "clear": True,
     }
     assert encoded(GreetingSpec(name="a", limit=0))["limit"] == 0
@@ -145,7 +146,9 @@ def test_the_wire_name_is_in_the_repr() -> None:
         (lambda: untyped(GreetingSpec)(name="a", size="3"), "GreetingSpec.size: Expected `int`, got `str`"),
         (lambda: untyped(GreetingSpec)(name="a", tags=["b"]), "GreetingSpec.tags: expected a tuple"),
         (lambda: untyped(Greeting)(spec={"name": "a"}), "Greeting.spec: expected a GreetingSpec"),
-        (lambda: untyped(Greeting)(spec=PodSpec()), "Greeting.spec: Expected `object`, got `PodSpec`"),
+        (lambda: untyped(GreetingSpec)(nam="a"), r"GreetingSpec has no field nam: did you mean name\?"),
+        (lambda: untyped(GreetingSpec)(podIP="a"), r"GreetingSpec has no field podIP: did you mean pod_ip\?"),
+        (lambda: untyped(Greeting)(spec=PodSpec()), "Greeting.spec: expected a GreetingSpec"),
         (lambda: untyped(ObjectMeta)(labels={"a": "b"}), "ObjectMeta.labels: expected a FrozenMap"),
     ],
 )

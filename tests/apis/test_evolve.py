@@ -57,3 +57,5 @@ def test_a_value_of_another_type() -> None:
     """Python would take it, and the server would not."""
     with pytest.raises(TypeError, match=r"spec.replicas: Expected `int \| null`, got `str`"):
         evolve(WEB, "spec.replicas", "3")
+    with pytest.raises(TypeError, match=r"Deployment.spec: expected a DeploymentSpec, not a str"):
+        evolve(WEB, "spec", "x")

@@ -51,6 +51,7 @@ def test_the_ends_are_those_of_the_text() -> None:
         (r"(?a)[\b]", r"\b", "write a set"),
         (r"(?a)\s", r"\s", "write a set"),
         (r"[\s]", r"\s", "write a set"),
+        (r"\S+", r"\S", r"[^ \t]"),
         (r"[\Z]", r"\Z", "leave it out"),
         ("(?i)a", "(?i", "leave it out"),
         ("a(?=b)", "(?=", "leave it out"),

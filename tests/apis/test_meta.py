@@ -137,8 +137,10 @@ def test_other_types_are_not_decoded_by_the_hook() -> None:
 def test_nothing_decoded_can_be_changed() -> None:
     """Structs, lists and maps all refuse: the cache is shared between threads."""
     deployment = decode(DEPLOYMENT)
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match=r'Spec is immutable: evolve\(obj, "replicas", value\)'):
         deployment.spec.replicas = 4  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="immutable"):
+        del deployment.spec.replicas
     labels = deployment.metadata.labels
     changes: tuple[Callable[[], object], ...] = (
         lambda: labels.__setitem__("a", "b"),

@@ -27,15 +27,15 @@ def test_events_become_deltas_in_order() -> None:
     block = read(added(a), modified(b), deleted(c))
     assert block.entries == [(DeltaType.ADDED, a), (DeltaType.UPDATED, b), (DeltaType.DELETED, c)]
     assert (block.resource_version, block.accepted, block.end) == ("4", 3, None)
-    assert not block.initial
+    assert not block.all_added
     assert not block.out_of_order
 
 
 def test_block_of_adds_is_initial() -> None:
     """REFL-30: only ADDED events, as a server sends without any order when a watch begins at no version."""
-    assert read(added(deployment("a", 9)), added(deployment("b", 10))).initial
-    assert not read(added(deployment("a", 9)), bookmark(10)).initial
-    assert not read(added(deployment("a", 9)), deleted(deployment("a", 10))).initial
+    assert read(added(deployment("a", 9)), added(deployment("b", 10))).all_added
+    assert not read(added(deployment("a", 9)), bookmark(10)).all_added
+    assert not read(added(deployment("a", 9)), deleted(deployment("a", 10))).all_added
 
 
 def test_bookmark_moves_the_version_only() -> None:

@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.meta import Kind
+from handloop.apis.unstructured import Unstructured
 from handloop.client.decoding.pages import ListPage
 from handloop.client.options import ListOptions
 from handloop.controller.foo.types import Foo
@@ -335,3 +336,8 @@ def test_a_second_type_of_one_kind_is_refused() -> None:
     factory.informer_for(Deployment)
     with pytest.raises(ValueError, match=r"has an informer of handloop.apis.apps_v1.Deployment already"):
         factory.informer_for(CompleteDeployment)
+    with pytest.raises(ValueError, match=r"or handloop.apis.unstructured.Deployment everywhere"):
+        factory.informer_for(Unstructured.of("apps/v1", "Deployment"))
+    assert repr(factory) == "<SharedInformerFactory of deployments.apps/v1: 0 started>"
+    factory.shutdown()
+    assert repr(factory) == "<SharedInformerFactory of deployments.apps/v1: shut down>"

@@ -87,7 +87,7 @@ def test_missing_functions_ignore_their_events() -> None:
     handler.on_add(HIDDEN, True)
     handler.on_update(HIDDEN, SHOWN)
     handler.on_delete(SHOWN)
-    assert handler.functions() == ()
+    assert handler.functions == ()
 
 
 class Owner:

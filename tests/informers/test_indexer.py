@@ -44,6 +44,7 @@ def test_store_operations() -> None:
     assert sorted(store.list()) == [Item("bar", 3), Item("foo", 2)]
     assert sorted(store.list_keys()) == ["bar", "foo"]
     assert len(store) == 2
+    assert repr(store) == "<Indexer: 2 objects, indexes ->"
     store.delete(Item("foo"))
     store.delete(Item("never there"))
     assert store.list() == [Item("bar", 3)]

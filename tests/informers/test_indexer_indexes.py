@@ -115,8 +115,9 @@ def test_add_indexers_with_a_taken_name_adds_none() -> None:
     ids=["by_index", "index", "index_keys"],
 )
 def test_lookup_in_an_unknown_index(lookup: Callable[[Store], object]) -> None:
-    """STO-17: an error that names the index."""
-    with pytest.raises(IndexNotFound, match=r"^Index with name none does not exist$"):
+    """STO-17: an error that names the index, those that are there, and what to call."""
+    words = r"^Index with name none does not exist \(there: \w+(, \w+)*\): add it by add_indexers$"
+    with pytest.raises(IndexNotFound, match=words):
         lookup(Store())
 
 

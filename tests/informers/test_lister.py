@@ -149,7 +149,10 @@ def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected:
     with captured_logs() as entries:
         assert names(new_lister(indexed=False).list(selector, namespace=namespace)) == expected
     warnings = [(entry["event"], entry["err"]) for entry in entries]
-    scan = ("Can not retrieve list of objects using index", "Index with name namespace does not exist")
+    scan = (
+        "Can not retrieve list of objects using index",
+        "Index with name namespace does not exist (there: none): add it by add_indexers",
+    )
     assert warnings == ([scan] if namespace else [])
 
 

@@ -25,7 +25,7 @@ class Alone:
         self.backoff = CountingBackoff(seconds)
         self.pause = RetryPause(self.backoff, seams=Seams(clock=self.clock))
 
-    def fail(self, error: Exception | None, *, gone: bool = False) -> None:
+    def fail(self, error: Exception, *, gone: bool = False) -> None:
         self.pause.wait(self.pause.seconds(error, gone=gone), gone=gone)
 
 
@@ -159,7 +159,6 @@ def test_a_server_that_is_back_starts_the_back_off_anew(answer: Callable[[Alone]
     rig = Alone()
     for _ in range(3):
         rig.fail(refused(), gone=True)
-    rig.fail(None)
     assert rig.backoff.resets == 0
     for _ in range(2):
         answer(rig)

@@ -29,3 +29,14 @@ def test_a_lister_follows_changes() -> None:
     assert list(lister) == [newer]
     filled.delete(newer)
     assert list(lister) == []
+
+
+def test_a_lister_has_the_indexes_that_were_added() -> None:
+    """Of the objects that are there, and of those that come later."""
+    red = config_map("a", colour="red")
+    filled = caches(red)
+    filled.add_indexers(ConfigMap, {"colour": lambda found: (found.data["colour"],)})
+    lister = filled.lister_for(ConfigMap)
+    assert lister.by_index("colour", "red") == [red]
+    filled.add(config_map("a", colour="blue"))
+    assert lister.by_index("colour", "red") == []

@@ -8,7 +8,9 @@ from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.rbac.access import Access
 from handloop.kinds.core_v1 import ConfigMap
+from handloop.kinds.rbac_v1 import ClusterRole
 from handloop.testing import Asked, RecordedWrites, assert_rbac_exact
 from handloop.testing.role_grants import Grant, grants, refused, unused
 
@@ -54,6 +56,16 @@ def test_what_is_not_declared_or_not_used_is_said() -> None:
         "used, but not declared: patch configmaps default/a",
         "declared, but not used: create configmaps",
     ]
+
+
+def test_a_right_that_is_no_request_cannot_be_unused() -> None:
+    """The server looks at `bind` while it checks a RoleBinding."""
+    ran = Ran(LIST, CREATE)
+    ran.manager.declare(Access(resource=ClusterRole.resource, verbs=("bind",), names=("view",)))
+    assert_rbac_exact(ran)
+    ran.manager.declare(Access(resource=ClusterRole.resource, verbs=("get",), names=("view",)))
+    with pytest.raises(AssertionError, match="declared, but not used: get clusterroles"):
+        assert_rbac_exact(ran)
 
 
 def test_a_comparison_of_roles_and_requests_can_fail() -> None:

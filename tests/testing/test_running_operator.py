@@ -13,7 +13,7 @@ from handloop.controller.runtime.context import Context
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconcile import ReconcileError
 from handloop.kinds.core_v1 import ConfigMap
-from handloop.testing import assert_rbac_exact
+from handloop.testing import assert_rbac_exact, eventually
 from handloop.testing.running_operator import running_operator
 from handloop.testing.running_sandbox import RunningSandbox, running_sandbox
 
@@ -132,6 +132,32 @@ def test_an_error_line_is_found_unless_it_is_expected(running: RunningSandbox, e
         return
     with pytest.raises(AssertionError, match=r"the operator logged errors:\n.*no greeting today"):
         tell()
+
+
+def test_an_error_of_each_try_is_told_once_and_before_what_follows_from_it(running: RunningSandbox) -> None:
+    """A second run writes another Event, because the index fails again: the reason is told first."""
+
+    def fails(_greeting: Greeting, _context: Context) -> None:
+        raise ReconcileError("no greeting today")
+
+    def set_up(manager: Manager) -> None:
+        manager.informer_for(Greeting).add_indexers({"name": lambda _: (str(1 // 0),)})
+        set_up_with(fails)(manager)
+
+    def tell() -> None:
+        with running_operator(running, set_up) as operator:
+            running.apply(WORLD)
+            registry = operator.manager.registry
+            labels = {"controller": "greeter", "result": "error"}
+            name = "controller_runtime_reconcile_total"
+            eventually(lambda: (registry.get_sample_value(name, labels) or 0) > 2, "tried again")
+
+    with pytest.raises(AssertionError, match=r"the operator logged errors:\n.*Index function") as failure:
+        tell()
+    message = failure.value.args[0].partition("\nassert")[0]
+    assert message.count("no greeting today") == 1
+    assert message.count("Index function") == 1
+    assert message.endswith("operator(set_up, expected_errors=...)")
 
 
 def test_a_thread_that_stays_is_found(running: RunningSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

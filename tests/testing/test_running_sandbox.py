@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handloop.apis.crd import custom_resource_definition
+from handloop.apis.meta import Kind
 from handloop.client.errors import (
     ConnectionBroken,
     DeadlineExceeded,
@@ -17,6 +18,7 @@ from handloop.client.errors import (
 from handloop.client.resource_client import Client
 from handloop.controller.foo.types import Foo
 from handloop.kinds.core_v1 import ConfigMap, Namespace
+from handloop.testing import running_sandbox as module
 from handloop.testing.running_sandbox import RefusedError, RunningSandbox, running_sandbox
 
 _FOO = """
@@ -48,6 +50,23 @@ def test_manifests_are_applied_as_they_come(running: RunningSandbox, tmp_path: P
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     (namespace,) = running.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
     assert namespace["metadata"]["uid"]
+
+
+def test_a_definition_whose_names_are_taken_is_said(
+    running: RunningSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stored, and would never be served."""
+    monkeypatch.setattr(module, "_ESTABLISHED_TRIES", 5)
+
+    class Thing(Kind, group="example.org", version="v1"):
+        """The one that comes first."""
+
+    class Other(Kind, group="example.org", version="v1", kind="Thing", plural="others", singular="other"):
+        """Wants its kind, too."""
+
+    running.apply(custom_resource_definition(Thing))
+    with pytest.raises(RefusedError, match='is not served: "ThingList" is already in use'):
+        running.apply(custom_resource_definition(Other))
 
 
 def test_what_is_refused_is_said(running: RunningSandbox) -> None:

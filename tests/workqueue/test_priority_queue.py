@@ -87,11 +87,12 @@ def test_added_again_while_in_flight_has_the_priority_of_that_add(queue: Priorit
 
 
 def test_a_failed_item_keeps_its_priority(queue: PriorityQueue[str], clock: FakeClock) -> None:
-    """Added back rate limited, a listed item is still one; with a priority given it has that one."""
+    """Added back rate limited, a listed item is still one; delayed with a priority given it has that one."""
     queue.add_all(["a", "b"], priority=LOW_PRIORITY)
-    for item, priority in (("a", None), ("b", 3)):
-        assert queue.get() == item
-        queue.add_rate_limited(item, priority=priority)
+    assert [queue.get(), queue.get()] == ["a", "b"]
+    queue.add_rate_limited("a")
+    queue.add_after("b", 1, priority=3)
+    for item in ("a", "b"):
         queue.done(item)
     clock.advance(1)
 

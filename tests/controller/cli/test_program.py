@@ -15,6 +15,7 @@ from prometheus_client import generate_latest
 from handloop.apis.crd import custom_resource_definition
 from handloop.client.errors import DeadlineExceeded, StreamClosed
 from handloop.client.resource_client import Client
+from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.program import NOTHING_TO_DO_SECONDS, Program, nothing_to_do
 from handloop.controller.example_operator import EXAMPLES
@@ -23,6 +24,7 @@ from handloop.controller.foo.runnable import FooRunnable
 from handloop.controller.foo.types import Foo
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.metrics.metrics_page import new_registry
+from handloop.kinds.core_v1 import Node
 from handloop.sandbox.requests.request import User
 from handloop.sandbox.server import Sandbox
 from handloop.testing.request_trace import RequestTrace
@@ -200,6 +202,14 @@ def test_with_nothing_at_all_every_kind_is_named() -> None:
     hint = hint_of(world)
     assert hint["event"] == "no Foo or MyApp in any namespace"
     assert "manifests/samples/myapp.yaml" in hint["fix"]
+
+
+def test_a_kind_without_namespaces_is_missed_in_the_cluster() -> None:
+    """E15: a limit to a namespace is not the reason, and no way out."""
+    idle = [Setup(name="nodes", kinds=(Node,), access=())]
+    problem = nothing_to_do(idle, ("demo",), 0)
+    assert problem.what == "no Node in the cluster"
+    assert problem.fixes == ("kubectl apply -f FILE   (a Node; its fields: kubectl explain nodes)",)
 
 
 def hint_of(world: World) -> dict[str, Any]:

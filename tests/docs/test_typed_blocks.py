@@ -1,0 +1,92 @@
+"""Every block of Python in the docs, and a new project, as an author's type checkers see them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from handloop.controller.cli.project import Project
+from support.docs_page import DOCS
+
+ROOT: Final = DOCS.parent
+# its blocks are cut out of the source
+_CUT_OUT: Final = DOCS / "walkthrough.md"
+# mypy reads kopf for some ten seconds
+_OF_OTHERS: Final = DOCS / "envtest-without-binaries.md"
+PAGES: Final = {*DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md")} - {_CUT_OUT}
+
+
+def blocks_of(pages: Collection[Path]) -> dict[str, str]:
+    """The blocks by their file names; one without a name gets one."""
+    blocks: dict[str, str] = {}
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"^```python ?(\S*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for number, (given, block) in enumerate(found):
+            name = given or f"{page.parent.name}_{page.stem}_{number}.py".replace("-", "_")
+            assert name not in blocks, f"two blocks are {name}"
+            blocks[name] = block
+    return blocks
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all blocks: some import the program of another page."""
+    made = tmp_path_factory.mktemp("blocks")
+    for name, block in blocks_of(PAGES).items():
+        (made / name).write_text(block, encoding="utf-8")
+    return made
+
+
+def checked(folder: Path, *command: str) -> str:
+    """What a type checker says of a folder."""
+    ended = subprocess.run(
+        command,
+        cwd=folder,
+        env={"MYPYPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param(PAGES - {_OF_OTHERS}, id="handloop"),
+        pytest.param({_OF_OTHERS}, id="others", marks=pytest.mark.nightly),
+    ],
+)
+def test_mypy_is_content_with_every_block(folder: Path, pages: Collection[Path]) -> None:
+    """With --strict."""
+    options = ("--strict", "--follow-imports=silent", "--cache-dir=cache")
+    names = sorted(blocks_of(pages))
+    said = checked(folder, sys.executable, "-m", "mypy", *options, *names)
+    assert said.startswith(f"Success: no issues found in {len(names)} source files"), said
+
+
+def test_pyright_is_content_with_every_block_and_a_new_project(folder: Path, tmp_path: Path) -> None:
+    """As it comes, without settings. CI installs it, as it is no package of Python."""
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed: npm install --global pyright")
+    project = Project.new(tmp_path / "my-operator", "example.com")
+    list(project.write())
+    list(project.add_api(group="web", version="v1", kind="Site"))
+    folders = [str(folder), str(project.folder)]
+    settings = {"include": folders, "extraPaths": [*folders, str(ROOT)], "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    said = checked(tmp_path, pyright, "--pythonpath", sys.executable, "--outputjson", "-p", str(tmp_path))
+    report = json.loads(said[said.index("{") :])
+    assert report["generalDiagnostics"] == []
+    assert report["summary"]["filesAnalyzed"] > len(blocks_of(PAGES))
