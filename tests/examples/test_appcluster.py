@@ -95,7 +95,9 @@ def test_a_watch_that_is_held_back_and_broken_makes_no_pod_too_many(cluster: Exa
         cluster.assert_quiet(controller, AppCluster, Pod)
 
 
-@pytest.mark.parametrize("how", ["end", "cut", "reset"])
+@pytest.mark.parametrize(
+    "how", ["cut", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("end", "reset"))]
+)
 def test_a_lagging_and_dropped_watch_makes_no_pod_too_many(
     sandbox: ExampleCluster, how: Literal["end", "cut", "reset"]
 ) -> None:

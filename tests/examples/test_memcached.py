@@ -161,7 +161,9 @@ def test_a_watch_that_is_held_back_and_broken_changes_nothing(cluster: ExampleCl
         cluster.eventually(lambda: is_gone(cluster), "gone")
 
 
-@pytest.mark.parametrize("how", ["end", "cut", "reset"])
+@pytest.mark.parametrize(
+    "how", ["cut", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("end", "reset"))]
+)
 def test_a_lagging_and_dropped_watch_changes_nothing(
     sandbox: ExampleCluster, how: Literal["end", "cut", "reset"]
 ) -> None:
