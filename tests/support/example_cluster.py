@@ -32,6 +32,7 @@ K = TypeVar("K", bound=Kind)
 
 OURS: Final[dict[str, Any]] = {"user_agent": "handloop/*"}
 """Chooses the operator's requests."""
+LONGEST_LAG_SECONDS: Final = 60.0
 RESYNC_SECONDS: Final = 1.0
 RESYNCS: Final = 3
 WORKERS: Final = 2
@@ -170,6 +171,10 @@ class ExampleCluster:
                 resync_seconds=RESYNC_SECONDS,
             )
             set_up(manager)
+            for runnable in manager.runnables().values():
+                if isinstance(runnable, Controller):
+                    # after this time it goes on without its own writes: later than any lag on a busy machine
+                    runnable._own_writes._timeout_seconds = LONGEST_LAG_SECONDS
             running = Background(lambda: manager.run(stop))
             try:
                 (controller,) = manager.runnables().values()
