@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -85,18 +85,18 @@ class _Rendered:
         error = raised(event.pop("exc_info", None))
         wants_stack = bool(event.pop("stack_info", None))
         message = str(event.pop("event"))
-        pairs = [f"{key}={_shown(value)}" for key, value in event.items()]
+        pairs = [f"{key}={in_words(value, repr)}" for key, value in event.items()]
         shown = error if error is not None and self._places.is_new(error) else None
         more = {"exc_info": shown, "stack_info": wants_stack, "extra": {"facts": dict(event)}}
         return (" ".join([message, *pairs]),), more
 
 
-def _shown(value: object) -> str:
-    """Its repr. A line of a log never raises, whatever a repr does."""
+def in_words(value: object, words: Callable[[object], str] = str) -> str:
+    """A value of a line, by its str or repr. A line never raises, whatever these do."""
     try:
-        return repr(value)
+        return words(value)
     except Exception as error:  # noqa: BLE001 - of a class that we do not know
-        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+        return f"<{type(value).__name__}, whose {words.__name__} raised {type(error).__name__}>"
 
 
 def raised(exc_info: object) -> BaseException | None:

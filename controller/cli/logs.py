@@ -34,7 +34,7 @@ from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import MAX_VERBOSITY
 from handloop.informers.keys import ObjectName
 from handloop.workqueue.seams import REAL_CLOCK, Clock, new_lock
-from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, get_logger, raised
+from handloop.workqueue.stdlib_logs import ROOT, StdlibLogger, get_logger, in_words, raised
 from handloop.workqueue.traceback_places import TracebackPlaces
 
 log = get_logger("controller")
@@ -71,7 +71,13 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> Log
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
-        processors=[structlog.contextvars.merge_contextvars, level, RepeatFilter(), *renderers],
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.StackInfoRenderer(),
+            level,
+            RepeatFilter(),
+            *renderers,
+        ],
         logger_factory=cache(StdlibLogger),
         cache_logger_on_first_use=False,
     )
@@ -175,7 +181,7 @@ class RepeatFilter:
         """Drop a repetition or add how many were dropped."""
         if method == "debug" or (event["severity"] == "I" and "err" not in event):
             return event
-        key = (str(event["event"]), str(event.get("err", "")))
+        key = (str(event["event"]), in_words(event.get("err", "")))
         now = self._clock.now()
         with self._lock:
             left_out, seconds = self._count_locked(key, now)
@@ -200,7 +206,7 @@ def _quoted(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    return _in_quotes(str(value))
+    return _in_quotes(in_words(value))
 
 
 def _in_quotes(text: str) -> str:
@@ -255,7 +261,7 @@ def _json_value(value: object) -> object:
         return {"name": value.name, "namespace": value.namespace}
     if isinstance(value, Mapping):
         return {str(key): _json_value(item) for key, item in value.items()}
-    return str(value)
+    return in_words(value)
 
 
 def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
@@ -272,5 +278,5 @@ def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_co
 
 def _bare(value: object) -> str:
     """A value without quotes where it needs none."""
-    text = str(value)
+    text = in_words(value)
     return text if text and text.isprintable() and not any(c in text for c in ' "=') else _in_quotes(text)

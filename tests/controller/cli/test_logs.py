@@ -68,6 +68,22 @@ def test_text_lines_are_short_and_quote_only_what_needs_it() -> None:
     assert re.fullmatch(r'\d\d:\d\d:\d\d I Synced name=default/foo why="two words"\n', out.getvalue())
 
 
+class Unshown:
+    """An object whose str has a bug."""
+
+    def __str__(self) -> str:
+        raise KeyError("no name yet")
+
+
+@pytest.mark.parametrize("log_format", ["klog", "json", "text"])
+def test_a_line_never_raises_and_shows_a_stack_that_is_asked_for(log_format: str) -> None:
+    """As in logging: the values of a line may be anybody's objects."""
+    log, out = logged(log_format)
+    log.error("Failed", thing=Unshown(), err=Unshown(), stack_info=True)
+    assert out.getvalue().count("<Unshown, whose str raised KeyError>") == 2
+    assert "Stack (most recent call last)" in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("verbosity", "seen"), [(0, ["a"]), (1, ["a", "c"]), (3, ["a", "b", "c"]), (4, ["a", "b", "c", "d"])]
 )
