@@ -77,6 +77,7 @@ def test_a_watch_that_is_held_back_and_broken_makes_no_pod_too_many(cluster: Exa
     with cluster.operator(set_up) as controller:
         wanted(cluster, 1)
         cluster.eventually(lambda: len(pods(cluster)) == 1, "1 Pod")
+        cluster.assert_quiet(controller, Pod)  # by then the operator has seen it
         cluster.watches.hold("pods")
         cluster.patch(AppCluster, "web", spec={"size": 3})
         cluster.eventually(lambda: len(pods(cluster)) == 3, "3 Pods")
