@@ -11,6 +11,7 @@ them). crd_schema.py makes the schema.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,8 @@ from handloop.apis.crd_schema import object_schema
 from handloop.apis.meta import Kind
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+_ADDITIONS: Final = ("printer_columns", "scale", "categories", "crd_annotations")
+_NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +69,10 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
     """
     The CRD of one type, as apiextensions.k8s.io/v1 has it.
 
-    Raises: TypeError with the path of the part that no schema can say, and what to write.
+    Raises: TypeError with the path of the part that no schema can say, and what to write; for a class
+    attribute that is one of the additions, but for a slip.
     """
+    _check_spelling(kind)
     resource = kind.resource
     names: dict[str, Any] = {
         "kind": resource.kind,
@@ -90,6 +95,14 @@ def custom_resource_definition(kind: type[Kind]) -> dict[str, Any]:
             "versions": [_version(kind)],
         },
     }
+
+
+def _check_spelling(kind: type[Kind]) -> None:
+    """A misspelt addition would be left out without a word."""
+    own = {name for name in vars(kind) if not name.startswith("_")}
+    for name in own - {*kind.__struct_fields__, *_ADDITIONS}:
+        if near := get_close_matches(name, _ADDITIONS, 1, _NEAR):
+            raise TypeError(f"no use is made of {kind.__name__}.{name}: did you mean {near[0]}?")
 
 
 def _metadata(kind: type[Kind]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
+import pytest
 from msgspec import Meta
 
 from handloop.apis.crd import PrinterColumn, Rule, Scale, custom_resource_definition, list_map
@@ -135,3 +136,16 @@ def test_rules_defaults_and_keys_are_in_the_schema() -> None:
     parts = spec["properties"]["parts"]
     assert (parts["x-kubernetes-list-type"], parts["x-kubernetes-list-map-keys"]) == ("map", ["name"])
     assert parts["items"]["properties"]["count"]["default"] == 0
+
+
+def test_a_slip_in_the_name_of_an_addition_is_an_error() -> None:
+    """It would be left out without a word. A field may have any name."""
+
+    class Slip(Kind, group="example.com", version="v1"):
+        """Its columns would be missing."""
+
+        printer_column: ClassVar[tuple[PrinterColumn, ...]] = ()
+        scales: int = 0
+
+    with pytest.raises(TypeError, match=r"Slip\.printer_column: did you mean printer_columns\?"):
+        custom_resource_definition(Slip)
