@@ -174,13 +174,14 @@ class Context:
         object is absent or the very one in the cache. If that does not hold, the live object is read, and
         decides. None = no owner: any object of that name is taken for ours.
         Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
-        written: as the cache has it, or else the object as it would be written.
+        written, which the log says from -v 1 on: as the cache has it, or else as it would be written.
         Raises: NameTakenError; OwnerError; as ResourceClient.patch and Manager.lister_for.
         """
         wanted = obj if owner is None else with_controller(obj, owner)
         present = self.lister_for(type(obj)).get(object_name(obj))
         if owner is not None:
             if is_being_deleted(owner):
+                self.log.debug("Not applied, as its owner is being deleted", object=object_name(wanted))
                 return wanted if present is None else present
             self._require_ours(present, owner)
         if present is not None and is_applied(wanted, present) and self._wants_all(wanted, present):

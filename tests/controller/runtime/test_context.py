@@ -27,6 +27,7 @@ from handloop.sandbox.transport import BrokenConnectionError
 from handloop.testing import FakeClock
 from handloop.testing.request_trace import RequestTrace
 from support.api_errors import api_error
+from support.captured_logs import captured_logs
 from support.deployments import deployment
 
 K = TypeVar("K", bound=Kind)
@@ -181,7 +182,9 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted() -> None:
     going = replace(
         tools.owner, metadata=replace(tools.owner.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     )
-    assert tools.apply("hello", owner=going).metadata.uid == ""
+    with captured_logs() as lines:
+        assert tools.apply("hello", owner=going).metadata.uid == ""
+    assert [line["event"] for line in lines] == ["Not applied, as its owner is being deleted"]
     assert tools.accepted == []
     made = tools.apply("hello")
     tools.sync()
