@@ -9,7 +9,7 @@ reflector could not go on from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from handloop.apis.meta import Kind
@@ -141,15 +141,21 @@ class Quarantine:
     leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add once it
     fits again. To tell the two apart, ask `is_quarantined` or register with `on_undecodable`.
 
-    State: _held = store key -> the object that did not fit; the reflector thread writes it.
+    State: _held = store key -> the object that did not fit; _mended = the keys of objects that fit again and
+    are on their way through the FIFO. The reflector thread writes both.
     Threads: callbacks are added and questions asked from any.
     """
 
-    def __init__(self, *, kind: str, gauge: SettableGaugeMetric) -> None:
+    def __init__(
+        self, *, kind: str, gauge: SettableGaugeMetric, in_store: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Args: in_store tells whether the store has an object of a key."""
         self._kind = kind
         self._gauge = gauge
+        self._in_store = in_store
         self._lock = new_lock("Quarantine._lock", 96)
         self._held: dict[str, Undecodable] = {}
+        self._mended: set[str] = set()
         self._callbacks: list[UndecodableCallback] = []
 
     def __len__(self) -> int:
@@ -157,9 +163,15 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Whether the object of that store key exists and does not fit."""
+        """Whether the object of that key exists and does not fit, or fits and is not in the store yet."""
         with self._lock:
-            return key in self._held
+            held, mended = key in self._held, key in self._mended
+        return held or (mended and not self._in_store(key))
+
+    def is_idle(self) -> bool:
+        """Whether there is nothing to release."""
+        with self._lock:
+            return not self._held and not self._mended
 
     def keys(self) -> list[str]:
         """Store keys, sorted."""
@@ -182,6 +194,7 @@ class Quarantine:
             before = self._held.get(key)
             known = before is not None and before.resource_version == undecodable.resource_version
             self._held[key] = undecodable
+            self._mended.discard(key)
             callbacks = () if known else tuple(self._callbacks)
             count = len(self._held)
         if known:
@@ -197,22 +210,34 @@ class Quarantine:
         for callback in callbacks:
             self._call(callback, undecodable)
 
-    def release(self, keys: Iterable[str]) -> None:
-        """The objects of these keys fit again, or are gone."""
+    def release(self, keys: Iterable[str], *, mended: Container[str] = ()) -> None:
+        """
+        The objects of these keys fit again, or are gone.
+
+        Args: mended = the keys of those that fit, and that the FIFO has.
+        """
+        arrived = {key for key in tuple(self._mended) if self._in_store(key)}
         with self._lock:
-            released = [key for key in keys if self._held.pop(key, None) is not None]
+            self._mended -= arrived
+            released = []
+            for key in keys:
+                if self._held.pop(key, None) is not None:
+                    released.append(key)
+                    self._mended.add(key)
+                if key not in mended:
+                    self._mended.discard(key)
             count = len(self._held)
         if released:
             self._gauge.set(count)
             for key in released:
                 log.info("Object no longer in quarantine", kind=self._kind, key=key)
 
-    def replace(self, undecodables: Iterable[Undecodable]) -> None:
-        """A list was complete: hold exactly these."""
+    def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
+        """A list was complete: hold exactly these. Args: as release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
-            gone = [key for key in self._held if key not in wanted]
-        self.release(gone)
+            others = [key for key in {*self._held, *self._mended} if key not in wanted]
+        self.release(others, mended=mended)
         for undecodable in wanted.values():
             self.add(undecodable)
 
@@ -252,7 +277,8 @@ class EventIntake(Generic[T]):
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)
-        self._quarantine.replace(undecodable)
+        if undecodable or not self._quarantine.is_idle():
+            self._quarantine.replace(undecodable, mended=frozenset(objects.keys))
 
     def put(self, block: EventBlock[T]) -> None:
         """Take a block. Entries that the store refuses are logged; the others go in."""
@@ -261,9 +287,10 @@ class EventIntake(Generic[T]):
         self._hold(misfits.values())
         if block.entries:
             self._enqueue(block)
-        if block.accepted and len(self._quarantine):
-            keys = map(deletion_handling_meta_namespace_key_func, (obj for _, obj in block.entries))
-            self._quarantine.release(key for key in keys if key not in misfits)
+        if block.accepted and not self._quarantine.is_idle():
+            last = {deletion_handling_meta_namespace_key_func(obj): each for each, obj in block.entries}
+            mended = {key for key, delta_type in last.items() if delta_type is not _DELETED}
+            self._quarantine.release(last.keys() - misfits.keys(), mended=mended)
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:

@@ -120,9 +120,13 @@ class SharedIndexInformer(Generic[T]):
         self._clock = seams.clock
         self._seams = seams
         self._metrics = InformerMetrics(self.name, options.metrics_provider)
-        self.quarantine: Final = Quarantine(kind=kind.resource.kind, gauge=self._metrics.quarantined)
-        self._guard: HistoryGuard[T] = HistoryGuard()
         self.indexer: Final[Indexer[T]] = Indexer(indexers=indexers)
+        self.quarantine: Final = Quarantine(
+            kind=kind.resource.kind,
+            gauge=self._metrics.quarantined,
+            in_store=lambda key: self.indexer.get_by_key(key) is not None,
+        )
+        self._guard: HistoryGuard[T] = HistoryGuard()
         self._processor: SharedProcessor[T] = SharedProcessor(seams=seams)
         self._block_deltas = new_lock("SharedIndexInformer._block_deltas", 30)
         self._deltas = DeltaProcessor(

@@ -116,7 +116,7 @@ class KindInformer(Lister[T]):
         return part is None or part.has_seen(resource_version)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Whether an object exists and is not in the store, because it does not fit its type."""
+        """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 

@@ -23,7 +23,8 @@ class _Rig:
         self.store = RecordingStore()
         self.guard: HistoryGuard[Deployment] = HistoryGuard()
         gauge = RecordingMetricsProvider().new_quarantined_metric("deployments.apps")
-        self.quarantine = Quarantine(kind="Deployment", gauge=gauge)
+        self.arrived: set[str] = set()
+        self.quarantine = Quarantine(kind="Deployment", gauge=gauge, in_store=self.arrived.__contains__)
         self.intake: EventIntake[Deployment] = EventIntake(
             self.store, guard=self.guard, quarantine=self.quarantine, name="deployments.apps"
         )
@@ -38,6 +39,14 @@ class _Rig:
 @pytest.fixture
 def rig() -> _Rig:
     return _Rig()
+
+
+def listed(*names: str) -> Listed[Deployment]:
+    """A list of Deployments."""
+    found: Listed[Deployment] = Listed()
+    for name in names:
+        found.take(f"default/{name}", deployment(name, 4))
+    return found
 
 
 def _odd(name: str, rv: str) -> Undecodable:
@@ -90,6 +99,39 @@ def test_a_misfit_is_in_the_quarantine_before_it_leaves_the_store(rig: _Rig) -> 
     rig.intake.replace(Listed(), [_odd("b", "4")], "5")
     assert held == [["default/a"], ["default/a", "default/b"]]
     assert rig.quarantine.keys() == ["default/b"]
+
+
+@pytest.mark.parametrize("by_list", [False, True], ids=["watch", "list"])
+def test_what_fits_again_never_seems_to_be_gone(rig: _Rig, by_list: bool) -> None:
+    """The FIFO has it, and the store has it later; unless it is deleted first."""
+
+    def mend() -> None:
+        if by_list:
+            rig.intake.replace(listed("a"), [], "4")
+        else:
+            rig.put(modified(deployment("a", 4)))
+
+    def is_quarantined() -> bool:
+        return rig.quarantine.is_quarantined("default/a")
+
+    odd = WatchEvent(EventType.MODIFIED, _odd("a", "3"))
+    rig.put(odd)
+    mend()
+    assert rig.quarantine.keys() == []
+    assert is_quarantined()
+    rig.arrived.add("default/a")
+    assert not is_quarantined()
+    rig.put(added(deployment("b", 5)))
+    assert rig.quarantine.is_idle()
+    rig.arrived.clear()
+    rig.put(odd)
+    mend()
+    if by_list:
+        rig.intake.replace(Listed(), [], "6")
+    else:
+        rig.put(deleted(deployment("a", 6)))
+    assert not is_quarantined()
+    assert rig.quarantine.is_idle()
 
 
 def test_disorder_is_said_once(rig: _Rig) -> None:
