@@ -260,16 +260,16 @@ def test_a_replica_leads_and_works_and_releases_its_lease(
                     module.Greeting.named("world", namespace="default", spec=spec)
                 )
                 eventually(lambda: client.resource(ConfigMap).list("default").items, "greeted")
+                eventually(lambda: "Seen" in [entry["event"] for entry in logs], "seen by the other")
                 assert client.resource(Lease).get("greeter", namespace="default").spec.holder_identity
             finally:
                 terminate()
 
-        using = Background(use)
         with captured_logs() as logs:
+            using = Background(use)
             module.run()
         using.result()
         assert not client.resource(Lease).get("greeter", namespace="default").spec.holder_identity
-        assert "Seen" in [entry["event"] for entry in logs]
     finally:
         sandbox.stop()
 
