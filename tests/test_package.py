@@ -145,7 +145,8 @@ def test_an_operator_lives_beside_folders_of_our_names(tmp_path: Path) -> None:
     (project / "greeter.py").write_text(block[1], encoding="utf-8")
     (project / "test_operator.py").write_text(OPERATOR_TEST, encoding="utf-8")
     bin_ = environment.bin
-    run(bin_ / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=project)
+    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:randomly")
+    run(bin_ / "python", "-m", "pytest", *options, cwd=project)
     assert "handloop" in run(bin_ / "handloop", "version", cwd=project)
     assert "**leadership was lost.**" in run(bin_ / "handloop", "errors", "E12", cwd=project)
     run(bin_ / "handloop", "init", "my-operator", "--domain", "example.com", cwd=project)
