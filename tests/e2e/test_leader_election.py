@@ -3,12 +3,11 @@ Two replicas as processes of their own, of which one works.
 
 Each talks through a proxy that notes what the server took, with the server's own version: so the order of all
 writes is known, and with it who held the lease at each. Durations are short; those by default are in
-test_hand_over.py. By day it is one server, the real one where there is one; both nightly.
+test_hand_over.py.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
@@ -23,11 +22,6 @@ from support.cluster import Cluster
 from support.deadline import until
 from support.program import Run
 from support.replicas import MARGIN_SECONDS, Replicas
-
-WHEN: Final = pytest.mark.nightly if os.environ.get("TEST_KUBECONFIG") else ()
-SANDBOX: Final = pytest.param("sandbox", marks=WHEN)
-REAL: Final = pytest.param("real", marks=pytest.mark.real)
-pytestmark = pytest.mark.parametrize("cluster", [SANDBOX, REAL], indirect=True)
 
 LEASE_SECONDS: Final = 6
 DEADLINE_SECONDS: Final = 4
