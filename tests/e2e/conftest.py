@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from support.cluster import (
+    EITHER,
     Cluster,
     SandboxCluster,
     arguments_for,
@@ -20,13 +19,8 @@ from support.cluster import (
 )
 from support.program import Program, Run, running
 
-ON_SANDBOX: Final = pytest.param(
-    "sandbox", marks=pytest.mark.nightly if os.environ.get("TEST_KUBECONFIG") else ()
-)
-"""By day the program is tried on one server, the real one where there is one; nightly on both."""
 
-
-@pytest.fixture(params=[ON_SANDBOX, pytest.param("real", marks=pytest.mark.real)])
+@pytest.fixture(params=EITHER)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Each of the clusters, with the definition from manifests/crd."""
     definition = usual_definition()

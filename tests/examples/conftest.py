@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from support.cluster import EITHER
 from support.example_cluster import ExampleCluster, example_cluster
 from support.printed import Printed
 
 
-@pytest.fixture(params=["sandbox", pytest.param("real", marks=pytest.mark.real)])
+@pytest.fixture(params=EITHER)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ExampleCluster]:
-    """A namespace with the module's KINDS."""
+    """A namespace with the module's KINDS, on one server by day."""
     with example_cluster(request.param, tmp_path, *request.module.KINDS) as made:
         yield made
 

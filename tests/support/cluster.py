@@ -34,6 +34,11 @@ CRD: Final = f"{CRDS}/foos.samplecontroller.k8s.io"
 NAMESPACES: Final = "/api/v1/namespaces"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACE_PREFIX: Final = "e2e-"
+EITHER: Final = (
+    pytest.param("sandbox", marks=pytest.mark.nightly if os.environ.get("TEST_KUBECONFIG") else ()),
+    pytest.param("real", marks=pytest.mark.real),
+)
+"""By day a program is tried on one server, the real one where there is one; nightly on both."""
 MERGE: Final = "application/merge-patch+json"
 SANDBOX_SPEED: Final = 20.0
 SANDBOX_SECONDS: Final = 60.0
